@@ -1,0 +1,4 @@
+"""What every stage shares: schema, registry, file contracts, manifests, seeds.
+
+Must not know torch, the JVM or the network.
+"""

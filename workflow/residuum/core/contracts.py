@@ -1,0 +1,150 @@
+"""Corpus shards, training tuples and embeddings: their form on disk and what must hold.
+
+Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: memory stays flat.
+Must not know where docs come from or who trains on the tuples.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from residuum.core import files
+from residuum.core.errors import ResiduumError
+
+DOCS_PER_SHARD = 100_000
+
+
+class Tuple(NamedTuple):
+    """One training pair with its pool of negatives and their lexical scores."""
+
+    query_id: str
+    positive: str
+    positive_score: float
+    negatives: list[str]
+    negative_scores: list[float]
+
+
+def write_corpus(
+    folder: Path, docs: Iterable[tuple[str, dict[str, str]]], per_shard: int = DOCS_PER_SHARD
+) -> list[dict[str, Any]]:
+    """Write docs as `part-00000.jsonl.gz` shards; return name, docs and sha256 of each.
+
+    A doc is (doc_id, fields) where fields holds at least `text`. Ids must be unique and
+    free of white space, because run files separate by it.
+    """
+    shards: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for number, lines in enumerate(_batches(_doc_lines(docs, seen), per_shard)):
+        path = folder / f"part-{number:05d}.jsonl.gz"
+        path.write_bytes(files.gzip_bytes("".join(lines).encode()))
+        shards.append({"name": path.name, "docs": len(lines), "sha256": files.sha256(path)})
+    return shards
+
+
+def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]], seen: set[str]) -> Iterator[str]:
+    for doc_id, fields in docs:
+        if doc_id in seen:
+            raise ResiduumError(
+                f"doc_id {doc_id} stands twice in the corpus (doc number {len(seen) + 1}); "
+                "ids must be unique. Remove or rename one of the two."
+            )
+        if not doc_id or doc_id.split() != [doc_id]:
+            raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
+        seen.add(doc_id)
+        yield json.dumps({"doc_id": doc_id, **fields}, ensure_ascii=False) + "\n"
+
+
+def _batches(lines: Iterable[str], size: int) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def corpus_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest's record of a corpus: `docs`, `edition`, `shards`."""
+    record = json.loads(files.read_bytes(Path(folder) / "manifest.json"))["artefact"]
+    return dict(record)
+
+
+def read_corpus(folder: Path) -> Iterator[tuple[str, str]]:
+    """Stream (doc_id, text) in corpus order, checking each shard against the manifest."""
+    for shard in corpus_manifest(folder)["shards"]:
+        path = Path(folder) / shard["name"]
+        count = 0
+        for record in _records(path):
+            count += 1
+            yield record["doc_id"], record["text"]
+        if count != shard["docs"]:
+            raise ResiduumError(
+                f"{path}: {count} docs, but the manifest says {shard['docs']}. "
+                "Delete the corpus folder and run the same command again."
+            )
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as handle:
+            for line in handle:
+                yield json.loads(line)
+    except FileNotFoundError:
+        raise ResiduumError(f"{path}: no such file") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, json.JSONDecodeError) as error:
+        raise ResiduumError(files.damaged(path, error)) from None
+
+
+def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
+    """Write training tuples as gzipped JSON lines; no positive may be among its negatives."""
+    lines = [json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples]
+    with files.whole(path) as temporary:
+        temporary.write_bytes(files.gzip_bytes("".join(lines).encode()))
+    return len(lines)
+
+
+def read_tuples(path: Path) -> list[Tuple]:
+    """Read and check training tuples."""
+    return [_checked(path, Tuple(**record)) for record in _records(Path(path))]
+
+
+def _checked(path: Path, item: Tuple) -> Tuple:
+    if item.positive in item.negatives:
+        raise ResiduumError(f"{path}: query {item.query_id} has its positive among its negatives")
+    if len(item.negatives) != len(item.negative_scores):
+        raise ResiduumError(f"{path}: query {item.query_id}: a negative lacks its lexical score")
+    return item
+
+
+def write_shard(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
+    """Write one embedding shard, whole: row i of vectors.npy belongs to line i of ids.txt.
+
+    `vectors` is float32 of shape (len(ids), dimensions); a multi-vector doc repeats its id.
+    """
+    if vectors.shape[0] != len(ids) or vectors.dtype != np.float32 or vectors.ndim != 2:
+        raise ResiduumError(f"{folder}: {len(ids)} ids but vectors {vectors.shape} {vectors.dtype}")
+    if not np.isfinite(vectors).all():
+        raise ResiduumError(f"{folder}: an embedding is not finite")
+    with files.whole_directory(folder) as temporary:
+        np.save(temporary / "vectors.npy", vectors, allow_pickle=False)
+        files.write_text(temporary / "ids.txt", "".join(f"{i}\n" for i in ids))
+
+
+def read_shards(folder: Path) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Stream (ids, vectors) shard by shard; vectors are memory-mapped."""
+    shards = sorted(Path(folder).glob("shard-*"))
+    if not shards:
+        raise ResiduumError(f"{folder}: no embedding shards")
+    for shard in shards:
+        ids = files.read_bytes(shard / "ids.txt").decode().splitlines()
+        vectors = np.load(shard / "vectors.npy", mmap_mode="r", allow_pickle=False)
+        if len(ids) != len(vectors):
+            raise ResiduumError(f"{shard}: {len(ids)} ids but {len(vectors)} vectors")
+        yield ids, vectors

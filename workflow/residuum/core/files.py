@@ -1,0 +1,96 @@
+"""Files that appear whole or not at all, gzip without a clock, and hashes.
+
+Usage: `with whole(path) as temporary: temporary.write_text(...)`. Must not know any stage.
+"""
+
+import gzip
+import hashlib
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from residuum.core.errors import ResiduumError
+
+GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; rename it when the block ends without an error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_directory(path: Path) -> Iterator[Path]:
+    """Give an empty temporary directory beside `path`; it takes the place of `path` at the end."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.part")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        replace_directory(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def replace_directory(made: Path, path: Path) -> None:
+    """Move a finished directory to its place, removing what an earlier job left there."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(made, path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text with LF line ends, whole or not at all."""
+    with whole(path) as temporary:
+        temporary.write_bytes(text.encode())
+
+
+def gzip_bytes(data: bytes) -> bytes:
+    """Compress with mtime 0 and no file name, so that equal data gives equal bytes."""
+    return gzip.compress(data, compresslevel=GZIP_LEVEL, mtime=0)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file, decompressing `.gz`; a truncated or missing file is a ResiduumError."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+    except FileNotFoundError:
+        raise ResiduumError(f"{path}: no such file") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ResiduumError(damaged(path, error)) from None
+
+
+def damaged(path: Path, error: Exception) -> str:
+    """Word the complaint about a gzip file that cannot be read to its end."""
+    return (
+        f"{path}: the gzip data is truncated or damaged ({error}). "
+        "Delete the file and run the same command again to have it remade."
+    )
+
+
+def sha256(path: Path) -> str:
+    """Return the hex SHA-256 of a file's bytes."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def sha256_tree(path: Path) -> str:
+    """Return one SHA-256 over the names and bytes of all files below a directory."""
+    digest = hashlib.sha256()
+    for file in sorted(p for p in Path(path).rglob("*") if p.is_file()):
+        digest.update(f"{file.relative_to(path).as_posix()}\0{sha256(file)}\n".encode())
+    return digest.hexdigest()

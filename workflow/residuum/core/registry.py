@@ -1,0 +1,211 @@
+"""All entries of config/ with their cross-references checked, and what a scale makes of them.
+
+Snakemake imports this and nothing heavier. Usage: `registry = load(Path("config"), config)`;
+`python -m residuum.core.registry schema` writes the editors' JSON schema, `check` checks.
+Must not know paths below results/ or any stage.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, TypeAdapter
+
+from residuum.core import command, entries, files, schema
+from residuum.core.errors import ResiduumError, unknown
+from residuum.core.sources import ROOT
+
+FORMS: dict[str, Any] = {
+    "scales": schema.Scale,
+    "datasets": schema.Dataset,
+    "models": schema.Model,
+    "systems": schema.System,
+}
+MEASURE = re.compile(r"^(AP|P|R|RR|nDCG|Success|Judged|Bpref|Rprec)(\(rel=\d+\))?(@\d+)?$")
+
+
+class Place(NamedTuple):
+    """A split of a dataset."""
+
+    dataset: str
+    split: str
+
+
+class Registry(NamedTuple):
+    """Everything that config/ says, for the scale that config.yaml chose."""
+
+    config: schema.Config
+    scale: schema.Scale
+    datasets: dict[str, schema.Dataset]
+    models: dict[str, Any]
+    systems: dict[str, Any]
+    tables: dict[str, schema.Table]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of every model that is trained."""
+        return self.config.seeds or self.scale.seeds
+
+    def cast(self, role: str) -> Place | None:
+        """Return the split that plays a role at this scale, or None."""
+        cast = self.scale.roles.get(role)
+        return Place(*cast.split("/")) if cast else None
+
+    def place(self, role: str) -> Place:
+        """Return the split that plays a role that this scale must cast."""
+        place = self.cast(role)
+        if place is None:
+            raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
+        return place
+
+    @property
+    def scale_file(self) -> str:
+        """Return where the scale stands, for messages."""
+        return f"config/scales/{self.config.scale}.yaml"
+
+    def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel:
+        """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
+        cast = self.scale.backbones[role]
+        if self.config.encoder is None or isinstance(cast, schema.FromModel):
+            return cast
+        if Path(self.config.encoder).is_dir():
+            return schema.FromPath(path=self.config.encoder)
+        return schema.FromHub(hub=self.config.encoder, revision="main")
+
+    def model(self, name: str) -> Any:
+        """Return a model with the scale's budget laid over it."""
+        model = self.models[name]
+        if model.budget is None:
+            return model
+        budget = self.scale.budgets.get(model.budget, {})
+        merged = merge(model.model_dump(exclude_unset=True), budget)
+        where = f"{self.scale_file}: budgets.{model.budget} over config/models/{name}.yaml"
+        return entries.validate(where, merged, schema.Model)
+
+    def tuples_of(self, name: str) -> str:
+        """Return the model whose training tuples a model uses: itself, or the one it names."""
+        negatives = self.models[name].negatives
+        return negatives.model if negatives.kind == "same_as" else name
+
+    def model_of(self, system: str) -> str | None:
+        """Return the model that a system descends from; None for a purely lexical one."""
+        entry = self.systems[system]
+        if entry.kind == "fusion":
+            return self.model_of(entry.dense) or self.model_of(entry.lexical)
+        return entry.model if entry.kind == "dense" else None
+
+    def runs(self, system: str) -> list[str]:
+        """Return the run ids of a system: one per seed if a trained model is behind it."""
+        if self.model_of(system) is None:
+            return [system]
+        return [f"{system}.seed{seed}" for seed in self.seeds]
+
+    def columns(self, paper: str | None = None) -> Iterator[tuple[str, schema.Column]]:
+        """Yield (table id, column) of all tables, or of one paper's."""
+        for table_id, table in self.tables.items():
+            if paper is None or table_id.startswith(f"{paper}-"):
+                yield from ((table_id, column) for column in table.columns)
+
+    def measures(self, place: Place) -> list[str]:
+        """Return the measures evaluated on a split: its own and those the tables ask for."""
+        own = list(self.datasets[place.dataset].splits[place.split].measures)
+        asked = [c.measure for _, c in self.columns() if self.cast(c.role) == place]
+        return sorted({*own, *asked})
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one nested mapping over another; None removes a key."""
+    merged = dict(base)
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = merge(merged[key], value)
+        elif value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = value
+    return merged
+
+
+def spec(entry: BaseModel, **more: Any) -> str:
+    """Write an entry as the canonical JSON of a `--spec` argument."""
+    data = {**entry.model_dump(mode="json"), **more}
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def load(folder: Path, config: Mapping[str, Any]) -> Registry:
+    """Load and check all of config/; raise one ResiduumError that lists every fault."""
+    from residuum.core.references import faults_between
+
+    faults: list[str] = []
+    found: dict[str, dict[str, Any]] = {}
+    for name, form in FORMS.items():
+        found[name], wrong = entries.load_folder(folder / name, form)
+        faults += wrong
+    tables, wrong = _load_tables(folder / "papers")
+    faults += wrong
+    chosen = _config(config, faults)
+    scale = found["scales"].get(chosen.scale) if chosen else None
+    if chosen and not scale and not (folder / "scales" / f"{chosen.scale}.yaml").exists():
+        add = f"config/scales/{chosen.scale}.yaml"
+        faults.append(f"config: {unknown('scale', chosen.scale, found['scales'], add)}")
+    if chosen and scale:
+        del found["scales"][chosen.scale]
+        others = list(found.pop("scales").values())
+        registry = Registry(chosen, scale, **found, tables=tables)
+        faults += faults_between(registry, others, folder)
+    if faults:
+        count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
+        raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(faults))
+    return registry
+
+
+def _config(config: Mapping[str, Any], faults: list[str]) -> schema.Config | None:
+    try:
+        return entries.validate("config", dict(config), schema.Config)  # type: ignore[no-any-return]
+    except ValueError as error:
+        faults.append(str(error))
+        return None
+
+
+def _load_tables(folder: Path) -> tuple[dict[str, schema.Table], list[str]]:
+    tables: dict[str, schema.Table] = {}
+    faults: list[str] = []
+    for paper in sorted(p for p in folder.iterdir() if p.is_dir()):
+        loaded, wrong = entries.load_folder(paper, schema.Table)
+        tables |= {f"{paper.name}-{name}": table for name, table in loaded.items()}
+        faults += wrong
+    return tables, faults
+
+
+def json_schemas() -> dict[str, str]:
+    """Return {file name: JSON schema text} for editors, one per kind of entry."""
+    forms = {**FORMS, "tables": schema.Table, "config": schema.Config}
+    return {
+        f"{name}.schema.json": json.dumps(TypeAdapter(form).json_schema(), indent=1) + "\n"
+        for name, form in forms.items()
+    }
+
+
+app = command.app(__doc__)
+
+
+@app.command("schema")
+def write_schema(folder: Path = ROOT / "config" / "schema") -> None:
+    """Write the JSON schemas that editors use to complete and check config/."""
+    for name, text in json_schemas().items():
+        files.write_text(folder / name, text)
+
+
+@app.command("check")
+def check(folder: Path = ROOT / "config") -> None:
+    """Check every entry of config/ at every scale and print all faults."""
+    base = entries.parse(folder / "config.yaml", dict[str, Any])
+    for path in sorted((folder / "scales").glob("*.yaml")):
+        load(folder, {**base, "scale": path.stem})
+        print(f"{path.stem}: no fault")
+
+
+if __name__ == "__main__":
+    command.main(app)

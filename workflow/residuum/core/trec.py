@@ -1,0 +1,187 @@
+"""Queries, qrels, runs and metrics: one writer and one validating reader for each.
+
+Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are strings, always.
+Must not know where a file comes from or who reads it.
+"""
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from residuum.core import files
+from residuum.core.errors import ResiduumError
+
+RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
+QREL_COLUMNS = ["query_id", "q0", "doc_id", "relevance"]
+METRIC_COLUMNS = ["query_id", "measure", "value"]
+SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
+
+
+def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
+    """Rank scored docs: score descending, then doc_id; cut at `k` hits per query.
+
+    `scores` has query_id, doc_id, score. Scores are rounded to the decimals a run file
+    keeps before they are compared, so that a file never contradicts its own order.
+    Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
+    """
+    ranked = (
+        scores.select(
+            pl.col("query_id").cast(pl.String),
+            pl.col("doc_id").cast(pl.String),
+            pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0,
+        )
+        .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
+        .with_columns((pl.int_range(pl.len()).over("query_id") + 1).alias("rank"))
+    )
+    kept = ranked if k is None else ranked.filter(pl.col("rank") <= k)
+    return kept.select("query_id", "doc_id", "rank", "score")
+
+
+def write_run(path: Path, run: pl.DataFrame, tag: str) -> None:
+    """Write a ranked frame as a gzipped TREC run after checking its contract."""
+    _check_run(path, run)
+    rows = run.select(
+        "query_id", pl.lit("Q0").alias("q0"), "doc_id", "rank", "score", pl.lit(tag).alias("tag")
+    )
+    with files.whole(path) as temporary:
+        temporary.write_bytes(files.gzip_bytes(_csv(rows, " ").encode()))
+
+
+def read_run(path: Path) -> pl.DataFrame:
+    """Read and check a TREC run (gzipped or plain); errors name the file, line and value.
+
+    Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
+    """
+    table = _read(path, RUN_COLUMNS, " ")
+    score = _number(path, table, "score", pl.Float64)
+    position = _number(path, table, "rank", pl.Int64)
+    run = table.select("query_id", "doc_id").with_columns(position, score)
+    _check_run(path, run)
+    return run
+
+
+def _check_run(path: Path, run: pl.DataFrame) -> None:
+    bad = run.with_row_index("line", 1).filter(~pl.col("score").is_finite())
+    _refuse(path, bad, "score must be finite")
+    twice = run.with_row_index("line", 1).filter(
+        ~pl.struct("query_id", "doc_id").is_first_distinct()
+    )
+    _refuse(path, twice, "the doc stands twice in the list of one query")
+    before = pl.col("score").shift(1).over("query_id")
+    rising = run.with_row_index("line", 1).filter(pl.col("score") > before)
+    _refuse(path, rising, "scores must not rise from one rank to the next")
+    expected = pl.int_range(pl.len()).over("query_id") + 1
+    gaps = run.with_row_index("line", 1).filter(pl.col("rank") != expected)
+    _refuse(path, gaps, "ranks must count 1, 2, 3 ... within a query")
+
+
+def _refuse(path: Path, bad: pl.DataFrame, rule: str) -> None:
+    if bad.height:
+        row = bad.row(0, named=True)
+        line = row.pop("line")
+        found = ", ".join(f"{key} {value}" for key, value in row.items())
+        more = f" ({bad.height} such lines)" if bad.height > 1 else ""
+        raise ResiduumError(f"{path}, line {line}: {rule}; found {found}{more}")
+
+
+def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:
+    """Write `query_id TAB text`; runs of white space in a query become one space."""
+    lines = (f"{query_id}\t{' '.join(text.split())}\n" for query_id, text in queries)
+    files.write_text(path, "".join(lines))
+
+
+def read_queries(path: Path) -> dict[str, str]:
+    """Read queries.tsv into {query_id: text}, in file order; ids must be unique."""
+    queries: dict[str, str] = {}
+    for number, line in enumerate(_lines(path), start=1):
+        query_id, tab, text = line.partition("\t")
+        if not tab or not query_id:
+            want = "expected query_id TAB text"
+            raise ResiduumError(f"{path}, line {number}: {want}, found {line!r}")
+        if query_id in queries:
+            raise ResiduumError(f"{path}, line {number}: query_id {query_id} stands twice")
+        queries[query_id] = text
+    return queries
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = files.read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ResiduumError(f"{path}: not UTF-8 ({error})") from None
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
+    """Write TREC qrels: `query_id 0 doc_id relevance`."""
+    files.write_text(path, "".join(f"{q} 0 {d} {r}\n" for q, d, r in qrels))
+
+
+def read_qrels(path: Path) -> pl.DataFrame:
+    """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
+    table = _read(path, QREL_COLUMNS, " ")
+    relevance = _number(path, table, "relevance", pl.Int64)
+    qrels = table.select("query_id", "doc_id").with_columns(relevance)
+    twice = qrels.with_row_index("line", 1).filter(
+        ~pl.struct("query_id", "doc_id").is_first_distinct()
+    )
+    _refuse(path, twice, "the pair is judged twice")
+    return qrels
+
+
+def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
+    """Write per-query values, sorted by measure and query_id; NaN is refused."""
+    bad = metrics.with_row_index("line", 1).filter(~pl.col("value").is_finite())
+    _refuse(path, bad, "a metric must be finite")
+    table = metrics.select(METRIC_COLUMNS).sort("measure", "query_id")
+    files.write_text(path, "\t".join(METRIC_COLUMNS) + "\n" + _csv(table, "\t"))
+
+
+def read_metrics(path: Path) -> pl.DataFrame:
+    """Read per-query values: query_id, measure, value."""
+    table = _read(path, METRIC_COLUMNS, "\t", header=True)
+    return table.with_columns(_number(path, table, "value", pl.Float64))
+
+
+def _csv(table: pl.DataFrame, separator: str) -> str:
+    return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
+
+
+def _read(path: Path, columns: list[str], separator: str, header: bool = False) -> pl.DataFrame:
+    text = files.read_bytes(path)
+    if not text.strip():
+        raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
+    text = _one_space(text) if separator == " " else text
+    try:
+        table = pl.read_csv(
+            io.BytesIO(text),
+            separator=separator,
+            has_header=header,
+            schema=dict.fromkeys(columns, pl.String),
+            quote_char=None,
+        )
+    except pl.exceptions.PolarsError as error:
+        want = separator.join(columns).replace("\t", " TAB ")
+        raise ResiduumError(f"{path}: expected lines of `{want}`; {error}") from None
+    lines = table.with_row_index("line", 2 if header else 1)
+    empty = lines.filter(pl.any_horizontal(pl.col(columns).is_null()))
+    _refuse(path, empty, f"every line has {len(columns)} columns")
+    return table
+
+
+def _one_space(text: bytes) -> bytes:
+    """Let any white space separate the columns of a TREC file, as trec_eval does."""
+    if b"\t" not in text and b"  " not in text and b"\r" not in text and b" \n" not in text:
+        return text
+    return b"\n".join(b" ".join(line.split()) for line in text.splitlines()) + b"\n"
+
+
+def _number(path: Path, table: pl.DataFrame, column: str, dtype: type[pl.DataType]) -> pl.Series:
+    values = table[column].cast(dtype, strict=False)
+    if values.null_count():
+        line = int(values.is_null().arg_max() or 0)
+        found = table[column][line]
+        raise ResiduumError(f"{path}, line {line + 1}: {column} must be a number, found {found!r}")
+    return values

@@ -1,0 +1,1 @@
+"""Encoders, losses and training batches: torch lives here and nowhere else."""
