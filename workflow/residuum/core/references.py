@@ -18,9 +18,11 @@ def faults_between(registry: "Registry", others: list[schema.Scale], folder: Pat
     """Return one line per broken reference; `others` are the scales that were not chosen."""
     roles = set().union(*(scale.roles for scale in [registry.scale, *others]))
     backbones = set().union(*(scale.backbones for scale in [registry.scale, *others]))
+    budgets = set().union(*(scale.budgets for scale in [registry.scale, *others]))
     return [
         *_scale_faults(registry, folder),
         *_model_faults(registry, folder, roles, backbones),
+        *_budget_faults(registry, folder, budgets),
         *_system_faults(registry, folder, roles),
         *_table_faults(registry, folder, roles),
         *_overlay_faults(registry),
@@ -62,6 +64,15 @@ def _model_faults(
         elif model.negatives.kind != "in_batch":
             key = "negatives.system"
             yield from _system_fault(file, key, model.negatives.system, registry, ["lexical"])
+
+
+def _budget_faults(registry: "Registry", folder: Path, budgets: set[str]) -> Iterator[str]:
+    for name, model in registry.models.items():
+        for budget in model.budgets:
+            if budget not in budgets:
+                file = folder / "models" / f"{name}.yaml"
+                add = "budgets: of a config/scales/*.yaml"
+                yield f"{file}: budgets: {unknown('budget', budget, budgets, add)}"
 
 
 def _same_as_faults(file: Path, name: str, registry: "Registry") -> Iterator[str]:

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, TypeAdapter
 
 from residuum.core import command, entries, files, schema
+from residuum.core.driver import canonical
 from residuum.core.errors import ResiduumError, unknown
+from residuum.core.jobs import Job
 from residuum.core.sources import ROOT
 
 FORMS: dict[str, Any] = {
@@ -75,13 +77,12 @@ class Registry(NamedTuple):
         return schema.FromHub(hub=self.config.encoder, revision="main")
 
     def model(self, name: str) -> Any:
-        """Return a model with the scale's budget laid over it."""
+        """Return a model with the scale's budgets laid over it, in the order it names them."""
         model = self.models[name]
-        if model.budget is None:
-            return model
-        budget = self.scale.budgets.get(model.budget, {})
-        merged = merge(model.model_dump(exclude_unset=True), budget)
-        where = f"{self.scale_file}: budgets.{model.budget} over config/models/{name}.yaml"
+        merged = model.model_dump(exclude_unset=True)
+        for budget in model.budgets:
+            merged = merge(merged, self.scale.budgets.get(budget, {}))
+        where = f"config/models/{name}.yaml with budgets of {self.scale_file}"
         return entries.validate(where, merged, schema.Model)
 
     def tuples_of(self, name: str) -> str:
@@ -114,6 +115,22 @@ class Registry(NamedTuple):
         asked = [c.measure for _, c in self.columns() if self.cast(c.role) == place]
         return sorted({*own, *asked})
 
+    def job(self, table_id: str) -> Job:
+        """Return a table with its roles cast and its rows' runs named."""
+        table = self.tables[table_id]
+        systems = {row.id: row.system for row in table.rows if row.system}
+        casts = {column.id: self.cast(column.role) for column in table.columns}
+        return Job(
+            id=table_id,
+            table=table,
+            places={name: "/".join(cast) if cast else None for name, cast in casts.items()},
+            runs={row: self.runs(system) for row, system in systems.items()},
+            systems={row: self.systems[name].model_dump() for row, name in systems.items()},
+            scale=self.config.scale,
+            comparable=self.scale.comparable,
+            reason=self.scale.reason,
+        )
+
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Lay one nested mapping over another; None removes a key."""
@@ -131,7 +148,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def spec(entry: BaseModel, **more: Any) -> str:
     """Write an entry as the canonical JSON of a `--spec` argument."""
     data = {**entry.model_dump(mode="json"), **more}
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return canonical(data)
 
 
 def load(folder: Path, config: Mapping[str, Any]) -> Registry:

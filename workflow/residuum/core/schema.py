@@ -98,14 +98,10 @@ class Edition(Strict):
     splits: dict[Id, SplitCount] = {}
 
 
-class Dataset(Strict):
-    """config/datasets/<id>.yaml: a collection, its splits and its pinned counts."""
+class Collection(Strict):
+    """What the data stage needs of a dataset: where it comes from, its splits, its pins."""
 
-    title: str
-    description: str
-    licence: str
     access: str = Field(description="shown when the collection is not there: how to get it")
-    citation: str
     source: GeneratedSource | IrdsSource | FilesSource = Field(discriminator="kind")
     splits: dict[Id, Split] = Field(min_length=1)
     editions: list[Edition] = Field(
@@ -113,7 +109,7 @@ class Dataset(Strict):
     )
 
     @model_validator(mode="after")
-    def splits_fit_source(self) -> "Dataset":
+    def splits_fit_source(self) -> "Collection":
         """Each split names what its source needs, and holdouts name a split."""
         for name, split in self.splits.items():
             if split.holdout and split.holdout.of not in self.splits:
@@ -125,6 +121,22 @@ class Dataset(Strict):
             if missing:
                 raise ValueError(f"splits.{name}: source {self.source.kind} needs {missing}")
         return self
+
+
+class Dataset(Collection):
+    """config/datasets/<id>.yaml: a collection and what a reader should know of it."""
+
+    title: str
+    description: str
+    licence: str
+    citation: str
+
+    def collection(self) -> dict[str, Any]:
+        """Return the part that decides which files the data stage writes, and no more."""
+        unused = {"splits": {"__all__": {"measures", "positive_level"}}}
+        return Collection.model_validate(
+            self.model_dump(include=set(Collection.model_fields))
+        ).model_dump(mode="json", exclude=unused)
 
 
 # --- models ---------------------------------------------------------------------------------
@@ -143,7 +155,7 @@ class Backbone(Strict):
     intermediate: Positive
     max_length: Positive
     seed: int
-    budget: Id | None = None
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
 
 
 class Encoder(Strict):
@@ -254,7 +266,7 @@ class DualEncoder(Strict):
     loss: Loss
     encoder: Encoder
     training: Training
-    budget: Id | None = Field(None, description="name of the scale's budget laid over this file")
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
 
     @model_validator(mode="after")
     def loss_fits_negatives(self) -> "DualEncoder":

@@ -1,0 +1,50 @@
+# Collections: the corpus in shards, queries and qrels per split.
+
+
+rule data_corpus:
+    """Export a corpus as JSON-lines shards and check its ids and count."""
+    input:
+        code=code("residuum.data"),
+    output:
+        CORPUS,
+    log:
+        f"{LOGS}/data/{{dataset}}.corpus.log",
+    benchmark:
+        f"{TIMES}/data/{{dataset}}.corpus.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        gpu=0,
+    params:
+        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].collection()),
+        folder=lambda w, output: folder(output[0]),
+    conda:
+        f"{ENVS}/base.yaml"
+    shell:
+        "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "
+        "--output {params.folder} 2>&1 | tee {log}"
+
+
+rule data_split:
+    """Export the queries and qrels of a split and check one against the other."""
+    input:
+        code=code("residuum.data"),
+    output:
+        queries=QUERIES,
+        qrels=QRELS,
+        manifest=QUERIES + MANIFEST,
+    log:
+        f"{LOGS}/data/{{dataset}}.{{split}}.log",
+    benchmark:
+        f"{TIMES}/data/{{dataset}}.{{split}}.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        gpu=0,
+    params:
+        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].collection()),
+    conda:
+        f"{ENVS}/base.yaml"
+    shell:
+        "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
+        "--spec {params.spec:q} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"

@@ -1,0 +1,81 @@
+"""Collections of your own: a jsonl or TSV corpus, TSV queries, TREC qrels.
+
+Usage: `docs(collection)`, `split(collection, name)`. Paths are relative to the folder that
+RESIDUUM_DATA names, or to data/. Must not know paths below results/.
+"""
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from residuum.collections.irds import Qrels, Queries, join_fields
+from residuum.core import trec
+from residuum.core.errors import ResiduumError
+from residuum.core.files import damaged
+from residuum.core.schema import Collection, FilesSource
+
+
+def resolve(name: str, access: str) -> Path:
+    """Find a file of the collection; where it is absent, say where it was looked for."""
+    root = Path(os.environ.get("RESIDUUM_DATA", "data"))
+    path = root / name
+    if not path.is_file():
+        raise ResiduumError(
+            f"{path}: no such file. Relative paths start at {root.resolve()} (set RESIDUUM_DATA "
+            f"to change that).\nAccess: {access}"
+        )
+    return path
+
+
+def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+    """Stream (doc_id, fields) in file order; a bad line is named by file and number."""
+    source = collection.source
+    assert isinstance(source, FilesSource)
+    path = resolve(source.corpus, collection.access)
+    parse = _jsonl if ".jsonl" in path.suffixes else _tsv
+    for number, line in _numbered(path):
+        try:
+            yield parse(line, source)
+        except (KeyError, ValueError) as error:
+            raise ResiduumError(f"{path}, line {number}: {error}") from None
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, str]]:
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="\n") as handle:
+            for number, line in enumerate(handle, start=1):
+                if line.strip():
+                    yield number, line.rstrip("\n")
+    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        raise ResiduumError(damaged(path, error)) from None
+
+
+def _jsonl(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        raise ValueError(f"expected a JSON object, found {line[:60]}")
+    wanted = ["doc_id", *source.text_fields]
+    missing = [field for field in wanted if field not in record]
+    if missing:
+        raise ValueError(f"no field {', '.join(missing)}; the doc has {', '.join(record)}")
+    return str(record["doc_id"]), join_fields(record, source.text_fields)
+
+
+def _tsv(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
+    doc_id, tab, text = line.partition("\t")
+    if not tab:
+        raise ValueError(f"expected doc_id TAB text, found {line[:60]!r}")
+    return doc_id, {"text": text}
+
+
+def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
+    """Return queries and qrels of a split."""
+    entry = collection.splits[name]
+    assert entry.queries is not None and entry.qrels is not None
+    queries = trec.read_queries(resolve(entry.queries, collection.access))
+    qrels = trec.read_qrels(resolve(entry.qrels, collection.access))
+    return list(queries.items()), list(qrels.iter_rows())

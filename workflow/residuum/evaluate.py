@@ -1,0 +1,89 @@
+"""Per-query metrics of a run: ir_measures on ranks, every judged query present.
+
+Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from residuum.core import command, manifest, trec
+from residuum.core.errors import ResiduumError
+
+app = command.app(__doc__)
+
+
+@app.command()
+def run(
+    run: Annotated[Path, typer.Option(help="TREC run")],
+    qrels: Annotated[Path, typer.Option(help="TREC qrels")],
+    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    output: Annotated[Path, typer.Option(help="metrics TSV to write")],
+) -> None:
+    """Write query_id, measure, value for every judged query; missing from the run = 0."""
+    metrics = evaluate(trec.read_run(run), trec.read_qrels(qrels), measure)
+    trec.write_metrics(output, metrics)
+    manifest.write(
+        manifest.beside(output),
+        artefact={"queries": metrics["query_id"].n_unique(), "means": means(metrics)},
+        spec={"measures": sorted(measure), "ties": "evaluated on ranks"},
+        inputs=[run, qrels],
+        module="residuum.evaluate",
+    )
+
+
+def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.DataFrame:
+    """Return query_id, measure, value for all judged queries x measures.
+
+    Rank stands in for score, because ir_measures' providers break ties in different ways.
+    """
+    if not qrels.height:
+        raise ResiduumError("the qrels are empty: there is nothing to evaluate against")
+    judged = qrels["query_id"].unique().sort()
+    values = _values(run, qrels, {str(parse(m)): m for m in measures})
+    grid = pl.DataFrame({"query_id": judged}).join(pl.DataFrame({"measure": measures}), "cross")
+    return grid.join(values, on=["query_id", "measure"], how="left").with_columns(
+        pl.col("value").fill_null(0.0)
+    )
+
+
+def parse(measure: str) -> Any:
+    """Read an ir_measures name; an unknown one is a ResiduumError."""
+    import ir_measures
+
+    try:
+        return ir_measures.parse_measure(measure)
+    except (NameError, ValueError, SyntaxError) as error:
+        raise ResiduumError(f"cannot read the measure '{measure}': {error}") from None
+
+
+def _values(run: pl.DataFrame, qrels: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    import ir_measures
+
+    judged = run.filter(pl.col("query_id").is_in(qrels["query_id"].unique().to_list()))
+    ranked = judged.with_columns((-pl.col("rank")).cast(pl.Float64).alias("score"))
+    found = ir_measures.iter_calc(
+        [parse(name) for name in names.values()],
+        _nested(qrels, "relevance"),
+        _nested(ranked, "score"),
+    )
+    rows = [(m.query_id, names[str(m.measure)], float(m.value)) for m in found]
+    form = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
+    return pl.DataFrame(rows, schema=form, orient="row")
+
+
+def _nested(frame: pl.DataFrame, column: str) -> dict[str, dict[str, float]]:
+    lists = frame.group_by("query_id", maintain_order=True).agg("doc_id", column)
+    return {q: dict(zip(ids, values, strict=True)) for q, ids, values in lists.iter_rows()}
+
+
+def means(metrics: pl.DataFrame) -> dict[str, float]:
+    """Return the mean of each measure over queries."""
+    table = metrics.group_by("measure").agg(pl.col("value").mean()).sort("measure")
+    return dict(table.iter_rows())
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,147 @@
+"""Fuse a lexical and a dense run: lambda * lexical + dense over the union of both lists.
+
+Command: `python -m residuum.fusion tune|fuse ...`. Source: CLEAR Eq. 8 and section 4.
+Must not know Lucene or torch: what a list lacks comes as a file of scores.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from residuum.core import command, files, manifest, trec
+from residuum.core.errors import ResiduumError
+from residuum.core.schema import FusionSystem
+
+app = command.app(__doc__)
+PAIR = ["query_id", "doc_id"]
+
+SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
+Lexical = Annotated[Path, typer.Option(help="run of the lexical system")]
+Dense = Annotated[Path, typer.Option(help="run of the dense system")]
+LexicalOnDense = Annotated[
+    Path | None, typer.Option(help="lexical scores of the dense run's docs, for true_score")
+]
+DenseOnLexical = Annotated[
+    Path | None, typer.Option(help="dense scores of the lexical run's docs, for true_score")
+]
+
+
+@app.command()
+def tune(
+    spec: SpecText,
+    lexical: Lexical,
+    dense: Dense,
+    qrels: Annotated[Path, typer.Option(help="qrels of the tuning split")],
+    output: Annotated[Path, typer.Option(help="JSON to write")],
+    lexical_on_dense: LexicalOnDense = None,
+    dense_on_lexical: DenseOnLexical = None,
+) -> None:
+    """Choose lambda on the tuning split: best mean, the first of the grid among equals."""
+    from residuum.evaluate import evaluate
+
+    system = command.parse_spec(FusionSystem, spec)
+    inputs = [lexical, dense, qrels, lexical_on_dense, dense_on_lexical]
+    pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
+    judgements = trec.read_qrels(qrels)
+    measure = system.weight.measure
+    tried = []
+    for weight in system.weight.grid:
+        metrics = evaluate(combine(pairs, weight, system.k), judgements, [measure])
+        tried.append({"lambda": weight, measure: metrics["value"].mean()})
+    best = max(tried, key=lambda point: point[measure])
+    at_edge = best["lambda"] in (min(system.weight.grid), max(system.weight.grid))
+    if at_edge:
+        print(f"warning: lambda {best['lambda']} sits at an edge of its grid", file=sys.stderr)
+    record = {"lambda": best["lambda"], "at_edge": at_edge, "measure": measure, "tried": tried}
+    record["queries"] = judgements["query_id"].n_unique()
+    files.write_text(output, json.dumps(record, indent=1) + "\n")
+    _write_manifest(output, record, system, inputs)
+
+
+@app.command()
+def fuse(
+    spec: SpecText,
+    lexical: Lexical,
+    dense: Dense,
+    tuning: Annotated[Path, typer.Option(help="JSON written by tune")],
+    tag: Annotated[str, typer.Option(help="last column of the run")],
+    output: Annotated[Path, typer.Option(help="run to write")],
+    lexical_on_dense: LexicalOnDense = None,
+    dense_on_lexical: DenseOnLexical = None,
+) -> None:
+    """Write the fused run with the lambda that tune chose."""
+    system = command.parse_spec(FusionSystem, spec)
+    weight = json.loads(files.read_bytes(tuning))["lambda"]
+    pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
+    trec.write_run(output, combine(pairs, weight, system.k), tag)
+    inputs = [lexical, dense, tuning, lexical_on_dense, dense_on_lexical]
+    _write_manifest(output, {"lambda": weight}, system, inputs)
+
+
+def _write_manifest(
+    output: Path, artefact: dict[str, object], system: FusionSystem, inputs: list[Path | None]
+) -> None:
+    manifest.write(
+        manifest.beside(output),
+        artefact=artefact,
+        spec=system.model_dump(mode="json"),
+        inputs=[path for path in inputs if path],
+        module="residuum.fusion",
+    )
+
+
+def union(
+    system: FusionSystem,
+    lexical: Path,
+    dense: Path,
+    lexical_on_dense: Path | None,
+    dense_on_lexical: Path | None,
+) -> pl.DataFrame:
+    """Return query_id, doc_id, lexical, dense for the docs that either list holds."""
+    lexical_run, dense_run = trec.read_run(lexical), trec.read_run(dense)
+    pairs = pl.concat([lexical_run.select(PAIR), dense_run.select(PAIR)]).unique()
+    pairs = _with_scores(pairs, "lexical", lexical_run, system.missing.lexical, lexical_on_dense)
+    pairs = _with_scores(pairs, "dense", dense_run, system.missing.dense, dense_on_lexical)
+    return pairs.sort(PAIR)
+
+
+def _with_scores(
+    pairs: pl.DataFrame, name: str, run: pl.DataFrame, missing: str, scores: Path | None
+) -> pl.DataFrame:
+    """Add one system's score of every pair; a doc that its list lacks scores as `missing` says."""
+    if missing == "true_score":
+        if scores is None:
+            raise ResiduumError(f"missing.{name} is true_score: its scores file is needed")
+        known = pl.concat(
+            [run.select(*PAIR, "score"), trec.read_run(scores).select(*PAIR, "score")]
+        )
+        known = known.unique(PAIR, keep="first", maintain_order=True)
+        joined = pairs.join(known, on=PAIR, how="left")
+        lacking = joined.filter(pl.col("score").is_null())
+        if lacking.height:
+            query_id, doc_id = lacking.row(0)[:2]
+            raise ResiduumError(
+                f"{scores}: no {name} score for query {query_id}, doc {doc_id} "
+                f"({lacking.height} pairs lack one). Delete the file and run again."
+            )
+        return joined.rename({"score": name})
+    lowest = run.group_by("query_id").agg(pl.col("score").min().alias("lowest"))
+    joined = pairs.join(run.select(*PAIR, "score"), on=PAIR, how="left").join(
+        lowest, on="query_id", how="left"
+    )
+    score = pl.coalesce("score", "lowest", pl.lit(0.0)).alias(name)
+    return joined.with_columns(score).drop("score", "lowest")
+
+
+def combine(pairs: pl.DataFrame, weight: float, k: int) -> pl.DataFrame:
+    """Rank by `weight * lexical + dense` (CLEAR Eq. 8) and cut at k."""
+    score = (weight * pl.col("lexical") + pl.col("dense")).alias("score")
+    return trec.rank(pairs.select(*PAIR, score), k)
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,196 @@
+"""One row per number and per comparison that the papers print: reported, measured, verdict.
+
+Command: `python -m residuum.ledger write ...`. Verdicts are defined in docs/verdicts.md.
+Must not know how tables are rendered or tests computed.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from residuum.core import command, files, manifest
+from residuum.core.jobs import Job
+from residuum.core.schema import Cell as Reported
+
+app = command.app(__doc__)
+COLUMNS = [
+    "paper",
+    "place",
+    "table",
+    "row",
+    "column",
+    "kind",
+    "claim",
+    "reported",
+    "measured",
+    "delta",
+    "tolerance",
+    "p_adjusted",
+    "verdict",
+    "reason",
+]
+
+
+@app.command()
+def write(
+    spec: Annotated[list[str], typer.Option(help="Job as JSON, one per table")],
+    table: Annotated[list[Path], typer.Option(help="table TSV, in the order of --spec")],
+    significance: Annotated[list[Path], typer.Option(help="significance TSV, in that order")],
+    output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+) -> None:
+    """Judge every reported number and comparison of the given tables."""
+    rows: list[dict[str, Any]] = []
+    for text, table_path, test_path in zip(spec, table, significance, strict=True):
+        job = command.parse_spec(Job, text)
+        rows += judge(job, _read(table_path), _read(test_path))
+    ledger = pl.DataFrame(rows, schema_overrides={"p_adjusted": pl.Float64}).select(COLUMNS)
+    files.write_text(output, ledger.write_csv(separator="\t"))
+    files.write_text(output.with_suffix(".md"), summary(ledger))
+    manifest.write(
+        manifest.beside(output),
+        artefact={"rows": len(rows)},
+        spec={"tables": [p.stem for p in table]},
+        inputs=[*table, *significance],
+        module="residuum.ledger",
+    )
+
+
+def _read(path: Path) -> pl.DataFrame:
+    return pl.read_csv(path, separator="\t", infer_schema_length=None)
+
+
+def judge(job: Job, table: pl.DataFrame, tests: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the ledger rows of one table: first the number of a cell, then its comparisons."""
+    measured = {(r["row"], r["column"]): r for r in table.iter_rows(named=True)}
+    compared = _directed(tests)
+    rows: list[dict[str, Any]] = []
+    for row in job.table.rows:
+        for column, text in job.table.reported.get(row.id, {}).items():
+            cell = Reported.parse(text)
+            rows.append(_number(job, cell, measured[row.id, column]))
+            for other, claim in _claims(job, row, cell):
+                rows.append(_comparison(job, row.id, other, column, claim, measured, compared))
+    return rows
+
+
+def _claims(job: Job, row: Any, cell: Reported) -> list[tuple[str, str]]:
+    """Return (other row, claim) for each marker of a reported cell."""
+    by_index = {other.index: other.id for other in job.table.rows if other.index}
+    beaten = [(by_index[index], "above") for index in cell.beats]
+    return [*beaten, (row.below, "below")] if cell.below else beaten
+
+
+def _start(job: Job, row: str, column: str) -> dict[str, Any]:
+    paper = job.id.partition("-")[0]
+    return {"paper": paper, "place": job.table.place, "table": job.id, "row": row, "column": column}
+
+
+def _number(job: Job, cell: Reported, found: dict[str, Any]) -> dict[str, Any]:
+    tolerance = job.table.tolerance.get(found["column"], job.table.tolerance.get("default"))
+    value = found["measured"]
+    delta = None if value is None else value - cell.value
+    verdict, reason = number_verdict(job, cell.value, found, tolerance)
+    return {
+        **_start(job, found["row"], found["column"]),
+        "kind": "number",
+        "claim": f"{found['measure']} = {cell.value}",
+        "reported": cell.value,
+        "measured": value,
+        "delta": delta,
+        "tolerance": tolerance,
+        "p_adjusted": None,
+        "verdict": verdict,
+        "reason": reason,
+    }
+
+
+def number_verdict(
+    job: Job, reported: float, found: dict[str, Any], tolerance: float | None
+) -> tuple[str, str]:
+    """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
+    if found["measured"] is None:
+        return "not run", found["not_run"]
+    if not job.comparable:
+        return "not comparable", job.reason
+    delta = abs(found["measured"] - reported)
+    if tolerance is not None and delta <= tolerance:
+        return "reproduced", f"|delta| is at most {tolerance}"
+    if found["lowest"] <= reported <= found["highest"] and found["seeds"] > 1:
+        return "close", f"inside the range of {found['seeds']} seeds"
+    return "differs", f"|delta| is more than {tolerance}"
+
+
+def _directed(tests: pl.DataFrame) -> dict[tuple[str, str, str], tuple[float, float, bool]]:
+    """Return {(column, a, b): (difference, p_adjusted, significant)} for both directions."""
+    found: dict[tuple[str, str, str], tuple[float, float, bool]] = {}
+    for r in tests.iter_rows(named=True):
+        significant = str(r["significant"]).lower() == "true"
+        found[r["column"], r["a"], r["b"]] = (r["difference"], r["p_adjusted"], significant)
+        found[r["column"], r["b"], r["a"]] = (-r["difference"], r["p_adjusted"], significant)
+    return found
+
+
+def _comparison(
+    job: Job,
+    row: str,
+    other: str,
+    column: str,
+    claim: str,
+    measured: dict[tuple[str, str], dict[str, Any]],
+    compared: dict[tuple[str, str, str], tuple[float, float, bool]],
+) -> dict[str, Any]:
+    verdict, reason = comparison_verdict(claim, compared.get((column, row, other)))
+    if verdict == "not run":
+        absent = next(r for r in (row, other) if measured[r, column]["measured"] is None)
+        reason = f"{absent}: {measured[absent, column]['not_run']}"
+    gap = _reported_gap(job, row, other, column)
+    difference, p, _ = compared.get((column, row, other), (None, None, None))
+    return {
+        **_start(job, row, column),
+        "kind": "comparison",
+        "claim": f"{row} significantly {claim} {other}",
+        "reported": gap,
+        "measured": difference,
+        "delta": None if difference is None or gap is None else difference - gap,
+        "tolerance": None,
+        "p_adjusted": p,
+        "verdict": verdict,
+        "reason": reason,
+    }
+
+
+def _reported_gap(job: Job, row: str, other: str, column: str) -> float | None:
+    texts = [job.table.reported.get(name, {}).get(column) for name in (row, other)]
+    if None in texts:
+        return None
+    a, b = (Reported.parse(str(text)).value for text in texts)
+    return round(a - b, 6)
+
+
+def comparison_verdict(claim: str, found: tuple[float, float, bool] | None) -> tuple[str, str]:
+    """Return (verdict, reason): holds, inconclusive, reversed, or not run.
+
+    `found` is (difference row - other, adjusted p, significant). A difference that is not
+    significant is inconclusive whichever way it points.
+    """
+    if found is None:
+        return "not run", ""
+    difference, p, significant = found
+    if not significant:
+        return "inconclusive", f"not significant (p {p:.4g}, difference {difference:+.4f})"
+    agrees = (difference > 0) == (claim == "above")
+    return ("holds" if agrees else "reversed"), f"p {p:.4g}, difference {difference:+.4f}"
+
+
+def summary(ledger: pl.DataFrame) -> str:
+    """Count verdicts per paper and kind, as Markdown that also reads as plain text."""
+    counts = ledger.group_by("paper", "kind", "verdict").len().sort("paper", "kind", "verdict")
+    lines = ["| paper | kind | verdict | rows |", "|---|---|---|---|"]
+    lines += [f"| {p} | {k} | {v} | {n} |" for p, k, v, n in counts.iter_rows()]
+    return "## Ledger\n\n" + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    command.main(app)
