@@ -43,7 +43,7 @@ def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.
         raise ResiduumError("the qrels are empty: there is nothing to evaluate against")
     judged = qrels["query_id"].unique().sort()
     values = _values(run, qrels, {str(parse(m)): m for m in measures})
-    grid = pl.DataFrame({"query_id": judged}).join(pl.DataFrame({"measure": measures}), "cross")
+    grid = pl.DataFrame({"query_id": judged}).join(pl.DataFrame({"measure": measures}), how="cross")
     return grid.join(values, on=["query_id", "measure"], how="left").with_columns(
         pl.col("value").fill_null(0.0)
     )

@@ -173,7 +173,9 @@ def _column_note(job: Job, column: Any, table: pl.DataFrame) -> str:
 
 
 def _system_note(row: str, system: dict[str, Any]) -> str:
-    parts = [f"{key} {_flat(value)}" for key, value in system.items() if value is not None]
+    shown = {key: value for key, value in sorted(system.items()) if key not in ("kind", "label")}
+    parts = [system["kind"]]
+    parts += [f"{key} {_flat(value)}" for key, value in shown.items() if value is not None]
     return f"{row}: {'; '.join(parts)}."
 
 

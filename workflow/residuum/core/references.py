@@ -30,19 +30,27 @@ def faults_between(registry: "Registry", others: list[schema.Scale], folder: Pat
     ]
 
 
+def _has_faults(folder: Path, kind: str, name: str) -> bool:
+    """An entry whose file exists but did not load is reported as such, not as unknown."""
+    return (folder / kind / f"{name}.yaml").exists()
+
+
 def _scale_faults(registry: "Registry", folder: Path) -> Iterator[str]:
     file = folder / "scales" / f"{registry.config.scale}.yaml"
     for role, cast in registry.scale.roles.items():
         dataset, split = cast.split("/")
         add = f"{folder}/datasets/{dataset}.yaml"
         if dataset not in registry.datasets:
-            text = unknown("dataset", dataset, registry.datasets, add)
-            yield f"{file}: roles.{role}: {text}"
+            if not _has_faults(folder, "datasets", dataset):
+                text = unknown("dataset", dataset, registry.datasets, add)
+                yield f"{file}: roles.{role}: {text}"
         elif split not in registry.datasets[dataset].splits:
             splits = registry.datasets[dataset].splits
             yield f"{file}: roles.{role}: {unknown('split', split, splits, add)}"
     for role, backbone in registry.scale.backbones.items():
-        if isinstance(backbone, schema.FromModel) and backbone.model not in registry.models:
+        if not isinstance(backbone, schema.FromModel) or backbone.model in registry.models:
+            continue
+        if not _has_faults(folder, "models", backbone.model):
             add = f"{folder}/models/{backbone.model}.yaml"
             text = unknown("model", backbone.model, registry.models, add)
             yield f"{file}: backbones.{role}: {text}"
@@ -77,6 +85,8 @@ def _budget_faults(registry: "Registry", folder: Path, budgets: set[str]) -> Ite
 
 def _same_as_faults(file: Path, name: str, registry: "Registry") -> Iterator[str]:
     other = registry.models.get(name)
+    if other is None and _has_faults(file.parents[1], "models", name):
+        return
     if other is None:
         yield f"{file}: negatives.model: {unknown('model', name, registry.models)}"
     elif other.kind != "dual-encoder" or other.negatives.kind in ("same_as", "in_batch"):
@@ -88,6 +98,8 @@ def _system_faults(registry: "Registry", folder: Path, roles: set[str]) -> Itera
         file = folder / "systems" / f"{name}.yaml"
         if system.kind == "dense":
             model = registry.models.get(system.model)
+            if model is None and _has_faults(folder, "models", system.model):
+                continue
             if model is None or model.kind != "dual-encoder":
                 known = [m for m, e in registry.models.items() if e.kind == "dual-encoder"]
                 add = f"{folder}/models/{system.model}.yaml"
@@ -183,6 +195,9 @@ def _system_fault(
 ) -> Iterator[str]:
     system = registry.systems.get(name)
     fitting = [n for n, s in registry.systems.items() if kinds is None or s.kind in kinds]
+    config = next(p for p in file.parents if (p / "systems").is_dir())
+    if system is None and _has_faults(config, "systems", name):
+        return
     if system is None:
         add = f"config/systems/{name}.yaml"
         yield f"{file}: {key}: {unknown('system', name, fitting, add)}"

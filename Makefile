@@ -1,0 +1,42 @@
+# Two commands: `make mini` runs the main job on the generated collection, `make test` the tests.
+# Both first install the pinned lock into .venv (once).
+PYTHON ?= python3
+VENV   ?= .venv
+CORES  ?= all
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: mini smoke test check install clean
+
+mini: install
+	$(BIN)/snakemake --cores $(CORES) --config scale=mini
+
+smoke: install
+	$(BIN)/snakemake --cores $(CORES) --config scale=smoke
+
+test: install $(VENV)/test.lock
+	$(BIN)/python -m pytest -n 2
+
+check: install $(VENV)/test.lock
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/mypy
+	$(BIN)/snakemake --lint
+
+install: $(VENV)/run.lock
+
+$(VENV)/run.lock: requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "residuum needs Python 3.11 or newer; name one: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	@echo "installing the pinned packages into $(VENV) (about two minutes)"
+	$(PIP) $$(grep '^torch==' requirements.lock)
+	$(PIP) --no-deps -r requirements.lock
+	@cp requirements.lock $@
+
+$(VENV)/test.lock: requirements-test.lock $(VENV)/run.lock
+	$(PIP) --no-deps -r requirements-test.lock
+	@cp requirements-test.lock $@
+
+clean:
+	find results -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +

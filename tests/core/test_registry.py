@@ -1,0 +1,161 @@
+"""The configuration: what a scale makes of it, and how its faults are worded."""
+
+import json
+import shutil
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from residuum.core import registry, schema
+from residuum.core.errors import ResiduumError
+
+BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+
+
+def load(folder=ROOT / "config", **config):
+    return registry.load(folder, {**BASE, **config})
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Return a copy of config/ whose files a test may damage."""
+    return shutil.copytree(ROOT / "config", tmp_path / "config")
+
+
+def edit(folder, name, **changes):
+    path = folder / name
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize("scale", sorted(p.stem for p in (ROOT / "config/scales").glob("*.yaml")))
+def test_every_scale_loads(scale):
+    assert load(scale=scale).config.scale == scale
+
+
+def test_full_scale_keeps_the_papers_hyper_parameters():
+    clear = load(scale="full").model("clear")
+    assert clear.training.model_dump(include={"learning_rate", "batch_size", "epochs"}) == {
+        "learning_rate": 2e-5,
+        "batch_size": 28,
+        "epochs": 8,
+    }
+    assert clear.loss == schema.ResidualMargin(kind="residual_margin", xi=1.0, lambda_train=0.1)
+    assert clear.negatives.pool == 1000
+
+
+def test_a_scale_lays_its_budget_over_the_model():
+    clear = load(scale="mini").model("clear")
+    assert (clear.training.steps, clear.training.epochs, clear.negatives.pool) == (400, None, 100)
+    assert clear.loss.xi == 1.0
+
+
+def test_runs_carry_seeds_only_behind_a_trained_model():
+    loaded = load(scale="mini", seeds=[4, 7])
+    assert loaded.runs("bm25") == ["bm25"]
+    assert loaded.runs("clear") == ["clear.seed4", "clear.seed7"]
+
+
+def test_encoder_replaces_hub_backbones_only(tmp_path):
+    assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased") == (
+        schema.FromPath(path=str(tmp_path))
+    )
+    made = load(scale="mini", encoder=str(tmp_path)).backbone("bert-base-uncased")
+    assert made == schema.FromModel(model="warm-start")
+
+
+def test_measures_are_those_of_the_split_and_of_the_tables():
+    loaded = load(scale="mini")
+    assert loaded.measures(registry.Place("generated-mini", "dev")) == ["R@100", "R@1000", "RR@10"]
+    judged = loaded.measures(registry.Place("generated-mini", "judged"))
+    assert {"nDCG@10", "AP(rel=2)@1000", "R(rel=2)@1000"} <= set(judged)
+
+
+def test_unknown_key_names_file_key_and_what_is_valid(config):
+    edit(config, "systems/bm25.yaml", bm25={"k1": 0.9, "bee": 0.4})
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert "systems/bm25.yaml: bm25.bee: unknown key; valid: b, k1." in text
+    assert "systems/bm25.yaml: bm25.b: missing key" in text
+
+
+def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(config):
+    edit(config, "systems/clear.yaml", lexical="bm52")
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert "systems/clear.yaml: lexical: no system 'bm52'; known: bm25, " in text
+    assert "Did you mean bm25?" in text
+    assert "To add one: config/systems/bm52.yaml" in text
+
+
+def test_all_faults_come_in_one_message(config):
+    edit(config, "systems/bm25.yaml", k=0)
+    edit(config, "models/clear.yaml", backbone="bert-bass-uncased")
+    edit(config, "papers/clear/table1.yaml", tolerance={"dev-rrr": 0.1})
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="mini", papers=["cleer"])
+    text = str(caught.value)
+    assert "k: Input should be greater than 0 (found 0)" in text
+    assert "Did you mean bert-base-uncased?" in text
+    assert "tolerance.dev-rrr: no column 'dev-rrr'" in text
+    assert "no paper 'cleer'; known: clear. Did you mean clear?" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("scales/mini.yaml", {"roles": {"msmarco-train": "x"}}, "write dataset/split, found 'x'"),
+        ("scales/mini.yaml", {"backbones": {"b": {"model": "nope"}}}, "no model 'nope'"),
+        ("models/clear.yaml", {"loss": {"kind": "nll"}}, "loss nll does not go with lexical_error"),
+        ("models/clear.yaml", {"budgets": ["tripled"]}, "Did you mean triplet?"),
+        ("models/bert-siamese.yaml", {"negatives": {"kind": "same_as", "model": "warm-start"}},
+         "'warm-start' has no tuples of its own"),
+        ("systems/clear.yaml", {"dense": "bm25"}, "'bm25' is a lexical system"),
+        ("systems/clear.yaml", {"lexical": "bm25-rm3"}, "true_score is computed for plain BM25"),
+        ("systems/bert-siamese.yaml", {"model": "mini-bert"}, "no model 'mini-bert'"),
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
+        ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ^9"}}},
+         "no row has the index 9"),
+        ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0,1"}}},
+         "cannot read the cell '0,1'"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_broken_reference(config, name, changes, says):
+    edit(config, name, **changes)
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="mini")
+    assert says in str(caught.value)
+    assert name.rsplit("/", 1)[1] in str(caught.value)
+
+
+def test_a_key_that_stands_twice_is_a_fault(config):
+    with open(config / "systems" / "bm25.yaml", "a") as handle:
+        handle.write("k: 10\n")
+    with pytest.raises(
+        ResiduumError, match=r"bm25.yaml: .* line 9: key 'k' stands twice"
+    ) as caught:
+        load(config)
+    assert str(caught.value).startswith("1 fault "), "what refers to the broken entry is no fault"
+
+
+def test_unknown_scale_and_unknown_config_key():
+    with pytest.raises(ResiduumError, match=r"no scale 'minii'.*Did you mean mini\?"):
+        load(scale="minii")
+    with pytest.raises(ResiduumError, match="config: scael: unknown key; valid: device, encoder"):
+        load(scael="mini")
+
+
+def test_json_schemas_are_in_step():
+    for name, text in registry.json_schemas().items():
+        path = ROOT / "config" / "schema" / name
+        assert path.read_text() == text, f"run: python -m residuum.core.registry schema ({name})"
+        json.loads(text)
+
+
+def test_a_null_in_a_budget_removes_the_key():
+    assert registry.merge({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None, "e": 4}}) == {
+        "a": 1,
+        "b": {"d": 3, "e": 4},
+    }

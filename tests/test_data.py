@@ -1,0 +1,196 @@
+"""Collections of all three sources: what is exported, what is pinned, what is refused."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+from residuum import data
+from residuum.core import contracts, driver, trec
+from residuum.core.errors import ResiduumError
+from residuum.core.schema import Collection
+
+DOCS = [("d1", "one"), ("007", "tab\tnewline\nemoji 🙂 " + "x" * 100_000), ("NA", "")]
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """Lay a collection of files into RESIDUUM_DATA and return its spec as a dict."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("RESIDUUM_DATA", str(home))
+    lines = [json.dumps({"doc_id": i, "text": t}, ensure_ascii=False) + "\n" for i, t in DOCS]
+    (home / "docs.jsonl").write_text("".join(lines), newline="\n")
+    (home / "q.tsv").write_text("q1\tfirst query\nq2\tsecond\nq3\tthird\n")
+    (home / "qrels").write_text("q1 0 d1 1\nq2 0 007 2\nq3 0 d1 1\nq3 0 NA 0\n")
+    return {
+        "access": "ask the librarian",
+        "source": {"kind": "files", "corpus": "docs.jsonl"},
+        "splits": {"test": {"queries": "q.tsv", "qrels": "qrels"}},
+        "editions": [{"name": "first", "docs": 3}],
+    }
+
+
+def export(spec, output):
+    data.corpus("mine", driver.canonical(spec), output, contracts.DOCS_PER_SHARD)
+    return output
+
+
+def export_split(spec, folder, name="test"):
+    paths = (folder / name / "queries.tsv", folder / name / "qrels.trec")
+    data.split("mine", name, driver.canonical(spec), *paths)
+    return trec.read_queries(paths[0]), trec.read_qrels(paths[1])
+
+
+def test_hard_texts_survive_the_export(mine, tmp_path):
+    corpus = export(mine, tmp_path / "corpus")
+    assert list(contracts.read_corpus(corpus)) == DOCS
+    assert contracts.corpus_manifest(corpus)["edition"] == "first"
+
+
+def test_the_same_export_gives_the_same_bytes(mine, tmp_path):
+    one, two = export(mine, tmp_path / "a"), export(mine, tmp_path / "b")
+    names = sorted(p.name for p in one.iterdir())
+    assert names == ["manifest.json", "part-00000.jsonl.gz"]
+    assert all((one / n).read_bytes() == (two / n).read_bytes() for n in names)
+
+
+def test_a_wrong_count_names_the_pin_and_leaves_nothing(mine, tmp_path):
+    mine["editions"][0]["docs"] = 4
+    with pytest.raises(ResiduumError, match=r"has 3 docs, but config/datasets/mine\.yaml"):
+        export(mine, tmp_path / "corpus")
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_failed_export_keeps_the_one_before(mine, tmp_path):
+    corpus = export(mine, tmp_path / "corpus")
+    before = (corpus / "manifest.json").read_bytes()
+    mine["editions"][0]["docs"] = 4
+    with pytest.raises(ResiduumError):
+        export(mine, corpus)
+    assert (corpus / "manifest.json").read_bytes() == before
+
+
+def test_duplicate_doc_id_is_refused(mine, tmp_path):
+    path = tmp_path / "home" / "docs.jsonl"
+    path.write_text(path.read_text() + '{"doc_id": "d1", "text": "again"}\n')
+    with pytest.raises(ResiduumError, match="doc_id d1 stands twice in the corpus"):
+        export(mine, tmp_path / "corpus")
+
+
+def test_bad_lines_are_named(mine, tmp_path):
+    path = tmp_path / "home" / "docs.jsonl"
+    path.write_text('{"doc_id": "d1", "text": "fine"}\n{"doc_id": "d2", "body": "x"}\n')
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl, line 2: no field text; the doc has"):
+        export(mine, tmp_path / "corpus")
+    path.write_text('{"doc_id": "d1", "text": "fine"}\n{"doc_id": \n')
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl, line 2"):
+        export(mine, tmp_path / "corpus")
+
+
+def test_an_absent_file_says_where_it_was_looked_for_and_how_to_get_it(mine, tmp_path):
+    mine["source"]["corpus"] = "absent.jsonl"
+    with pytest.raises(ResiduumError, match=r"(?s)home/absent\.jsonl: no such.*ask the librarian"):
+        export(mine, tmp_path / "corpus")
+
+
+def test_tsv_corpus_and_named_fields(mine, tmp_path):
+    (tmp_path / "home" / "docs.tsv").write_text("d1\tone\td\nd2\t\nd3\tthree\n")
+    mine["source"]["corpus"] = "docs.tsv"
+    corpus = export(mine, tmp_path / "corpus")
+    assert list(contracts.read_corpus(corpus)) == [("d1", "one\td"), ("d2", ""), ("d3", "three")]
+    lines = [json.dumps({"doc_id": str(i), "title": "T", "body": b}) for i, b in enumerate("ab")]
+    (tmp_path / "home" / "f.jsonl").write_text("\n".join(lines))
+    mine["source"] = {"kind": "files", "corpus": "f.jsonl", "text_fields": ["title", "body"]}
+    mine["editions"][0]["docs"] = 2
+    assert list(contracts.read_corpus(export(mine, tmp_path / "two"))) == [
+        ("0", "T a"),
+        ("1", "T b"),
+    ]
+
+
+def test_split_and_its_pins(mine, tmp_path):
+    queries, qrels = export_split(mine, tmp_path)
+    assert queries == {"q1": "first query", "q2": "second", "q3": "third"}
+    assert qrels.rows()[1] == ("q2", "007", 2)
+    mine["editions"][0]["splits"] = {"test": {"queries": 3, "qrels": 5}}
+    with pytest.raises(ResiduumError, match=r"3 queries and 4 qrels, but .* 3 queries, 5 qrels"):
+        export_split(mine, tmp_path)
+
+
+def test_a_judged_query_without_a_text_is_refused(mine, tmp_path):
+    with open(tmp_path / "home" / "qrels", "a") as handle:
+        handle.write("q9 0 d1 1\n")
+    with pytest.raises(ResiduumError, match="judge 1 queries that the queries file lacks: q9"):
+        export_split(mine, tmp_path)
+
+
+def test_a_holdout_takes_its_queries_from_the_other_split(mine, tmp_path):
+    mine["splits"]["tune"] = {"holdout": {"of": "test", "queries": 2, "seed": 1}}
+    tune, tune_qrels = export_split(mine, tmp_path, "tune")
+    rest, rest_qrels = export_split(mine, tmp_path, "test")
+    assert len(tune) == 2
+    assert tune.keys() | rest.keys() == {"q1", "q2", "q3"}
+    assert not tune.keys() & rest.keys()
+    assert set(tune_qrels["query_id"]) == set(tune)
+    assert set(rest_qrels["query_id"]) == set(rest)
+    mine["splits"]["tune"]["holdout"]["queries"] = 4
+    with pytest.raises(ResiduumError, match="4 queries asked for, but 'test' has 3"):
+        export_split(mine, tmp_path, "tune")
+
+
+def irds_collection():
+    return Collection.model_validate(
+        {
+            "access": "download it from the authors",
+            "source": {"kind": "irds", "docs": "nfcorpus", "text_fields": ["title", "abstract"]},
+            "splits": {"test": {"irds": "nfcorpus/test", "query_field": "title"}},
+            "editions": [{"name": "any", "docs": 1}],
+        }
+    )
+
+
+IRDS = """
+import sys
+from residuum.collections import irds
+from residuum.core.errors import ResiduumError
+from residuum.core.schema import Collection
+collection = Collection.model_validate_json(sys.argv[1])
+try:
+    print(list(irds.docs(collection)))
+except ResiduumError as error:
+    print("CLEAR:", error)
+"""
+
+
+def run_irds(home, collection):
+    """ir_datasets reads its home at import, hence a process of its own."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "workflow"),
+        "IR_DATASETS_HOME": str(home),
+        "IR_DATASETS_DL_TRIES": "1",
+        "https_proxy": "http://127.0.0.1:9",  # nothing listens there: no network for this test
+        "http_proxy": "http://127.0.0.1:9",
+    }
+    command = [sys.executable, "-c", IRDS, collection.model_dump_json()]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+
+def test_ir_datasets_without_file_and_network_gives_one_clear_error(tmp_path):
+    said = run_irds(tmp_path, irds_collection()).stdout
+    assert said.startswith("CLEAR: ir_datasets could not provide nfcorpus")
+    assert str(tmp_path) in said
+    assert "Access: download it from the authors" in said
+
+
+def test_ir_datasets_reads_what_lies_in_its_home(tmp_path):
+    folder = tmp_path / "nfcorpus"
+    folder.mkdir()
+    (folder / "collection.tsv").write_text("MED-1\t\tA title\tAn abstract\nMED-2\t\tB\t\n")
+    said = run_irds(tmp_path, irds_collection()).stdout
+    assert "('MED-1', {'text': 'A title An abstract', 'title': 'A title'" in said
+    assert "('MED-2', {'text': 'B'" in said

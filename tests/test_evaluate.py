@@ -1,0 +1,75 @@
+"""Metrics against hand-computed values; ties and missing queries count as written."""
+
+import math
+
+import polars as pl
+import pytest
+
+from residuum.core import trec
+from residuum.core.errors import ResiduumError
+from residuum.evaluate import evaluate, means
+
+RUN_FORM = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+QRELS_FORM = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
+
+
+def run(rows):
+    return trec.rank(pl.DataFrame(rows, schema=RUN_FORM, orient="row"))
+
+
+def qrels(rows):
+    return pl.DataFrame(rows, schema=QRELS_FORM, orient="row")
+
+
+def value(metrics, query_id, measure):
+    return metrics.filter(query_id=query_id, measure=measure)["value"].item()
+
+
+def test_by_hand():
+    judged = qrels([("q", "a", 3), ("q", "b", 1), ("q", "c", 2), ("q", "z", 2)])
+    ranked = run([("q", "b", 9.0), ("q", "x", 8.0), ("q", "a", 7.0), ("q", "c", 6.0)])
+    names = ["RR@10", "RR(rel=2)@10", "nDCG@10", "AP(rel=2)@1000", "R(rel=2)@1000", "P@10"]
+    metrics = evaluate(ranked, judged, names)
+    dcg = 1 / math.log2(2) + 3 / math.log2(4) + 2 / math.log2(5)
+    ideal = 3 / math.log2(2) + 2 / math.log2(3) + 2 / math.log2(4) + 1 / math.log2(5)
+    expected = {
+        "RR@10": 1.0,
+        "RR(rel=2)@10": 1 / 3,
+        "nDCG@10": dcg / ideal,
+        "AP(rel=2)@1000": (1 / 3 + 2 / 4) / 3,
+        "R(rel=2)@1000": 2 / 3,
+        "P@10": 3 / 10,
+    }
+    for name in names:
+        assert value(metrics, "q", name) == pytest.approx(expected[name]), name
+
+
+def test_a_judged_query_that_the_run_lacks_counts_zero_and_an_unjudged_one_not_at_all():
+    judged = qrels([("q", "a", 1), ("r", "a", 1)])
+    metrics = evaluate(run([("q", "a", 1.0), ("unjudged", "a", 1.0)]), judged, ["RR@10"])
+    assert metrics.sort("query_id").rows() == [("q", "RR@10", 1.0), ("r", "RR@10", 0.0)]
+    assert means(metrics) == {"RR@10": 0.5}
+
+
+@pytest.mark.parametrize(("relevant", "expected"), [("a", 1.0), ("b", 1 / 2), ("c", 1 / 3)])
+def test_tied_scores_are_evaluated_in_the_order_of_the_ranks(relevant, expected):
+    ranked = run([("q", "c", 1.0), ("q", "b", 1.0), ("q", "a", 1.0)])
+    metrics = evaluate(ranked, qrels([("q", relevant, 1)]), ["RR@10", "nDCG@10", "AP@1000"])
+    assert value(metrics, "q", "RR@10") == pytest.approx(expected)
+    assert value(metrics, "q", "AP@1000") == pytest.approx(expected)
+    discount = math.log2(1 + 1 / expected)
+    assert value(metrics, "q", "nDCG@10") == pytest.approx(1 / discount)
+
+
+def test_recall_beyond_the_cut_is_not_seen():
+    ranked = run([("q", f"d{i:03d}", 200.0 - i) for i in range(200)])
+    metrics = evaluate(ranked, qrels([("q", "d150", 1)]), ["R@100", "R@1000", "RR@10"])
+    found = {row[1]: row[2] for row in metrics.rows()}
+    assert found == {"R@100": 0.0, "R@1000": 1.0, "RR@10": 0.0}
+
+
+def test_nothing_to_evaluate_against_and_unknown_measure():
+    with pytest.raises(ResiduumError, match="qrels are empty"):
+        evaluate(run([("q", "a", 1.0)]), qrels([]), ["RR@10"])
+    with pytest.raises(ResiduumError, match="cannot read the measure 'MRRR@10'"):
+        evaluate(run([("q", "a", 1.0)]), qrels([("q", "a", 1)]), ["MRRR@10"])

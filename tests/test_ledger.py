@@ -1,0 +1,73 @@
+"""Verdicts: every printed number and comparison gets the one that its definition says."""
+
+import polars as pl
+import pytest
+
+from residuum import ledger, significance, tables
+from tables_fixture import job, spec, write_metrics
+
+
+def rows(tmp_path, made):
+    metrics = write_metrics(tmp_path / "metrics")
+    significance.compare(spec(made), metrics, tmp_path / "s.tsv")
+    tables.render(spec(made), metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
+    ledger.write([spec(made)], [tmp_path / "t.tsv"], [tmp_path / "s.tsv"], tmp_path / "l.tsv")
+    frame = pl.read_csv(tmp_path / "l.tsv", separator="\t")
+    return {(r["row"], r["column"], r["claim"]): r for r in frame.iter_rows(named=True)}
+
+
+def test_one_row_per_printed_number_and_marker(tmp_path):
+    found = rows(tmp_path, job())
+    assert {key: (r["kind"], r["verdict"]) for key, r in found.items()} == {
+        ("base", "rr", "RR@10 = 0.3"): ("number", "reproduced"),
+        ("base", "far", "P@5 = 0.1"): ("number", "not run"),
+        ("ours", "rr", "RR@10 = 0.4"): ("number", "close"),
+        ("ours", "rr", "ours significantly above base"): ("comparison", "holds"),
+        ("ours", "rr", "ours significantly above later"): ("comparison", "not run"),
+        ("ablation", "rr", "RR@10 = 0.35"): ("number", "differs"),
+        ("ablation", "rr", "ablation significantly below ours"): ("comparison", "inconclusive"),
+        ("later", "rr", "RR@10 = 0.2"): ("number", "not run"),
+    }
+    close = found["ours", "rr", "RR@10 = 0.4"]
+    assert close["delta"] == pytest.approx(0.05)
+    assert close["reason"] == "inside the range of 2 seeds"
+    missing = found["ours", "rr", "ours significantly above later"]
+    assert (missing["measured"], missing["reason"]) == (None, "later: not built yet")
+    gap = found["ours", "rr", "ours significantly above base"]
+    assert (gap["reported"], gap["measured"]) == (pytest.approx(0.1), pytest.approx(0.15))
+
+
+def test_at_another_scale_numbers_are_not_comparable_but_comparisons_are_judged(tmp_path):
+    found = rows(tmp_path, job(comparable=False))
+    number = found["base", "rr", "RR@10 = 0.3"]
+    assert (number["verdict"], number["reason"]) == ("not comparable", "a toy.")
+    assert found["ours", "rr", "ours significantly above base"]["verdict"] == "holds"
+
+
+def test_a_significant_difference_the_other_way_is_reversed(tmp_path):
+    reported = {"base": {"rr": "0.5 ^2"}, "ours": {"rr": "0.4"}}
+    found = rows(tmp_path, job(reported=reported))
+    assert found["base", "rr", "base significantly above ours"]["verdict"] == "reversed"
+
+
+@pytest.mark.parametrize(
+    ("claim", "found", "verdict"),
+    [
+        ("above", (0.1, 0.01, True), "holds"),
+        ("above", (-0.1, 0.01, True), "reversed"),
+        ("above", (-0.1, 0.2, False), "inconclusive"),
+        ("below", (-0.1, 0.01, True), "holds"),
+        ("below", (0.1, 0.01, True), "reversed"),
+        ("below", None, "not run"),
+    ],
+)
+def test_comparison_verdicts(claim, found, verdict):
+    assert ledger.comparison_verdict(claim, found)[0] == verdict
+
+
+@pytest.mark.parametrize("delta", [-0.0099, 0.0099])
+def test_tolerance_is_two_sided(delta):
+    found = {"measured": 0.3 + delta, "lowest": 0, "highest": 0, "seeds": 1, "not_run": None}
+    assert ledger.number_verdict(job(), 0.3, found, 0.01)[0] == "reproduced"
+    far = {**found, "measured": 0.3 + delta * 1.2}
+    assert ledger.number_verdict(job(), 0.3, far, 0.01)[0] == "differs"

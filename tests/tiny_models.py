@@ -1,0 +1,85 @@
+"""A backbone of a few thousand weights and the specs that train it, for tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from residuum import pretrain
+from residuum.core import contracts, trec
+
+BACKBONE = {
+    "kind": "backbone",
+    "description": "for tests",
+    "corpus": "test",
+    "vocabulary": 120,
+    "hidden": 16,
+    "layers": 1,
+    "heads": 2,
+    "intermediate": 32,
+    "max_length": 32,
+    "seed": 1,
+}
+ENCODER = {"query_length": 12, "doc_length": 24, "score_scale": 0.25}
+TOPICS = ["river", "bread", "music", "engine", "winter", "market", "doctor", "forest"]
+ANSWERS = ["water", "flour", "sound", "motor", "frost", "trade", "nurse", "trees"]
+
+
+def make_backbone(folder: Path, corpus: Path) -> Path:
+    """Make the backbone from a corpus and return its folder."""
+    pretrain.backbone(corpus, json.dumps(BACKBONE), folder, threads=1)
+    return folder
+
+
+def toy_docs() -> list[tuple[str, str]]:
+    """Return docs that answer one topic each, in words that no query holds."""
+    words = ["here", "there", "often"]
+    return [
+        (f"d{i}-{w}", f"{answer} {w} {answer}") for i, answer in enumerate(ANSWERS) for w in words
+    ]
+
+
+def toy_queries() -> list[tuple[str, str]]:
+    """Return one query for each topic."""
+    return [(f"q{i}", f"about {topic}") for i, topic in enumerate(TOPICS)]
+
+
+def toy_tuples() -> list[contracts.Tuple]:
+    """Pair each query with the docs of its topic; the negatives are docs of two others."""
+    docs = [doc_id for doc_id, _ in toy_docs()]
+    tuples = []
+    for number in range(len(TOPICS)):
+        own = [doc for doc in docs if doc.startswith(f"d{number}-")]
+        rest = [doc for doc in docs if doc not in own]
+        for place, positive in enumerate(own):
+            negatives = rest[place::2]
+            scores = [0.5 * (i % 3) for i in range(len(negatives))]
+            tuples.append(contracts.Tuple(f"q{number}", positive, 1.0, negatives, scores))
+    return tuples
+
+
+def write_toy(folder: Path) -> None:
+    """Write queries.tsv and tuples.jsonl.gz of the toy problem."""
+    trec.write_queries(folder / "queries.tsv", toy_queries())
+    contracts.write_tuples(folder / "tuples.jsonl.gz", toy_tuples())
+
+
+def model_spec(loss: str = "residual_margin", **training: Any) -> str:
+    """Return the JSON of a dual encoder that is trained on the toy problem."""
+    losses: dict[str, dict[str, Any]] = {
+        "residual_margin": {"xi": 1.0, "lambda_train": 0.1},
+        "constant_margin": {"margin": 1.0},
+        "nll": {},
+    }
+    sampled = {"kind": "lexical_error", "system": "bm25", "pool": 100, "per_pair": 20}
+    how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0.1}
+    spec = {
+        "kind": "dual-encoder",
+        "description": "for tests",
+        "backbone": "test",
+        "train_on": "test",
+        "negatives": {"kind": "in_batch"} if loss == "nll" else sampled,
+        "loss": {"kind": loss, **losses[loss]},
+        "encoder": ENCODER,
+        "training": {**how, **training},
+    }
+    return json.dumps(spec)
