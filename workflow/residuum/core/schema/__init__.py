@@ -1,0 +1,96 @@
+"""The form of every YAML file under config/: keys, types, limits, and what each key means.
+
+`residuum.core.registry` loads with it; `python -m residuum.core.registry schema` writes it as
+JSON schema for editors. Must not know paths, stages or other entries.
+"""
+
+from residuum.core.schema.base import Id, Positive, Probability, Strict
+from residuum.core.schema.datasets import (
+    Collection,
+    Dataset,
+    Edition,
+    FilesSource,
+    GeneratedSource,
+    Holdout,
+    IrdsSource,
+    Split,
+    SplitCount,
+)
+from residuum.core.schema.models import (
+    Backbone,
+    ConstantMargin,
+    DualEncoder,
+    Encoder,
+    InBatchNegatives,
+    LexicalErrorNegatives,
+    Loss,
+    Model,
+    Negatives,
+    Nll,
+    RandomNegatives,
+    ResidualMargin,
+    SameNegatives,
+    Training,
+)
+from residuum.core.schema.scales import Config, FromHub, FromModel, FromPath, Scale
+from residuum.core.schema.systems import (
+    Analysis,
+    Bm25,
+    DenseSystem,
+    FusionSystem,
+    Interpolation,
+    LexicalSystem,
+    Missing,
+    Rm3,
+    System,
+)
+from residuum.core.schema.tables import Cell, Column, Row, Table, Tests
+
+__all__ = [
+    "Analysis",
+    "Backbone",
+    "Bm25",
+    "Cell",
+    "Collection",
+    "Column",
+    "Config",
+    "ConstantMargin",
+    "Dataset",
+    "DenseSystem",
+    "DualEncoder",
+    "Edition",
+    "Encoder",
+    "FilesSource",
+    "FromHub",
+    "FromModel",
+    "FromPath",
+    "FusionSystem",
+    "GeneratedSource",
+    "Holdout",
+    "Id",
+    "InBatchNegatives",
+    "Interpolation",
+    "IrdsSource",
+    "LexicalErrorNegatives",
+    "LexicalSystem",
+    "Loss",
+    "Missing",
+    "Model",
+    "Negatives",
+    "Nll",
+    "Positive",
+    "Probability",
+    "RandomNegatives",
+    "ResidualMargin",
+    "Rm3",
+    "Row",
+    "SameNegatives",
+    "Scale",
+    "Split",
+    "SplitCount",
+    "Strict",
+    "System",
+    "Table",
+    "Tests",
+    "Training",
+]

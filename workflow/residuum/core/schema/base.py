@@ -1,0 +1,15 @@
+"""What all entries share: strictness, the form of ids, small number types."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Id = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$")]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[int, Field(gt=0)]
+
+
+class Strict(BaseModel):
+    """Base of all entries: unknown keys are faults, values do not change after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

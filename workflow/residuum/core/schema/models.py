@@ -1,0 +1,145 @@
+"""config/models/*.yaml: what is trained: backbone, loss, negatives, hyper-parameters."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from residuum.core.schema.base import Id, Positive, Probability, Strict
+
+
+class Backbone(Strict):
+    """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
+
+    kind: Literal["backbone"]
+    description: str
+    corpus: Id = Field(description="role whose dataset gives the text")
+    vocabulary: Positive
+    hidden: Positive
+    layers: Positive
+    heads: Positive
+    intermediate: Positive
+    max_length: Positive
+    seed: int
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
+
+
+class Encoder(Strict):
+    """How text becomes a vector (CLEAR Eq. 2-4)."""
+
+    pooling: Literal["mean", "cls"] = "mean"
+    query_marker: str = Field("[QRY]", description="special token before a query")
+    doc_marker: str = Field("[DOC]", description="special token before a doc")
+    query_length: Positive = Field(description="tokens kept of a query, special ones included")
+    doc_length: Positive
+    score_scale: float = Field(
+        1.0, gt=0, description="s_emb = score_scale * dot product; decides whether a margin binds"
+    )
+
+
+class LexicalErrorNegatives(Strict):
+    """Negatives drawn uniformly from a lexical system's top docs that are not positives."""
+
+    kind: Literal["lexical_error"]
+    system: Id = Field(description="lexical system that makes the errors and the scores")
+    pool: Positive = Field(description="top N docs drawn from")
+    per_pair: Positive = Field(description="negatives stored for each training pair")
+    seed: int = 1
+
+
+class RandomNegatives(Strict):
+    """Negatives drawn uniformly from the corpus; the system gives their lexical scores."""
+
+    kind: Literal["random"]
+    system: Id
+    per_pair: Positive
+    seed: int = 1
+
+
+class InBatchNegatives(Strict):
+    """The other positives of the batch are the negatives."""
+
+    kind: Literal["in_batch"]
+
+
+class SameNegatives(Strict):
+    """The tuples of another model, so that an ablation differs in one thing only."""
+
+    kind: Literal["same_as"]
+    model: Id
+
+
+class ResidualMargin(Strict):
+    """Hinge loss with CLEAR's residual margin (Eq. 6-7)."""
+
+    kind: Literal["residual_margin"]
+    xi: float = Field(ge=0)
+    lambda_train: float
+
+
+class ConstantMargin(Strict):
+    """Hinge loss with a constant margin (CLEAR Eq. 5)."""
+
+    kind: Literal["constant_margin"]
+    margin: float = Field(gt=0)
+
+
+class Nll(Strict):
+    """Negative log-likelihood of the positive among the positives of the batch."""
+
+    kind: Literal["nll"]
+
+
+class Training(Strict):
+    """How long and with which optimiser. One of epochs and steps is given."""
+
+    optimizer: Literal["adam"] = "adam"
+    learning_rate: float = Field(gt=0)
+    batch_size: Positive
+    epochs: float | None = Field(None, gt=0)
+    steps: Positive | None = None
+    dropout: Probability | None = Field(None, description="absent: as the backbone has it")
+    part: tuple[Positive, Positive] = Field(
+        (1, 1), description="[i, n]: train on the i-th of n equal parts of the pairs"
+    )
+    checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
+
+    @model_validator(mode="after")
+    def one_length(self) -> "Training":
+        """Exactly one of epochs and steps says how long, and the part exists."""
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("give exactly one of epochs and steps")
+        if self.part[0] > self.part[1]:
+            raise ValueError(f"part {list(self.part)}: the first number exceeds the second")
+        return self
+
+
+Negatives = Annotated[
+    LexicalErrorNegatives | RandomNegatives | InBatchNegatives | SameNegatives,
+    Field(discriminator="kind"),
+]
+Loss = Annotated[ResidualMargin | ConstantMargin | Nll, Field(discriminator="kind")]
+
+
+class DualEncoder(Strict):
+    """One shared encoder for queries and docs, trained on (query, positive, negative)."""
+
+    kind: Literal["dual-encoder"]
+    description: str
+    backbone: Id = Field(description="backbone role that the scale casts")
+    train_on: Id = Field(description="role of the training split")
+    negatives: Negatives
+    loss: Loss
+    encoder: Encoder
+    training: Training
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
+
+    @model_validator(mode="after")
+    def loss_fits_negatives(self) -> "DualEncoder":
+        """NLL takes in-batch negatives, the margin losses take sampled ones."""
+        in_batch = self.negatives.kind == "in_batch"
+        if in_batch != (self.loss.kind == "nll"):
+            raise ValueError(f"loss {self.loss.kind} does not go with {self.negatives.kind}")
+        return self
+
+
+Model = Annotated[Backbone | DualEncoder, Field(discriminator="kind")]

@@ -1,0 +1,65 @@
+"""config/scales/*.yaml and config/config.yaml: what plays which role, and how much is spent."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from residuum.core.schema.base import Id, Positive, Strict
+
+
+class FromHub(Strict):
+    """A Hugging Face model, pinned by revision."""
+
+    hub: str
+    revision: str
+
+
+class FromPath(Strict):
+    """A Hugging Face model directory on this machine."""
+
+    path: str
+
+
+class FromModel(Strict):
+    """A checkpoint that the graph makes (an entry of config/models)."""
+
+    model: Id
+
+
+class Scale(Strict):
+    """config/scales/<id>.yaml: what plays which role, and how much is spent."""
+
+    description: str
+    comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
+    reason: str = Field(description="why they do or do not; printed under tables and in ledger")
+    seeds: list[int] = Field(min_length=1)
+    roles: dict[Id, str] = Field(description="role: dataset/split")
+    backbones: dict[Id, FromHub | FromPath | FromModel]
+    budgets: dict[Id, dict[str, Any]] = Field(
+        default={}, description="partial model entries, laid over the models that name them"
+    )
+    threads: Positive = Field(description="compute threads of a neural job; part of the result")
+    shard_docs: Positive = Field(description="docs in an embedding shard")
+    batch_size: Positive = Field(description="texts in an encoding batch")
+
+    @field_validator("roles")
+    @classmethod
+    def roles_name_a_split(cls, roles: dict[str, str]) -> dict[str, str]:
+        """A role is cast as dataset/split."""
+        for role, cast in roles.items():
+            if cast.count("/") != 1:
+                raise ValueError(f"{role}: write dataset/split, found '{cast}'")
+        return roles
+
+
+class Config(Strict):
+    """config/config.yaml, each key overridable by `--config key=value`."""
+
+    scale: Id
+    papers: list[Id] = Field(min_length=1, description="whose tables are made")
+    seeds: list[int] | None = Field(None, description="absent: the scale's seeds")
+    encoder: str | None = Field(
+        None, description="hub id or path that replaces every hub backbone of the scale"
+    )
+    device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
