@@ -1,0 +1,133 @@
+"""The house as it is laid out: one name in four places, and what every rule carries."""
+
+import ast
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+from conftest import ROOT
+
+PACKAGE = ROOT / "workflow" / "residuum"
+STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem != "common")
+RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
+RULES = {
+    name: (stage, body)
+    for stage in STAGES
+    for name, body in RULE.findall((ROOT / "rules" / f"{stage}.smk").read_text())
+}
+
+
+def test_there_are_stages_and_rules():
+    assert {"data", "lexical", "train", "fusion", "ledger"} <= set(STAGES)
+    assert len(RULES) >= len(STAGES)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_one_name_four_places(stage):
+    assert (PACKAGE / f"{stage}.py").is_file()
+    assert (ROOT / "tests" / f"test_{stage}.py").is_file()
+    assert f'include: "rules/{stage}.smk"' in (ROOT / "Snakefile").read_text()
+
+
+def test_every_stage_module_has_its_rules():
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    assert {m for m in modules if "app = command.app" in (PACKAGE / f"{m}.py").read_text()} == set(
+        STAGES
+    )
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
+    stage, body = RULES[name]
+    assert name.startswith(f"{stage}_")
+    assert f'"python -m residuum.{stage} {name.removeprefix(f"{stage}_")} ' in body
+    assert f'code=code("residuum.{stage}")' in body
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_carries_all_that_is_asked_of_it(name):
+    body = RULES[name][1]
+    assert re.match(r'    """[A-Z].*\."""\n', body), "docstring"
+    for directive in "input output log benchmark threads resources conda shell".split():
+        assert re.search(rf"^    {directive}:", body, re.M), directive
+    assert "mem_mb=" in body and "gpu=" in body
+    assert "| tee {log}" in body
+    assert not re.search(r"^    (run|script|message):", body, re.M)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.smk")), ids=lambda p: p.name)
+def test_rule_files_are_short(path):
+    assert len(path.read_text().splitlines()) <= 175
+    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 50
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
+def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
+    text = path.read_text()
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "a module opens with a docstring"
+    room = path.relative_to(PACKAGE).parts[0]
+    roots = {name.partition(".")[0] for name in _imported(tree)}
+    if room not in ("neural", "train.py", "dense.py", "pretrain.py"):
+        assert not roots & {"torch", "transformers", "faiss"}
+    if room == "core":
+        assert not roots & {"jnius", "pyserini", "ir_datasets", "ir_measures", "snakemake"}
+    if room not in ("collections", "data.py"):
+        assert "ir_datasets" not in roots
+
+
+def _imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+
+
+def test_nothing_heavy_is_imported_to_build_the_graph():
+    code = (
+        "import sys, yaml; from pathlib import Path; from residuum.core import driver, registry;"
+        "from residuum.core.sources import sources;"
+        "config = yaml.safe_load(open('config/config.yaml'));"
+        "registry.load(Path('config'), config); sources('residuum.train');"
+        "print(' '.join(sys.modules))"
+    )
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert time.monotonic() - start < 10, "a bound on hanging, not a benchmark"
+    heavy = {"torch", "transformers", "polars", "numpy", "scipy", "jnius", "ir_datasets", "faiss"}
+    assert not heavy & set(done.stdout.split())
+
+
+def test_conda_environments_are_pinned_as_the_lock_is():
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    lock = dict(line.lower().replace("_", "-").split("==") for line in lines if "==" in line)
+    lock["pytorch"] = lock["torch"]
+    for path in sorted((ROOT / "envs").glob("*.yaml")):
+        dependencies = yaml.safe_load(path.read_text())["dependencies"]
+        pins = [d for d in dependencies if isinstance(d, str)]
+        pins += [d.replace("==", "=") for group in dependencies if isinstance(group, dict)
+                 for d in group["pip"]]  # fmt: skip
+        for pin in pins:
+            name, _, version = pin.replace(" ", "").partition("=")
+            if name not in ("python", "openjdk", "pip"):
+                assert version == lock[name], f"{path.name}: {name}"
+
+
+def test_ids_are_well_formed():
+    form = re.compile(r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$")
+    for kind in ("scales", "datasets", "models", "systems"):
+        for path in (ROOT / "config" / kind).glob("*.yaml"):
+            assert form.match(path.stem), path.name
+    for path in (ROOT / "config" / "papers").rglob("*.yaml"):
+        assert form.match(path.stem) and "-" not in path.parent.name, path.name
