@@ -1,0 +1,196 @@
+"""Encoders: checkpoints that other libraries read alike, padding, order, markers, errors."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTokenizer
+
+from corpora import make_corpus
+from residuum.core import schema
+from residuum.core.errors import ResiduumError
+from residuum.neural import devices
+from residuum.neural.encoders import Encoder
+from tiny_models import ENCODER, make_backbone, toy_docs
+
+TEXTS = ["water here", "", "flour often flour there sound", "The MOTOR!", "frost " * 40]
+
+
+@pytest.fixture(scope="module")
+def device() -> devices.Device:
+    return devices.choose("cpu", "fp32", threads=1)
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("backbone")
+    return make_backbone(folder / "made", make_corpus(folder / "corpus", toy_docs()))
+
+
+def settings(**changes: object) -> schema.Encoder:
+    return schema.Encoder.model_validate({**ENCODER, **changes})
+
+
+@pytest.fixture(scope="module")
+def encoder(backbone: Path, device: devices.Device) -> Encoder:
+    return Encoder.start(str(backbone), None, settings(), device)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.filterwarnings("error::FutureWarning")
+def test_sentence_transformers_gives_the_same_vectors(
+    backbone: Path, device: devices.Device, tmp_path: Path, pooling: str
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    same_length = settings(pooling=pooling, query_length=24)
+    ours = Encoder.start(str(backbone), None, same_length, device)
+    ours.save(tmp_path)
+    theirs = SentenceTransformer(str(tmp_path), device="cpu")
+    assert theirs.similarity_fn_name == "dot"
+    for kind, prompt in (("query", "query"), ("doc", "document")):
+        expected = theirs.encode(TEXTS, prompt_name=prompt) * 0.25**0.5
+        np.testing.assert_allclose(ours.encode(TEXTS, kind, 2), expected, atol=1e-6)
+
+
+def test_a_saved_checkpoint_loads_with_auto_model_and_with_us(
+    encoder: Encoder, device: devices.Device, tmp_path: Path
+) -> None:
+    encoder.save(tmp_path)
+    assert not list(tmp_path.rglob("*.bin"))
+    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    inputs = tokenizer("[DOC] water here", return_tensors="pt")
+    with torch.no_grad():
+        hidden = model.eval()(**inputs).last_hidden_state[0]
+    vector = encoder.encode(["water here"], "doc", 1)[0]
+    np.testing.assert_allclose(vector, hidden.mean(dim=0).numpy() * 0.5, atol=1e-6)
+    again = Encoder.load(tmp_path, device)
+    assert again.settings == encoder.settings
+    assert (again.encode(TEXTS, "query", 2) == encoder.encode(TEXTS, "query", 2)).all()
+
+
+def test_saving_twice_gives_the_same_bytes(encoder: Encoder, tmp_path: Path) -> None:
+    encoder.save(tmp_path / "one")
+    encoder.encode(TEXTS, "query", 2)
+    encoder.save(tmp_path / "two")
+    names = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*") if p.is_file()]
+    assert len(names) == 9
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_padding_does_not_change_a_vector(encoder: Encoder) -> None:
+    alone = np.concatenate([encoder.encode([text], "doc", 1) for text in TEXTS])
+    np.testing.assert_allclose(encoder.encode(TEXTS, "doc", 5), alone, atol=1e-5)
+
+
+def test_vectors_come_in_the_order_of_the_texts(encoder: Encoder) -> None:
+    forward = encoder.encode(TEXTS, "doc", 2)
+    backward = encoder.encode(TEXTS[::-1], "doc", 2)
+    np.testing.assert_allclose(forward, backward[::-1], atol=1e-5)
+    assert np.abs(forward[0] - forward[2]).max() > 0.01
+
+
+def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
+    assert encoder.encode([], "query", 4).shape == (0, 16)
+
+
+def test_markers_are_single_tokens_before_the_text(encoder: Encoder) -> None:
+    for kind, marker in (("query", "[QRY]"), ("doc", "[DOC]")):
+        tokens = encoder.tokenizer.convert_ids_to_tokens(encoder.tokenise(["water"], kind)[0])
+        assert tokens == ["[CLS]", marker, "water", "[SEP]"]
+
+
+def test_lengths_count_special_tokens(encoder: Encoder) -> None:
+    long = "water " * 100_000
+    assert len(encoder.tokenise([long], "query")[0]) == 12
+    doc = encoder.tokenise([long], "doc")[0]
+    assert len(doc) == 24
+    assert encoder.tokenizer.convert_ids_to_tokens(doc)[-1] == "[SEP]"
+
+
+def test_score_scale_scales_the_inner_product(backbone: Path, device: devices.Device) -> None:
+    def score(scale: float) -> float:
+        encoder = Encoder.start(str(backbone), None, settings(score_scale=scale), device)
+        query, doc = encoder.encode(["water"], "query", 1), encoder.encode(["sound"], "doc", 1)
+        return float((query @ doc.T)[0, 0])
+
+    assert score(0.1) == pytest.approx(0.1 * score(1.0), rel=1e-5)
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """Return a model whose tokenizer does not know the markers."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "water", "sound"]
+    BertTokenizer(vocab={word: i for i, word in enumerate(words)}).save_pretrained(tmp_path)
+    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    config = BertConfig(vocab_size=7, intermediate_size=8, max_position_embeddings=24, **shape)
+    BertModel(config).save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_missing_markers_are_added_the_same_way_each_time(
+    plain: Path, device: devices.Device
+) -> None:
+    one, two = (Encoder.start(str(plain), None, settings(), device) for _ in range(2))
+    assert one.tokenise(["water"], "query")[0].tolist() == [2, 7, 5, 3]
+    assert one.tokenise(["water"], "doc")[0].tolist() == [2, 8, 5, 3]
+    weights = one.model.get_input_embeddings().weight
+    assert weights.shape == (9, 8)
+    assert torch.equal(weights, two.model.get_input_embeddings().weight)
+    assert np.isfinite(one.encode(["water"], "doc", 1)).all()
+
+
+def test_a_model_that_knows_the_markers_is_left_as_it_is(backbone: Path, encoder: Encoder) -> None:
+    before = AutoModel.from_pretrained(backbone).state_dict()
+    after = encoder.model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_dropout_can_be_replaced(backbone: Path, device: devices.Device) -> None:
+    encoder = Encoder.start(str(backbone), None, settings(), device, dropout=0.0)
+    encoder.model.train()
+    tokens = encoder.tokenise(["water here"], "doc")
+    assert torch.equal(encoder.forward(tokens), encoder.forward(tokens))
+
+
+def test_a_length_beyond_the_model_is_refused(plain: Path, device: devices.Device) -> None:
+    with pytest.raises(ResiduumError, match=r"doc_length is 25, but .* at most 24 tokens"):
+        Encoder.start(str(plain), None, settings(doc_length=25), device)
+
+
+def test_an_unreachable_model_says_what_to_do(
+    device: devices.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ResiduumError, match=r"no model 'no/such' at revision abc.*encoder=PATH"):
+        Encoder.start("no/such", "abc", settings(), device)
+
+
+def test_a_folder_without_a_model_is_refused(device: devices.Device, tmp_path: Path) -> None:
+    with pytest.raises(ResiduumError, match="not a Hugging Face model directory"):
+        Encoder.start(str(tmp_path), None, settings(), device)
+    with pytest.raises(ResiduumError, match=r"no residuum\.json"):
+        Encoder.load(tmp_path, device)
+
+
+def test_settings_are_checked_at_load(
+    encoder: Encoder, device: devices.Device, tmp_path: Path
+) -> None:
+    encoder.save(tmp_path)
+    record = json.loads((tmp_path / "residuum.json").read_text())
+    (tmp_path / "residuum.json").write_text(json.dumps({**record, "poolin": "max"}))
+    with pytest.raises(ResiduumError, match=r"residuum\.json: poolin: unknown key"):
+        Encoder.load(tmp_path, device)
+
+
+def test_devices_that_are_not_there_and_bf16_on_a_cpu_are_refused() -> None:
+    with pytest.raises(ResiduumError, match=r"no device .tpu. on this machine; found: .*cpu"):
+        devices.choose("tpu", "auto", 1)
+    with pytest.raises(ResiduumError, match="bf16 needs the device cuda, found cpu"):
+        devices.choose("cpu", "bf16", 1)
+    with pytest.raises(ResiduumError, match="no precision 'fp16'"):
+        devices.choose("cpu", "fp16", 1)
+    assert devices.choose("cpu", "auto", 1) == devices.Device("cpu", "fp32")

@@ -1,0 +1,200 @@
+"""Training: it learns, it goes on after kill -9 with the same bytes, it tells what is wrong."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from corpora import make_corpus
+from killing import run_and_kill
+from residuum import train as stage
+from residuum.core import contracts, files, trec
+from residuum.core.errors import ResiduumError
+from residuum.neural import devices
+from residuum.neural.encoders import Encoder
+from tiny_models import (
+    ANSWERS,
+    make_backbone,
+    model_spec,
+    toy_docs,
+    toy_queries,
+    toy_tuples,
+    write_toy,
+)
+
+
+class Toy(NamedTuple):
+    """The toy problem on disk."""
+
+    folder: Path
+    corpus: Path
+    start: Path
+
+    def arguments(self, output: Path, **changes: Any) -> dict[str, Any]:
+        """Return the arguments of `train` with the work folder beside the output."""
+        base = {
+            "tuples": self.folder / "tuples.jsonl.gz",
+            "corpus": self.corpus,
+            "queries": self.folder / "queries.tsv",
+            "start": str(self.start),
+            "spec": model_spec(),
+            "seed": 1,
+            "work": output.with_name(f"{output.name}.work"),
+            "output": output,
+            "threads": 1,
+            "device": "cpu",
+        }
+        return {**base, **changes}
+
+    def train(self, output: Path, **changes: Any) -> Path:
+        """Train in this process."""
+        stage.train(**self.arguments(output, **changes))
+        return output
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    folder = tmp_path_factory.mktemp("toy")
+    write_toy(folder)
+    corpus = make_corpus(folder / "corpus", toy_docs())
+    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
+    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
+    return Toy(folder, corpus, make_backbone(folder / "start", words))
+
+
+def accuracy(model: Path) -> float:
+    """Return the share of queries whose best doc answers their topic."""
+    device = devices.choose("cpu", "fp32", 1)
+    encoder = Encoder.load(model, device)
+    docs = toy_docs()
+    vectors = encoder.encode([text for _, text in docs], "doc", 8)
+    queries = encoder.encode([text for _, text in toy_queries()], "query", 8)
+    best = (queries @ vectors.T).argmax(axis=1)
+    return float(np.mean([docs[b][0].startswith(f"d{i}-") for i, b in enumerate(best)]))
+
+
+def log(model: Path) -> list[list[float]]:
+    lines = (model / "training.tsv").read_text().splitlines()
+    assert lines[0] == "step\tloss\tactive\tlearning_rate\tpairs"
+    return [[float(value) for value in line.split("\t")] for line in lines[1:]]
+
+
+@pytest.mark.parametrize("loss", ["residual_margin", "constant_margin", "nll"])
+def test_the_toy_retrieval_is_learned(toy: Toy, tmp_path: Path, loss: str) -> None:
+    spec = model_spec(loss, steps=200, learning_rate=0.005, dropout=0)
+    model = toy.train(tmp_path / "model", spec=spec)
+    losses = [row[1] for row in log(model)]
+    assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
+    assert accuracy(model) == 1.0
+    assert not (tmp_path / "model.work").exists()
+
+
+def test_an_untrained_start_does_not_know_the_toy_problem(toy: Toy, tmp_path: Path) -> None:
+    model = toy.train(tmp_path / "model", spec=model_spec(steps=1, learning_rate=1e-9))
+    assert accuracy(model) < 0.6
+
+
+def test_the_log_and_the_manifest_say_what_was_done(toy: Toy, tmp_path: Path) -> None:
+    model = toy.train(tmp_path / "model", spec=model_spec(epochs=2, steps=None, part=[1, 2]))
+    rows = log(model)
+    pairs = len(toy_tuples()) // 2
+    assert [row[0] for row in rows] == [1, 2, 3]  # two epochs of 12 pairs in batches of 8
+    assert rows[-1][2:] == [rows[-1][2], 0.01, 24]
+    assert 0 < rows[0][2] <= 1
+    record = json.loads((model / "manifest.json").read_text())
+    assert record["artefact"] == {"pairs": pairs, "steps": 3, "loss": pytest.approx(rows[-1][1])}
+    assert record["spec"]["seed"] == 1
+    assert record["spec"]["device"] == "cpu"
+
+
+def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
+    spec = model_spec(steps=5)
+    one, again = (toy.train(tmp_path / name, spec=spec) for name in ("one", "again"))
+    other = toy.train(tmp_path / "other", spec=spec, seed=2)
+    assert files.sha256_tree(one) == files.sha256_tree(again)
+    assert files.sha256(one / "model.safetensors") != files.sha256(other / "model.safetensors")
+
+
+def test_killed_training_goes_on_and_ends_with_the_same_bytes(
+    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spec = model_spec(steps=400, checkpoint_every=20)
+    whole = toy.train(tmp_path / "whole", spec=spec)
+    arguments = toy.arguments(tmp_path / "killed", spec=spec)
+    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    state = tmp_path / "killed.work" / "state.pt"
+    run_and_kill(["residuum.train", "train", *options], when=state.exists)
+    assert not (tmp_path / "killed").exists()
+    capfd.readouterr()
+    stage.train(**arguments)
+    assert "going on after step" in capfd.readouterr().err
+    assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
+    assert not (tmp_path / "killed.work").exists()
+
+
+def test_saved_work_of_another_spec_is_discarded_with_a_note(
+    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("residuum.core.files.whole_directory", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        toy.train(tmp_path / "model", spec=model_spec(steps=6, checkpoint_every=2))
+    assert (tmp_path / "model.work" / "state.pt").exists()
+    monkeypatch.undo()
+    model = toy.train(tmp_path / "model", spec=model_spec(steps=5, checkpoint_every=2))
+    assert "made from other data, spec, seed or code, starting afresh" in capfd.readouterr().err
+    expected = toy.train(tmp_path / "fresh", spec=model_spec(steps=5, checkpoint_every=2))
+    assert files.sha256_tree(model) == files.sha256_tree(expected)
+
+
+def interrupted(path: Path) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_damaged_state_is_discarded_with_a_note(
+    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.work").mkdir()
+    (tmp_path / "model.work" / "state.pt").write_bytes(b"half a file")
+    toy.train(tmp_path / "model", spec=model_spec(steps=2))
+    assert "cannot be read, starting afresh" in capfd.readouterr().err
+
+
+def test_a_loss_that_is_no_number_names_its_step(toy: Toy, tmp_path: Path) -> None:
+    with pytest.raises(ResiduumError, match=r"the loss became (nan|inf) at step [2-9]"):
+        toy.train(tmp_path / "model", spec=model_spec(learning_rate=1e30))
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_doc_or_query_that_is_not_there_is_named(toy: Toy, tmp_path: Path) -> None:
+    strange = contracts.Tuple("q0", "d0-here", 1.0, ["nowhere"], [0.0])
+    contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [strange])
+    with pytest.raises(ResiduumError, match=r"doc_id nowhere is not in .*corpus \(1 such ids\)"):
+        toy.train(tmp_path / "model", tuples=tmp_path / "tuples.jsonl.gz")
+    trec.write_queries(tmp_path / "queries.tsv", toy_queries()[1:])
+    with pytest.raises(ResiduumError, match=r"query_id q0 is not in .*queries\.tsv"):
+        toy.train(tmp_path / "model", queries=tmp_path / "queries.tsv")
+
+
+def test_pairs_without_negatives_are_counted(
+    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bare = [pair._replace(negatives=[], negative_scores=[]) for pair in toy_tuples()[:3]]
+    contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [*bare, *toy_tuples()[3:]])
+    toy.train(tmp_path / "model", tuples=tmp_path / "tuples.jsonl.gz", spec=model_spec(steps=1))
+    assert "3 of 24 training pairs have no negative: left out" in capfd.readouterr().err
+
+
+def test_the_state_of_torch_outside_is_not_needed(toy: Toy, tmp_path: Path) -> None:
+    """Dropout follows from the seed and the step, whatever random numbers were drawn before."""
+    spec = model_spec(steps=3)
+    one = toy.train(tmp_path / "one", spec=spec)
+    torch.rand(17)
+    two = toy.train(tmp_path / "two", spec=spec)
+    assert files.sha256_tree(one) == files.sha256_tree(two)
+
+
+def test_every_topic_has_its_answer() -> None:
+    assert len(ANSWERS) == len(toy_queries())

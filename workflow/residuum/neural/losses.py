@@ -1,0 +1,41 @@
+"""The losses of dual encoders: pure functions from scores to one loss per training pair.
+
+Usage: `triplet_hinge(positive, negative, residual_margin(...)).mean()`.
+Must not know encoders, batches or optimisers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def residual_margin(s_lex_pos: Tensor, s_lex_neg: Tensor, xi: float, lambda_train: float) -> Tensor:
+    """Return the margins m_r = xi - lambda_train * (s_lex(q, d+) - s_lex(q, d-)).
+
+    Both score tensors have shape (batch,), as has the result. A margin is negative where the
+    lexical system ranks the pair right by a wide gap. CLEAR Eq. 6.
+    """
+    return xi - lambda_train * (s_lex_pos - s_lex_neg)
+
+
+def triplet_hinge(s_emb_pos: Tensor, s_emb_neg: Tensor, margin: Tensor | float) -> Tensor:
+    """Return the losses [margin - s_emb(q, d+) + s_emb(q, d-)]_+ of shape (batch,).
+
+    `margin` is a number (CLEAR Eq. 5) or one residual margin per triplet (CLEAR Eq. 7).
+    """
+    return (margin - s_emb_pos + s_emb_neg).clamp(min=0)
+
+
+def in_batch_nll(scores: Tensor, ignore: Tensor) -> Tensor:
+    """Return -log softmax of each query's positive among the docs of the batch: (batch,).
+
+    `scores` has shape (batch, batch); row i holds the scores of query i, its positive in
+    column i. `ignore` is boolean of the same shape and marks docs that are no negatives:
+    the positive's duplicates and the query's other positives; its diagonal is false.
+    Karpukhin et al. 2020 (DPR), Eq. 2, with the batch's other positives as negatives.
+    """
+    kept = scores.masked_fill(ignore, float("-inf"))
+    return kept.logsumexp(dim=1) - scores.diagonal()
