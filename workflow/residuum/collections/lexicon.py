@@ -1,8 +1,8 @@
 """The words and sentence patterns that the generated collection is made of.
 
-Imported by residuum.collections.generated, which draws from these tables: concepts with their
-surface forms, collocates, sentence templates and name parts. The forms of one concept share no
-word, so that a changed form is a lexical mismatch.
+Usage: world draws names and concepts from these tables, writing takes surface forms, collocates
+and sentence templates from them, judging the families of attributes. The forms of one concept
+share no word, so that a changed form is a lexical mismatch.
 
 It must not know torch, a JVM or a network, nor how the pieces are drawn and put together.
 """
@@ -297,14 +297,3 @@ def names() -> list[str]:
     firsts = [start + end for start in _FIRST_STARTS.split() for end in _FIRST_ENDS.split()]
     seconds = [start + end for start in _SECOND_STARTS.split() for end in _SECOND_ENDS.split()]
     return [f"{first} {second}" for first in firsts for second in seconds]
-
-
-def with_article(phrase: str) -> str:
-    """The phrase after "a" or "an"; "university" is spoken with a consonant."""
-    vowel = phrase[0] in "aeiou" and not phrase.startswith("uni")
-    return f"{'an' if vowel else 'a'} {phrase}"
-
-
-def enumerated(items: list[str]) -> str:
-    """The items as a list in a sentence: "x, y and z"."""
-    return ", ".join(items[:-1]) + " and " + items[-1]

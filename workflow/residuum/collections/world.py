@@ -1,0 +1,110 @@
+"""What a generated collection is about, drawn from its seed before any text is written.
+
+Usage: `world = draw_world(stream(recipe, "docs"), recipe)`; the seeded picking functions `pick`,
+`sample`, `shuffled` and `another` serve writing and judging too. The only randomness is
+random.Random(...).random(), so that the same recipe gives the same draws on any machine.
+
+It must not know texts, queries or grades.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from residuum.collections import lexicon as lex
+
+if TYPE_CHECKING:
+    from residuum.core.schema import GeneratedSource
+
+T = TypeVar("T")
+
+STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")
+ZIPF_OFFSET = 2
+
+
+class Entity(NamedTuple):
+    """A place; its type, modifiers and feature are positions in the tables of the lexicon."""
+
+    name: str
+    type: int
+    modifiers: tuple[int, ...]
+    feature: int
+
+
+class Zipf(NamedTuple):
+    """A Zipf law over positions; which position is frequent is drawn, not the lexicon's order."""
+
+    order: list[int]
+    cumulative: list[int]
+
+    def draw(self, rng: Random) -> int:
+        """One position."""
+        return self.order[bisect_right(self.cumulative, int(rng.random() * self.cumulative[-1]))]
+
+    def draw_distinct(self, rng: Random, count: int) -> tuple[int, ...]:
+        """`count` different positions, in the order drawn."""
+        drawn: list[int] = []
+        while len(drawn) < count:
+            position = self.draw(rng)
+            if position not in drawn:
+                drawn.append(position)
+        return tuple(drawn)
+
+
+class World(NamedTuple):
+    """What the texts are about, before any text is written."""
+
+    recipe: GeneratedSource
+    entities: list[Entity]
+    attributes: Zipf
+
+
+def draw_world(rng: Random, recipe: GeneratedSource) -> World:
+    """The places of a collection, and how frequent each attribute is."""
+    types, modifiers, features, attributes = (
+        _zipf(rng, len(table)) for table in (lex.TYPES, lex.MODIFIERS, lex.FEATURES, lex.ATTRIBUTES)
+    )
+    entities = [
+        Entity(name, types.draw(rng), modifiers.draw_distinct(rng, 2), features.draw(rng))
+        for name in sample(rng, lex.names(), recipe.entities)
+    ]
+    return World(recipe, entities, attributes)
+
+
+def _zipf(rng: Random, size: int) -> Zipf:
+    """Weights are integers, whose sums are the same on every machine."""
+    weights = (1_000_000 // (rank + ZIPF_OFFSET) for rank in range(1, size + 1))
+    return Zipf(shuffled(rng, range(size)), list(accumulate(weights)))
+
+
+def stream(recipe: GeneratedSource, part: str) -> Random:
+    """One stream per part, so that more train pairs leave docs and dev queries as they were."""
+    return Random(recipe.seed * len(STREAMS) + STREAMS.index(part))
+
+
+def pick(rng: Random, items: Sequence[T]) -> T:
+    """One of the items."""
+    return items[int(rng.random() * len(items))]
+
+
+def sample(rng: Random, items: Sequence[T], count: int) -> list[T]:
+    """`count` of the items, each at most once; all of them where there are fewer."""
+    pool = list(items)
+    for i in range(min(count, len(pool))):
+        j = i + int(rng.random() * (len(pool) - i))
+        pool[i], pool[j] = pool[j], pool[i]
+    return pool[:count]
+
+
+def shuffled(rng: Random, items: Sequence[T]) -> list[T]:
+    """All the items in a drawn order."""
+    return sample(rng, items, len(items))
+
+
+def another(rng: Random, size: int, taken: int) -> int:
+    """A position below `size` other than the one taken."""
+    return (taken + 1 + int(rng.random() * (size - 1))) % size
