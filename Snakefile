@@ -10,6 +10,7 @@ configfile: "config/config.yaml"
 
 
 include: "rules/common.smk"
+include: "rules/inputs.smk"
 include: "rules/data.smk"
 include: "rules/lexical.smk"
 include: "rules/negatives.smk"

@@ -1,5 +1,4 @@
-# Wildcards, path templates and the functions that rules share. Nothing here makes a file.
-import os
+# Wildcards, path templates and constants that rules share. Nothing here makes a file.
 import sys
 from pathlib import Path
 
@@ -35,6 +34,9 @@ INDEX = f"{RESULTS}/index/{{dataset}}/{{index}}/manifest.json"
 TUPLES = f"{RESULTS}/training/{{model}}/tuples.jsonl.gz"
 BACKBONE = f"{RESULTS}/backbones/{{backbone}}/manifest.json"
 CHECKPOINT = f"{RESULTS}/models/{{model}}/seed{{seed}}/manifest.json"
+QUERY_EMBEDDINGS = (
+    f"{RESULTS}/embeddings/{{dataset}}.{{split}}/{{model}}/seed{{seed}}/manifest.json"
+)
 EMBEDDINGS = f"{RESULTS}/embeddings/{{dataset}}/{{model}}/seed{{seed}}/manifest.json"
 RUN = f"{RESULTS}/runs/{{dataset}}/{{split}}/{{run}}.trec.gz"
 SCORES = f"{RESULTS}/scores/{{dataset}}/{{split}}/{{run}}.on.{{other}}.trec.gz"
@@ -44,6 +46,13 @@ SIGNIFICANCE = f"{RESULTS}/significance/{{table}}.tsv"
 TABLE = f"{RESULTS}/tables/{{table}}.tsv"
 LEDGER = f"{RESULTS}/ledger.tsv"
 LEDGER_MD = f"{RESULTS}/ledger.md"
+
+COMPUTE = f"--threads {REGISTRY.scale.threads} --device {REGISTRY.config.device}"
+PRECISION = f"--precision {REGISTRY.config.precision}"
+ENCODING = driver.canonical(
+    {"shard_docs": REGISTRY.scale.shard_docs, "batch_size": REGISTRY.scale.batch_size}
+)
+GPU = int(REGISTRY.config.device == "cuda")
 
 TABLES = [t for t in REGISTRY.tables if t.partition("-")[0] in REGISTRY.config.papers]
 TABLES_MD = [f"{RESULTS}/tables/{table}.md" for table in TABLES]
@@ -57,42 +66,8 @@ def either(names):
 wildcard_constraints:
     dataset=either(REGISTRY.datasets),
     split="[a-z0-9_-]+",
+    model=either(REGISTRY.models),
     seed=r"\d+",
     table=either(REGISTRY.tables),
     run=r"[a-z0-9_-]+(\.seed\d+)?",
     other=r"[a-z0-9_-]+(\.seed\d+)?",
-
-
-def code(module):
-    """Return the sources behind a module: an input of every rule that runs it."""
-    return [os.path.relpath(path) for path in sources(module)]
-
-
-def folder(path):
-    """Return the folder of an artefact that its manifest stands for."""
-    return str(Path(str(path)).parent)
-
-
-def systems(kind):
-    """Return the ids of all systems of one kind."""
-    return [name for name, system in REGISTRY.systems.items() if system.kind == kind]
-
-
-def at(template, place, **more):
-    """Fill a path template for a split."""
-    return template.format(dataset=place.dataset, split=place.split, **more)
-
-
-def index_of(dataset, lexical):
-    """Return the manifest of the Lucene index that a lexical system searches."""
-    index = REGISTRY.systems[lexical].analysis.index_id()
-    return INDEX.format(dataset=dataset, index=index)
-
-
-def spec_of(kind):
-    """Return a params function: the spec of the system a rule makes, as JSON."""
-    return lambda wildcards: _registry.spec(REGISTRY.systems[wildcards.system])
-
-
-COMPUTE = f"--device {REGISTRY.config.device} --precision {REGISTRY.config.precision}"
-GPU = int(REGISTRY.config.device == "cuda")

@@ -11,6 +11,8 @@ rule data_corpus:
         f"{LOGS}/data/{{dataset}}.corpus.log",
     benchmark:
         f"{TIMES}/data/{{dataset}}.corpus.tsv"
+    conda:
+        f"{ENVS}/base.yaml"
     threads: 1
     resources:
         mem_mb=2000,
@@ -18,8 +20,6 @@ rule data_corpus:
     params:
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].collection()),
         folder=lambda w, output: folder(output[0]),
-    conda:
-        f"{ENVS}/base.yaml"
     shell:
         "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "
         "--output {params.folder} 2>&1 | tee {log}"
@@ -37,14 +37,14 @@ rule data_split:
         f"{LOGS}/data/{{dataset}}.{{split}}.log",
     benchmark:
         f"{TIMES}/data/{{dataset}}.{{split}}.tsv"
+    conda:
+        f"{ENVS}/base.yaml"
     threads: 1
     resources:
         mem_mb=2000,
         gpu=0,
     params:
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].collection()),
-    conda:
-        f"{ENVS}/base.yaml"
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"

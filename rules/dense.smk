@@ -1,13 +1,6 @@
 # Dense retrieval: embeddings, exact inner-product runs, scores of another run's pairs.
 
 
-def model_behind(template):
-    """Return an input function: a file of the model that a dense system searches with."""
-    return lambda w: template.format(
-        dataset=w.dataset, model=REGISTRY.systems[w.system].model, seed=w.seed
-    )
-
-
 rule dense_encode:
     """Encode a corpus in shards; after a kill the same command resumes."""
     input:
@@ -20,22 +13,48 @@ rule dense_encode:
         f"{LOGS}/dense/{{dataset}}.{{model}}.seed{{seed}}.encode.log",
     benchmark:
         f"{TIMES}/dense/{{dataset}}.{{model}}.seed{{seed}}.encode.tsv"
+    conda:
+        f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=6000,
         gpu=GPU,
     params:
-        spec=driver.canonical(
-            {"shard_docs": REGISTRY.scale.shard_docs, "batch_size": REGISTRY.scale.batch_size}
-        ),
+        spec=ENCODING,
         corpus=lambda w, input: folder(input.corpus),
         model=lambda w, input: folder(input.model),
         folder=lambda w, output: folder(output[0]),
-        compute=f"--threads {REGISTRY.scale.threads} {COMPUTE}",
-    conda:
-        f"{ENVS}/neural.yaml"
+        compute=f"{COMPUTE} {PRECISION}",
     shell:
         "python -m residuum.dense encode --corpus {params.corpus} --model {params.model} "
+        "--spec {params.spec:q} {params.compute} --output {params.folder} 2>&1 | tee {log}"
+
+
+rule dense_queries:
+    """Encode the queries of a split, once for search and score."""
+    input:
+        queries=QUERIES,
+        model=CHECKPOINT,
+        code=code("residuum.dense"),
+    output:
+        QUERY_EMBEDDINGS,
+    log:
+        f"{LOGS}/dense/{{dataset}}.{{split}}.{{model}}.seed{{seed}}.queries.log",
+    benchmark:
+        f"{TIMES}/dense/{{dataset}}.{{split}}.{{model}}.seed{{seed}}.queries.tsv"
+    conda:
+        f"{ENVS}/neural.yaml"
+    threads: REGISTRY.scale.threads
+    resources:
+        mem_mb=6000,
+        gpu=GPU,
+    params:
+        spec=ENCODING,
+        model=lambda w, input: folder(input.model),
+        folder=lambda w, output: folder(output[0]),
+        compute=f"{COMPUTE} {PRECISION}",
+    shell:
+        "python -m residuum.dense queries --queries {input.queries} --model {params.model} "
         "--spec {params.spec:q} {params.compute} --output {params.folder} 2>&1 | tee {log}"
 
 
@@ -43,8 +62,7 @@ rule dense_search:
     """Search all embeddings exactly and write the run."""
     input:
         embeddings=model_behind(EMBEDDINGS),
-        model=model_behind(CHECKPOINT),
-        queries=QUERIES,
+        queries=model_behind(QUERY_EMBEDDINGS),
         code=code("residuum.dense"),
     output:
         run=f"{RESULTS}/runs/{{dataset}}/{{split}}/{{system}}.seed{{seed}}.trec.gz",
@@ -55,20 +73,20 @@ rule dense_search:
         f"{TIMES}/dense/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.search.tsv"
     wildcard_constraints:
         system=either(systems("dense")),
+    conda:
+        f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=6000,
         gpu=GPU,
     params:
-        spec=spec_of("dense"),
+        spec=system_spec,
         embeddings=lambda w, input: folder(input.embeddings),
-        model=lambda w, input: folder(input.model),
-        compute=f"--threads {REGISTRY.scale.threads} {COMPUTE}",
-    conda:
-        f"{ENVS}/neural.yaml"
+        queries=lambda w, input: folder(input.queries),
+        compute=COMPUTE,
     shell:
-        "python -m residuum.dense search --embeddings {params.embeddings} --model {params.model} "
-        "--queries {input.queries} --spec {params.spec:q} "
+        "python -m residuum.dense search --embeddings {params.embeddings} "
+        "--queries {params.queries} --spec {params.spec:q} "
         "--tag {wildcards.system}.seed{wildcards.seed} {params.compute} "
         "--output {output.run} 2>&1 | tee {log}"
 
@@ -77,8 +95,7 @@ rule dense_score:
     """Score the docs of another run by inner product, for fusion by true scores."""
     input:
         embeddings=model_behind(EMBEDDINGS),
-        model=model_behind(CHECKPOINT),
-        queries=QUERIES,
+        queries=model_behind(QUERY_EMBEDDINGS),
         other=lambda w: RUN.format(dataset=w.dataset, split=w.split, run=w.other),
         code=code("residuum.dense"),
     output:
@@ -90,19 +107,17 @@ rule dense_score:
         f"{TIMES}/dense/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.on.{{other}}.tsv"
     wildcard_constraints:
         system=either(systems("dense")),
-    threads: REGISTRY.scale.threads
-    resources:
-        mem_mb=6000,
-        gpu=GPU,
-    params:
-        spec=spec_of("dense"),
-        embeddings=lambda w, input: folder(input.embeddings),
-        model=lambda w, input: folder(input.model),
-        compute=f"--threads {REGISTRY.scale.threads} {COMPUTE}",
     conda:
         f"{ENVS}/neural.yaml"
+    threads: 1
+    resources:
+        mem_mb=6000,
+        gpu=0,
+    params:
+        spec=system_spec,
+        embeddings=lambda w, input: folder(input.embeddings),
+        queries=lambda w, input: folder(input.queries),
     shell:
-        "python -m residuum.dense score --embeddings {params.embeddings} --model {params.model} "
-        "--queries {input.queries} --run {input.other} --spec {params.spec:q} "
-        "--tag {wildcards.system}.seed{wildcards.seed} {params.compute} "
-        "--output {output.run} 2>&1 | tee {log}"
+        "python -m residuum.dense score --embeddings {params.embeddings} "
+        "--queries {params.queries} --run {input.other} --spec {params.spec:q} "
+        "--tag {wildcards.system}.seed{wildcards.seed} --output {output.run} 2>&1 | tee {log}"

@@ -12,16 +12,16 @@ rule lexical_index:
         f"{LOGS}/lexical/{{dataset}}.{{index}}.index.log",
     benchmark:
         f"{TIMES}/lexical/{{dataset}}.{{index}}.index.tsv"
+    conda:
+        f"{ENVS}/lucene.yaml"
     threads: 2
     resources:
         mem_mb=4000,
         gpu=0,
     params:
-        spec=lambda w: _registry.spec(ANALYSES[w.index]),
+        spec=analysis_spec,
         corpus=lambda w, input: folder(input.corpus),
         folder=lambda w, output: folder(output[0]),
-    conda:
-        f"{ENVS}/lucene.yaml"
     shell:
         "python -m residuum.lexical index --corpus {params.corpus} --spec {params.spec:q} "
         "--threads {threads} --output {params.folder} 2>&1 | tee {log}"
@@ -42,15 +42,15 @@ rule lexical_search:
         f"{TIMES}/lexical/{{dataset}}.{{split}}.{{system}}.search.tsv"
     wildcard_constraints:
         system=either(systems("lexical")),
+    conda:
+        f"{ENVS}/lucene.yaml"
     threads: 2
     resources:
         mem_mb=4000,
         gpu=0,
     params:
-        spec=spec_of("lexical"),
+        spec=system_spec,
         index=lambda w, input: folder(input.index),
-    conda:
-        f"{ENVS}/lucene.yaml"
     shell:
         "python -m residuum.lexical search --index {params.index} --queries {input.queries} "
         "--spec {params.spec:q} --tag {wildcards.system} --threads {threads} "
@@ -73,22 +73,16 @@ rule lexical_score:
         f"{TIMES}/lexical/{{dataset}}.{{split}}.{{system}}.on.{{other}}.tsv"
     wildcard_constraints:
         system=either(systems("lexical")),
+    conda:
+        f"{ENVS}/lucene.yaml"
     threads: 1
     resources:
         mem_mb=4000,
         gpu=0,
     params:
-        spec=spec_of("lexical"),
+        spec=system_spec,
         index=lambda w, input: folder(input.index),
-    conda:
-        f"{ENVS}/lucene.yaml"
     shell:
         "python -m residuum.lexical score --index {params.index} --queries {input.queries} "
         "--run {input.other} --spec {params.spec:q} --tag {wildcards.system} "
         "--threads {threads} --output {output.run} 2>&1 | tee {log}"
-
-
-ANALYSES = {
-    REGISTRY.systems[name].analysis.index_id(): REGISTRY.systems[name].analysis
-    for name in systems("lexical")
-}

@@ -12,6 +12,8 @@ rule pretrain_backbone:
         f"{LOGS}/pretrain/{{backbone}}.log",
     benchmark:
         f"{TIMES}/pretrain/{{backbone}}.tsv"
+    conda:
+        f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000,
@@ -21,8 +23,6 @@ rule pretrain_backbone:
         corpus=lambda w, input: folder(input.corpus),
         folder=lambda w, output: folder(output[0]),
         compute_threads=REGISTRY.scale.threads,
-    conda:
-        f"{ENVS}/neural.yaml"
     shell:
         "python -m residuum.pretrain backbone --corpus {params.corpus} --spec {params.spec:q} "
         "--threads {params.compute_threads} --output {params.folder} 2>&1 | tee {log}"

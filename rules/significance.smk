@@ -1,17 +1,6 @@
 # Paired tests between all systems of a table.
 
 
-def table_metrics(wildcards):
-    """Return the metrics files of all cells of a table."""
-    job = REGISTRY.job(wildcards.table)
-    return sorted({f"{RESULTS}/metrics/{path}" for path in job.metrics_files()})
-
-
-def table_spec(wildcards):
-    """Return a table, cast for this scale, as JSON."""
-    return _registry.spec(REGISTRY.job(wildcards.table))
-
-
 rule significance_compare:
     """Test every pair of systems in every column."""
     input:
@@ -24,6 +13,8 @@ rule significance_compare:
         f"{LOGS}/significance/{{table}}.log",
     benchmark:
         f"{TIMES}/significance/{{table}}.tsv"
+    conda:
+        f"{ENVS}/base.yaml"
     threads: 1
     resources:
         mem_mb=2000,
@@ -31,8 +22,6 @@ rule significance_compare:
     params:
         spec=table_spec,
         metrics=f"{RESULTS}/metrics",
-    conda:
-        f"{ENVS}/base.yaml"
     shell:
         "python -m residuum.significance compare --spec {params.spec:q} "
         "--metrics {params.metrics} --output {output.tests} 2>&1 | tee {log}"

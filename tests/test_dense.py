@@ -137,9 +137,13 @@ class Made(NamedTuple):
 
     def search(self, embeddings: Path, output: Path, k: int = 5) -> pl.DataFrame:
         """Search in this process and read the run back."""
-        queries = self.folder / "queries.tsv"
-        dense.search_corpus(embeddings, self.model, queries, spec(k), "test", output, device="cpu")
+        dense.search_corpus(embeddings, self.queries, spec(k), "test", output, device="cpu")
         return trec.read_run(output)
+
+    @property
+    def queries(self) -> Path:
+        """The folder of the query embeddings."""
+        return self.folder / "query-embeddings"
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +158,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     settings = schema.Encoder.model_validate(ENCODER)
     (folder / "model").mkdir()
     Encoder.start(str(backbone), None, settings, device).save(folder / "model")
-    return Made(folder, corpus, folder / "model")
+    made = Made(folder, corpus, folder / "model")
+    cutting = json.dumps({"shard_docs": 10, "batch_size": 4})
+    dense.encode_queries(
+        folder / "queries.tsv", made.model, cutting, made.queries, device="cpu", precision="fp32"
+    )
+    return made
+
+
+def test_encoded_queries_hold_the_vectors_of_the_queries(made: Made) -> None:
+    [(ids, vectors)] = list(contracts.read_shards(made.queries))
+    texts = trec.read_queries(made.folder / "queries.tsv")
+    assert ids == list(texts)
+    encoder = Encoder.load(made.model, devices.choose("cpu", "fp32", 1))
+    expected = encoder.encode(list(texts.values()), "query", 1)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
 def test_encoded_shards_hold_the_vectors_of_the_docs(made: Made, tmp_path: Path) -> None:
@@ -190,8 +208,8 @@ def test_score_agrees_with_search(made: Made, tmp_path: Path) -> None:
     run = made.search(embeddings, tmp_path / "search.trec.gz", k=20)
     other = run.filter(pl.col("query_id") != "q3").with_columns(score=-pl.col("rank").cast(float))
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(other), "other")
-    files_in = (embeddings, made.model, made.folder / "queries.tsv", tmp_path / "other.trec.gz")
-    dense.score_run(*files_in, spec(20), "test", tmp_path / "score.trec.gz", device="cpu")
+    files_in = (embeddings, made.queries, tmp_path / "other.trec.gz")
+    dense.score_run(*files_in, spec(20), "test", tmp_path / "score.trec.gz")
     scored = trec.read_run(tmp_path / "score.trec.gz")
     assert scored.equals(run.filter(pl.col("query_id") != "q3"))
 
@@ -200,9 +218,9 @@ def test_score_refuses_queries_it_does_not_know(made: Made, tmp_path: Path) -> N
     embeddings = made.encode(tmp_path / "embeddings")
     strange = pl.DataFrame({"query_id": ["q77"], "doc_id": ["copy"], "score": [1.0]})
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(strange), "other")
-    files_in = (embeddings, made.model, made.folder / "queries.tsv", tmp_path / "other.trec.gz")
-    with pytest.raises(ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*queries"):
-        dense.score_run(*files_in, spec(20), "test", tmp_path / "no.trec.gz", device="cpu")
+    files_in = (embeddings, made.queries, tmp_path / "other.trec.gz")
+    with pytest.raises(ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*query-embeddings"):
+        dense.score_run(*files_in, spec(20), "test", tmp_path / "no.trec.gz")
 
 
 def test_embeddings_of_another_model_are_refused(made: Made, tmp_path: Path) -> None:
@@ -210,7 +228,7 @@ def test_embeddings_of_another_model_are_refused(made: Made, tmp_path: Path) -> 
     record = json.loads((embeddings / "manifest.json").read_text())
     record["artefact"]["weights"] = "0" * 64
     (embeddings / "manifest.json").write_text(json.dumps(record))
-    with pytest.raises(ResiduumError, match="made by another model"):
+    with pytest.raises(ResiduumError, match="made by different models"):
         made.search(embeddings, tmp_path / "no.trec.gz")
 
 

@@ -11,7 +11,8 @@ import yaml
 from conftest import ROOT
 
 PACKAGE = ROOT / "workflow" / "residuum"
-STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem != "common")
+COMMON = ("common", "inputs")  # included by the Snakefile, without rules of their own
+STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
 RULES = {
     name: (stage, body)
@@ -60,8 +61,8 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.smk")), ids=lambda p: p.name)
 def test_rule_files_are_short(path):
-    assert len(path.read_text().splitlines()) <= 175
-    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 50
+    assert len(path.read_text().splitlines()) <= 125
+    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 40
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)

@@ -1,10 +1,11 @@
 """Encode a corpus into embedding shards, search them exactly, and score given pairs.
 
-python -m residuum.dense encode --corpus DIR --model DIR --spec JSON --output DIR
-python -m residuum.dense search --embeddings DIR --model DIR --queries TSV --spec JSON
-    --tag TEXT --output RUN
-python -m residuum.dense score  ... --run OTHER_RUN ...: s_emb of the pairs of another run
+python -m residuum.dense encode  --corpus DIR --model DIR --spec JSON --output DIR
+python -m residuum.dense queries --queries TSV --model DIR --spec JSON --output DIR
+python -m residuum.dense search  --embeddings DIR --queries DIR --spec JSON --tag TEXT --output RUN
+python -m residuum.dense score   ... --run OTHER_RUN ...: s_emb of the pairs of another run
 
+Encode and queries load the model; search and score work on vectors and start fast.
 Killed and started again, encode goes on at the first shard that is missing.
 Must not know how the model was trained or which systems use the runs.
 """
@@ -13,11 +14,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -30,7 +31,6 @@ from residuum.neural import devices, search
 from residuum.neural.encoders import Encoder
 from residuum.neural.resume import fingerprint, say
 
-QUERY_BATCH = 64
 WEIGHTS = "model.safetensors"
 app = command.app(__doc__)
 
@@ -45,7 +45,7 @@ class Encoding(schema.Strict):
 Corpus = Annotated[Path, typer.Option(help="corpus folder")]
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Embeddings = Annotated[Path, typer.Option(help="folder that encode made")]
-Queries = Annotated[Path, typer.Option(help="queries.tsv")]
+Queries = Annotated[Path, typer.Option(help="folder that queries made")]
 System = Annotated[str, typer.Option(help="JSON of schema.DenseSystem")]
 Tag = Annotated[str, typer.Option(help="name of the system in the run")]
 Run = Annotated[Path, typer.Option(help="run file, .trec.gz")]
@@ -113,76 +113,95 @@ def _shards(docs: Iterable[tuple[str, str]], size: int) -> Iterator[list[tuple[s
         yield shard
 
 
+@app.command("queries")
+def encode_queries(
+    queries: Annotated[Path, typer.Option(help="queries.tsv")],
+    model: Model,
+    spec: Annotated[str, typer.Option(help="JSON of shard_docs and batch_size")],
+    output: Annotated[Path, typer.Option(help="folder of the query embeddings")],
+    threads: Threads = 1,
+    device: Device = "auto",
+    precision: Precision = "auto",
+) -> None:
+    """Encode all queries of a split, so that search and score need no model."""
+    form = command.parse_spec(Encoding, spec)
+    chosen = devices.choose(device, precision, threads)
+    encoder = Encoder.load(model, chosen)
+    texts = trec.read_queries(queries)
+    vectors = encoder.encode(list(texts.values()), "query", form.batch_size)
+    with files.whole_directory(output) as folder:
+        contracts.write_shard(folder / "shard-00000", list(texts), vectors)
+        manifest.write(
+            folder / "manifest.json",
+            artefact={"queries": len(texts), "weights": files.sha256(model / WEIGHTS)},
+            spec={**form.model_dump(), "threads": threads, **chosen._asdict()},
+            inputs=[queries, model],
+            module="residuum.dense",
+        )
+
+
 @app.command("search")
 def search_corpus(
     embeddings: Embeddings,
-    model: Model,
     queries: Queries,
     spec: System,
     tag: Tag,
     output: Run,
     threads: Threads = 1,
     device: Device = "auto",
-    precision: Precision = "auto",
 ) -> None:
     """Write the run of the k docs with the largest inner product, per query."""
     form = command.parse_spec(schema.DenseSystem, spec)
-    chosen = devices.choose(device, precision, threads)
-    names, vectors = _encode_queries(embeddings, model, queries, chosen, threads)
+    names, vectors = _read_queries(embeddings, queries)
     shards = partial(contracts.read_shards, embeddings)
-    found = search.candidates(shards, vectors, form.k, gpu=chosen.name == "cuda")
+    found = search.candidates(shards, vectors, form.k, gpu=_gpu(device, threads))
     run = trec.rank(_named(search.pair_scores(shards, vectors, found), names), k=form.k)
     trec.write_run(output, run, tag)
-    setting = {**form.model_dump(mode="json"), "threads": threads, **chosen._asdict()}
-    _write_manifest(output, run, setting, [embeddings / "manifest.json", model, queries])
+    _write_manifest(output, run, form, [embeddings, queries])
 
 
 @app.command("score")
 def score_run(
     embeddings: Embeddings,
-    model: Model,
     queries: Queries,
     run: Annotated[Path, typer.Option(help="run whose pairs are scored")],
     spec: System,
     tag: Tag,
     output: Run,
-    threads: Threads = 1,
-    device: Device = "auto",
-    precision: Precision = "auto",
 ) -> None:
     """Write the inner product of each (query, doc) pair of another run, as a run."""
     form = command.parse_spec(schema.DenseSystem, spec)
-    chosen = devices.choose(device, precision, threads)
-    names, vectors = _encode_queries(embeddings, model, queries, chosen, threads)
+    names, vectors = _read_queries(embeddings, queries)
     pairs = _numbered(run, trec.read_run(run), names, queries)
     shards = partial(contracts.read_shards, embeddings)
     scored = trec.rank(_named(search.pair_scores(shards, vectors, pairs), names))
     trec.write_run(output, scored, tag)
-    setting = {**form.model_dump(mode="json"), "threads": threads, **chosen._asdict()}
-    inputs = [embeddings / "manifest.json", model, queries, run]
-    _write_manifest(output, scored, setting, inputs)
+    _write_manifest(output, scored, form, [embeddings, queries], [run])
 
 
-def _encode_queries(
-    embeddings: Path, model: Path, queries: Path, device: devices.Device, threads: int
-) -> tuple[list[str], np.ndarray]:
-    """Return query ids and vectors; all queries of the file, so that search and score agree."""
+def _gpu(device: str, threads: int) -> bool:
+    """Fix FAISS's threads; say whether it searches on a GPU: where it has one that is wanted."""
     import faiss
 
     faiss.omp_set_num_threads(threads)
-    _check_model(embeddings, model)
-    texts = trec.read_queries(queries)
-    vectors = Encoder.load(model, device).encode(list(texts.values()), "query", QUERY_BATCH)
-    return list(texts), vectors
+    count = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
+    return device in ("auto", "cuda") and count > 0
 
 
-def _check_model(embeddings: Path, model: Path) -> None:
-    record = json.loads(files.read_bytes(embeddings / "manifest.json"))["artefact"]
-    if record["weights"] != files.sha256(model / WEIGHTS):
+def _read_queries(embeddings: Path, queries: Path) -> tuple[list[str], np.ndarray]:
+    """Return query ids and vectors, made by the model that made the docs' embeddings."""
+    weights = [
+        json.loads(files.read_bytes(folder / "manifest.json"))["artefact"]["weights"]
+        for folder in (embeddings, queries)
+    ]
+    if weights[0] != weights[1]:
         raise ResiduumError(
-            f"{embeddings}: made by another model than {model} (their weights differ). "
-            "Encode the corpus with this model first."
+            f"{embeddings} and {queries} were made by different models (their weights differ). "
+            "Encode both with the same checkpoint."
         )
+    shards = list(contracts.read_shards(queries))
+    ids = [query_id for shard, _ in shards for query_id in shard]
+    return ids, np.concatenate([np.asarray(vectors) for _, vectors in shards])
 
 
 def _numbered(path: Path, run: pl.DataFrame, names: list[str], queries: Path) -> pl.DataFrame:
@@ -204,13 +223,17 @@ def _named(scored: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 
 def _write_manifest(
-    output: Path, run: pl.DataFrame, setting: dict[str, Any], inputs: list[Path]
+    output: Path,
+    run: pl.DataFrame,
+    form: schema.DenseSystem,
+    folders: list[Path],
+    inputs: Sequence[Path] = (),
 ) -> None:
     manifest.write(
         manifest.beside(output),
         artefact={"queries": run["query_id"].n_unique(), "hits": len(run)},
-        spec=setting,
-        inputs=inputs,
+        spec=form.model_dump(mode="json"),
+        inputs=[*(folder / "manifest.json" for folder in folders), *inputs],
         module="residuum.dense",
     )
 
