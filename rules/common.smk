@@ -34,9 +34,7 @@ INDEX = f"{RESULTS}/index/{{dataset}}/{{index}}/manifest.json"
 TUPLES = f"{RESULTS}/training/{{model}}/tuples.jsonl.gz"
 BACKBONE = f"{RESULTS}/backbones/{{backbone}}/manifest.json"
 CHECKPOINT = f"{RESULTS}/models/{{model}}/seed{{seed}}/manifest.json"
-QUERY_EMBEDDINGS = (
-    f"{RESULTS}/embeddings/{{dataset}}.{{split}}/{{model}}/seed{{seed}}/manifest.json"
-)
+QUERY_EMBEDDINGS = f"{RESULTS}/embeddings/{{dataset}}.queries/{{model}}/seed{{seed}}/manifest.json"
 EMBEDDINGS = f"{RESULTS}/embeddings/{{dataset}}/{{model}}/seed{{seed}}/manifest.json"
 RUN = f"{RESULTS}/runs/{{dataset}}/{{split}}/{{run}}.trec.gz"
 SCORES = f"{RESULTS}/scores/{{dataset}}/{{split}}/{{run}}.on.{{other}}.trec.gz"

@@ -31,17 +31,17 @@ rule dense_encode:
 
 
 rule dense_queries:
-    """Encode the queries of a split, once for search and score."""
+    """Encode the queries of all splits that are searched, in one process."""
     input:
-        queries=QUERIES,
+        queries=searched_queries,
         model=CHECKPOINT,
         code=code("residuum.dense"),
     output:
         QUERY_EMBEDDINGS,
     log:
-        f"{LOGS}/dense/{{dataset}}.{{split}}.{{model}}.seed{{seed}}.queries.log",
+        f"{LOGS}/dense/{{dataset}}.{{model}}.seed{{seed}}.queries.log",
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{split}}.{{model}}.seed{{seed}}.queries.tsv"
+        f"{TIMES}/dense/{{dataset}}.{{model}}.seed{{seed}}.queries.tsv"
     conda:
         f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
@@ -50,11 +50,12 @@ rule dense_queries:
         gpu=GPU,
     params:
         spec=ENCODING,
+        splits=split_options,
         model=lambda w, input: folder(input.model),
         folder=lambda w, output: folder(output[0]),
         compute=f"{COMPUTE} {PRECISION}",
     shell:
-        "python -m residuum.dense queries --queries {input.queries} --model {params.model} "
+        "python -m residuum.dense queries {params.splits} --model {params.model} "
         "--spec {params.spec:q} {params.compute} --output {params.folder} 2>&1 | tee {log}"
 
 
@@ -82,7 +83,7 @@ rule dense_search:
     params:
         spec=system_spec,
         embeddings=lambda w, input: folder(input.embeddings),
-        queries=lambda w, input: folder(input.queries),
+        queries=lambda w, input: f"{folder(input.queries)}/{w.split}",
         compute=COMPUTE,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
@@ -116,7 +117,7 @@ rule dense_score:
     params:
         spec=system_spec,
         embeddings=lambda w, input: folder(input.embeddings),
-        queries=lambda w, input: folder(input.queries),
+        queries=lambda w, input: f"{folder(input.queries)}/{w.split}",
     shell:
         "python -m residuum.dense score --embeddings {params.embeddings} "
         "--queries {params.queries} --run {input.other} --spec {params.spec:q} "

@@ -94,10 +94,21 @@ def made_by(model, seed):
     return CHECKPOINT.format(model=model, seed=seed)
 
 
+def searched_queries(wildcards):
+    """Return the queries of the splits of a dataset that runs are made for."""
+    splits = REGISTRY.searched(wildcards.dataset)
+    return [QUERIES.format(dataset=wildcards.dataset, split=split) for split in splits]
+
+
+def split_options(wildcards, input):
+    """Return the command-line options that name those splits and their files."""
+    return " ".join(f"--split {Path(path).parent.name}={path}" for path in input.queries)
+
+
 def model_behind(template):
     """Return an input function: what the model of a dense system made."""
     return lambda w: template.format(
-        dataset=w.dataset, split=w.split, model=REGISTRY.systems[w.system].model, seed=w.seed
+        dataset=w.dataset, model=REGISTRY.systems[w.system].model, seed=w.seed
     )
 
 

@@ -143,7 +143,7 @@ class Made(NamedTuple):
     @property
     def queries(self) -> Path:
         """The folder of the query embeddings."""
-        return self.folder / "query-embeddings"
+        return self.folder / "query-embeddings" / "toy"
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +160,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     Encoder.start(str(backbone), None, settings, device).save(folder / "model")
     made = Made(folder, corpus, folder / "model")
     cutting = json.dumps({"shard_docs": 10, "batch_size": 4})
-    dense.encode_queries(
-        folder / "queries.tsv", made.model, cutting, made.queries, device="cpu", precision="fp32"
-    )
+    split = [f"toy={folder / 'queries.tsv'}"]
+    dense.encode_queries(split, made.model, cutting, made.queries.parent, device="cpu")
     return made
 
 
@@ -219,7 +218,9 @@ def test_score_refuses_queries_it_does_not_know(made: Made, tmp_path: Path) -> N
     strange = pl.DataFrame({"query_id": ["q77"], "doc_id": ["copy"], "score": [1.0]})
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(strange), "other")
     files_in = (embeddings, made.queries, tmp_path / "other.trec.gz")
-    with pytest.raises(ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*query-embeddings"):
+    with pytest.raises(
+        ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*query-embeddings"
+    ):
         dense.score_run(*files_in, spec(20), "test", tmp_path / "no.trec.gz")
 
 

@@ -1,8 +1,8 @@
 """Encode a corpus into embedding shards, search them exactly, and score given pairs.
 
 python -m residuum.dense encode  --corpus DIR --model DIR --spec JSON --output DIR
-python -m residuum.dense queries --queries TSV --model DIR --spec JSON --output DIR
-python -m residuum.dense search  --embeddings DIR --queries DIR --spec JSON --tag TEXT --output RUN
+python -m residuum.dense queries --split NAME=TSV ... --model DIR --spec JSON --output DIR
+python -m residuum.dense search  --embeddings DIR --queries DIR/NAME --spec JSON --tag TEXT ...
 python -m residuum.dense score   ... --run OTHER_RUN ...: s_emb of the pairs of another run
 
 Encode and queries load the model; search and score work on vectors and start fast.
@@ -45,7 +45,7 @@ class Encoding(schema.Strict):
 Corpus = Annotated[Path, typer.Option(help="corpus folder")]
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Embeddings = Annotated[Path, typer.Option(help="folder that encode made")]
-Queries = Annotated[Path, typer.Option(help="folder that queries made")]
+Queries = Annotated[Path, typer.Option(help="folder of a split that queries made")]
 System = Annotated[str, typer.Option(help="JSON of schema.DenseSystem")]
 Tag = Annotated[str, typer.Option(help="name of the system in the run")]
 Run = Annotated[Path, typer.Option(help="run file, .trec.gz")]
@@ -115,27 +115,31 @@ def _shards(docs: Iterable[tuple[str, str]], size: int) -> Iterator[list[tuple[s
 
 @app.command("queries")
 def encode_queries(
-    queries: Annotated[Path, typer.Option(help="queries.tsv")],
+    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
     model: Model,
     spec: Annotated[str, typer.Option(help="JSON of shard_docs and batch_size")],
-    output: Annotated[Path, typer.Option(help="folder of the query embeddings")],
+    output: Annotated[Path, typer.Option(help="folder of the query embeddings, one per split")],
     threads: Threads = 1,
     device: Device = "auto",
     precision: Precision = "auto",
 ) -> None:
-    """Encode all queries of a split, so that search and score need no model."""
+    """Encode the queries of several splits, so that search and score need no model."""
     form = command.parse_spec(Encoding, spec)
     chosen = devices.choose(device, precision, threads)
     encoder = Encoder.load(model, chosen)
-    texts = trec.read_queries(queries)
-    vectors = encoder.encode(list(texts.values()), "query", form.batch_size)
+    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
+    counts = {}
     with files.whole_directory(output) as folder:
-        contracts.write_shard(folder / "shard-00000", list(texts), vectors)
+        for name, path in paths.items():
+            texts = trec.read_queries(path)
+            vectors = encoder.encode(list(texts.values()), "query", form.batch_size)
+            contracts.write_shard(folder / name / "shard-00000", list(texts), vectors)
+            counts[name] = len(texts)
         manifest.write(
             folder / "manifest.json",
-            artefact={"queries": len(texts), "weights": files.sha256(model / WEIGHTS)},
+            artefact={"queries": counts, "weights": files.sha256(model / WEIGHTS)},
             spec={**form.model_dump(), "threads": threads, **chosen._asdict()},
-            inputs=[queries, model],
+            inputs=[*paths.values(), model],
             module="residuum.dense",
         )
 
@@ -157,7 +161,7 @@ def search_corpus(
     found = search.candidates(shards, vectors, form.k, gpu=_gpu(device, threads))
     run = trec.rank(_named(search.pair_scores(shards, vectors, found), names), k=form.k)
     trec.write_run(output, run, tag)
-    _write_manifest(output, run, form, [embeddings, queries])
+    _write_manifest(output, run, form, [embeddings, queries.parent])
 
 
 @app.command("score")
@@ -176,7 +180,7 @@ def score_run(
     shards = partial(contracts.read_shards, embeddings)
     scored = trec.rank(_named(search.pair_scores(shards, vectors, pairs), names))
     trec.write_run(output, scored, tag)
-    _write_manifest(output, scored, form, [embeddings, queries], [run])
+    _write_manifest(output, scored, form, [embeddings, queries.parent], [run])
 
 
 def _gpu(device: str, threads: int) -> bool:
@@ -192,7 +196,7 @@ def _read_queries(embeddings: Path, queries: Path) -> tuple[list[str], np.ndarra
     """Return query ids and vectors, made by the model that made the docs' embeddings."""
     weights = [
         json.loads(files.read_bytes(folder / "manifest.json"))["artefact"]["weights"]
-        for folder in (embeddings, queries)
+        for folder in (embeddings, queries.parent)
     ]
     if weights[0] != weights[1]:
         raise ResiduumError(

@@ -115,6 +115,13 @@ class Registry(NamedTuple):
         asked = [c.measure for _, c in self.columns() if self.cast(c.role) == place]
         return sorted({*own, *asked})
 
+    def searched(self, dataset: str) -> list[str]:
+        """Return the splits of a dataset that runs are made for: measured or tuned on."""
+        tuned = {s.weight.tune_on for s in self.systems.values() if s.kind == "fusion"}
+        casts = [self.cast(role) for role in tuned]
+        splits = self.datasets[dataset].splits
+        return [s for s in splits if Place(dataset, s) in casts or self.measures(Place(dataset, s))]
+
     def job(self, table_id: str) -> Job:
         """Return a table with its roles cast and its rows' runs named."""
         table = self.tables[table_id]

@@ -43,7 +43,7 @@ def choose(device: str, precision: str, threads: int) -> Device:
         raise ResiduumError(unknown("precision", precision, PRECISIONS))
     if precision == "bf16" and name != "cuda":
         raise ResiduumError(f"precision bf16 needs the device cuda, found {name}; use fp32")
-    _make_repeatable(threads)
+    _make_repeatable(name, threads)
     best = "bf16" if name == "cuda" else "fp32"
     return Device(name, best if precision == "auto" else precision)
 
@@ -60,15 +60,20 @@ def _available(device: str) -> str:
     return device
 
 
-def _make_repeatable(threads: int) -> None:
+def _make_repeatable(device: str, threads: int) -> None:
+    """Fix the threads; on cuda ask for determinism too.
+
+    On a CPU the sums follow from the threads alone, and asking costs a second of imports.
+    """
     import torch
 
     if threads < 1:
         raise ResiduumError(f"--threads must be 1 or more, found {threads}")
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
     torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, changes nothing
+    if device == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, changes nothing
 
 
 @contextmanager
