@@ -1,0 +1,180 @@
+"""Negatives: never relevant, truly scored, from the pool asked for, the same for a seed."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from corpora import make_corpus
+from residuum import lexical, negatives
+from residuum.core import command, contracts, trec
+from residuum.core.errors import ResiduumError
+from residuum.core.schema import LexicalSystem
+
+SYSTEM = {
+    "kind": "lexical",
+    "label": "BM25",
+    "analysis": {"stemmer": "porter", "stopwords": "lucene"},
+    "bm25": {"k1": 0.9, "b": 0.4},
+    "k": 100,
+}
+RM3 = {"feedback_docs": 2, "feedback_terms": 3, "original_query_weight": 0.5}
+LEXICAL_ERROR = {"kind": "lexical_error", "system": "bm25", "pool": 20, "per_pair": 5, "seed": 1}
+RANDOM = {"kind": "random", "system": "bm25", "per_pair": 5, "seed": 1}
+IN_BATCH = {"kind": "in_batch"}
+
+
+class Split:
+    """A corpus, its index, queries and qrels on disk, and a way to mine them."""
+
+    def __init__(self, folder: Path, docs, queries, qrels):
+        self.folder = folder
+        self.corpus = make_corpus(folder / "corpus", docs)
+        self.index = folder / "index"
+        lexical.index(self.corpus, json.dumps(SYSTEM["analysis"]), self.index)
+        self.queries, self.texts = folder / "queries.tsv", dict(queries)
+        trec.write_queries(self.queries, queries)
+        self.write_qrels(qrels)
+
+    def write_qrels(self, qrels) -> None:
+        self.qrels = self.folder / "qrels.trec"
+        trec.write_qrels(self.qrels, qrels)
+
+    def mine(self, kind: dict, output: Path, index: bool = True, **more):
+        system = None if kind is IN_BATCH else more.pop("system", SYSTEM)
+        spec = json.dumps({"negatives": kind, "system": system, **more})
+        where = self.index if index else None
+        negatives.mine(self.corpus, self.queries, self.qrels, spec, output, where, 2)
+        facts = json.loads(Path(f"{output}.manifest.json").read_text())["artefact"]
+        return contracts.read_tuples(output), facts
+
+    def search(self, k: int) -> dict[str, dict[str, float]]:
+        system = command.parse_spec(LexicalSystem, json.dumps(SYSTEM))
+        searcher = lexical.open_index(self.index, system)
+        found: dict[str, dict[str, float]] = {query_id: {} for query_id in self.texts}
+        ranked = trec.rank(searcher.search(self.texts.items(), k), k)
+        for query_id, doc_id, _, score in ranked.iter_rows():
+            found[query_id][doc_id] = score
+        return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """300 docs, 40 queries; each has a positive, a doc of grade 1 and one judged not relevant."""
+    rng = random.Random(3)
+    words = [f"w{chr(97 + i % 26)}{i}" for i in range(60)]
+    docs = [(f"d{i}", " ".join(rng.choices(words, k=10))) for i in range(300)]
+    queries = [(f"q{i}", " ".join(rng.choices(words, k=3))) for i in range(40)]
+    qrels = [(f"q{i}", f"d{i * 7 + j}", 2 - j) for i in range(40) for j in range(3)]
+    return Split(tmp_path_factory.mktemp("negatives"), docs, queries, qrels), qrels
+
+
+@pytest.fixture
+def split(made):
+    split, qrels = made
+    split.write_qrels(qrels)
+    return split
+
+
+def relevant(query_id: str) -> set[str]:
+    number = int(query_id[1:])
+    return {f"d{number * 7}", f"d{number * 7 + 1}"}
+
+
+@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM])
+def test_no_relevant_doc_is_a_negative(split, tmp_path, kind):
+    tuples, facts = split.mine(kind, tmp_path / "t.jsonl.gz", positive_level=2)
+    assert [t.query_id for t in tuples] == list(split.texts)
+    for item in tuples:
+        assert item.positive == f"d{int(item.query_id[1:]) * 7}"
+        assert len(set(item.negatives)) == 5
+        assert not relevant(item.query_id) & set(item.negatives)
+    assert (facts["pairs"], facts["tuples"], facts["negatives"]) == (40, 40, 200)
+
+
+def test_the_positive_level_says_which_pairs_are_made(split, tmp_path):
+    tuples, _ = split.mine(RANDOM, tmp_path / "t.jsonl.gz", positive_level=1)
+    assert [t.positive for t in tuples[:4]] == ["d0", "d1", "d7", "d8"]
+
+
+def test_lexical_errors_come_from_the_pool(split, tmp_path):
+    pools = split.search(LEXICAL_ERROR["pool"])
+    tuples, facts = split.mine(LEXICAL_ERROR, tmp_path / "t.jsonl.gz", positive_level=2)
+    assert all(set(item.negatives) <= set(pools[item.query_id]) for item in tuples)
+    assert facts["random_fallbacks"] == facts["drawn_with_replacement"] == 0
+
+
+@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM])
+def test_scores_are_lucenes_and_zero_without_a_shared_term(split, tmp_path, kind):
+    everything = split.search(1000)
+    tuples, facts = split.mine(kind, tmp_path / "t.jsonl.gz", positive_level=2)
+    for item in tuples:
+        true = everything[item.query_id]
+        expected = [true.get(d, 0.0) for d in (item.positive, *item.negatives)]
+        assert [item.positive_score, *item.negative_scores] == pytest.approx(expected, abs=1e-6)
+    gaps = [t.positive_score - s for t in tuples for s in t.negative_scores]
+    spread = facts["score_difference"]
+    assert spread["mean"] == pytest.approx(sum(gaps) / len(gaps), abs=1e-6)
+    assert min(gaps) <= spread["p5"] <= spread["p50"] <= spread["p95"] <= max(gaps)
+
+
+@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM])
+def test_draws_depend_on_the_seed_and_not_on_the_order(split, tmp_path, kind):
+    first, _ = split.mine(kind, tmp_path / "a.jsonl.gz", positive_level=2)
+    split.mine(kind, tmp_path / "b.jsonl.gz", positive_level=2)
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+    split.write_qrels(reversed(list(trec.read_qrels(split.qrels).iter_rows())))
+    backwards, _ = split.mine(kind, tmp_path / "c.jsonl.gz", positive_level=2)
+    assert backwards == first[::-1]
+    other, _ = split.mine({**kind, "seed": 2}, tmp_path / "d.jsonl.gz", positive_level=2)
+    assert other != backwards
+
+
+def test_in_batch_needs_no_index(split, tmp_path):
+    tuples, facts = split.mine(IN_BATCH, tmp_path / "t.jsonl.gz", index=False, positive_level=2)
+    assert tuples[0] == contracts.Tuple("q0", "d0", 0.0, [], [])
+    assert len(tuples) == 40 and facts["score_difference"] is None
+
+
+@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM, IN_BATCH])
+def test_a_positive_outside_the_corpus_is_left_out_and_counted(split, tmp_path, kind, capsys):
+    split.write_qrels([("q0", "d0", 1), ("q1", "nowhere", 1), ("q2", "d14", 1)])
+    tuples, facts = split.mine(kind, tmp_path / "t.jsonl.gz")
+    assert [t.query_id for t in tuples] == ["q0", "q2"]
+    assert facts["positives_not_in_corpus"] == 1
+    assert "warning: 1 of 3 pairs" in capsys.readouterr().err
+
+
+def test_a_judged_query_without_text_is_an_error(split, tmp_path):
+    split.write_qrels([("q0", "d0", 1), ("stranger", "d1", 0)])
+    with pytest.raises(ResiduumError, match="query stranger is judged, but"):
+        split.mine(IN_BATCH, tmp_path / "t.jsonl.gz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_small_pools_repeat_and_empty_ones_fall_back_to_random_docs(tmp_path):
+    docs = [("p", "red apple"), ("near", "green apple"), *((f"far{i}", "sky") for i in range(9))]
+    queries = [("few", "apple"), ("none", "zebra")]
+    split = Split(tmp_path, docs, queries, [("few", "p", 1), ("none", "p", 1)])
+    (few, none), facts = split.mine(LEXICAL_ERROR, tmp_path / "t.jsonl.gz")
+    assert few.negatives == ["near"] * 5
+    assert len(set(none.negatives)) == 5 and "p" not in none.negatives
+    assert none.positive_score == 0.0 and none.negative_scores == [0.0] * 5
+    assert (facts["random_fallbacks"], facts["drawn_with_replacement"]) == (1, 1)
+
+
+def test_a_corpus_of_relevant_docs_only_is_an_error(tmp_path):
+    split = Split(tmp_path, [("p", "apple")], [("q", "apple")], [("q", "p", 1)])
+    with pytest.raises(ResiduumError, match="every doc of the corpus is relevant"):
+        split.mine(RANDOM, tmp_path / "t.jsonl.gz")
+
+
+def test_what_cannot_be_mined_is_refused(split, tmp_path):
+    output = tmp_path / "t.jsonl.gz"
+    with pytest.raises(ResiduumError, match="lexical_error: give --index"):
+        split.mine(LEXICAL_ERROR, output, index=False)
+    with pytest.raises(ResiduumError, match="has rm3"):
+        split.mine(RANDOM, output, system={**SYSTEM, "rm3": RM3})
+    with pytest.raises(ResiduumError, match="same_as"):
+        split.mine({"kind": "same_as", "model": "clear"}, output)

