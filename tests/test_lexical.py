@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 
 from corpora import make_corpus
-from residuum import jvm, lexical
+from residuum import lexical
 from residuum.core import command, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import LexicalSystem
+from residuum.lucene import jvm
 
 PORTER = {"stemmer": "porter", "stopwords": "lucene"}
 RM3 = {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}

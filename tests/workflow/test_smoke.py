@@ -15,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from conftest import ROOT
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("smoke")]
@@ -137,7 +138,7 @@ def test_a_second_run_does_nothing(project):
 
 
 def test_touching_every_file_reruns_nothing(project):
-    for part in PARTS + ["results"]:
+    for part in [*PARTS, "results"]:
         for path in [project / part, *(project / part).rglob("*")]:
             if path.is_file() and "__pycache__" not in path.parts:
                 path.touch()

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from residuum import lucene
 from residuum.core import command, contracts, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.schema import Analysis, LexicalSystem
-from residuum.lucene import Searcher
+from residuum.lucene import anserini
+from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
 
@@ -40,7 +40,7 @@ def index(
     docs = contracts.corpus_manifest(corpus)["docs"]
     with files.whole_directory(output) as temporary:
         texts = track(contracts.read_corpus(corpus), "read", docs, "docs")
-        lucene.build(texts, analysis, threads, temporary / "lucene")
+        anserini.build(texts, analysis, threads, temporary / "lucene")
         record = {"docs": docs, **_checked(output, temporary, docs), **_form(analysis)}
         manifest.write(
             temporary / "manifest.json",
@@ -52,8 +52,8 @@ def index(
 
 
 def _checked(output: Path, made: Path, docs: int) -> dict[str, int]:
-    reader = lucene.open_reader(made / "lucene")
-    statistics = lucene.statistics(reader)
+    reader = anserini.open_reader(made / "lucene")
+    statistics = anserini.statistics(reader)
     reader.close()
     if statistics["documents"] != docs:
         raise ResiduumError(
@@ -65,8 +65,8 @@ def _checked(output: Path, made: Path, docs: int) -> dict[str, int]:
 
 
 def _form(analysis: Analysis) -> dict[str, Any]:
-    name = lucene.class_name(lucene.analyzer(analysis))
-    return {"analysis": analysis.model_dump(mode="json"), "analyzer": name, **lucene.versions()}
+    name = anserini.class_name(anserini.analyzer(analysis))
+    return {"analysis": analysis.model_dump(mode="json"), "analyzer": name, **anserini.versions()}
 
 
 @app.command()

@@ -20,7 +20,7 @@ from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.lexical import Threads, open_index
-from residuum.lucene import Searcher, chunks
+from residuum.lucene.anserini import Searcher, chunks
 
 app = command.app(__doc__)
 PAIRS_AT_ONCE = 1000  # bounds the ranked lists in memory

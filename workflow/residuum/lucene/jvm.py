@@ -1,7 +1,8 @@
 """Find Java, start this process's JVM with Anserini on its classpath, hand it work in bulk.
 
-Used by `residuum.lucene`; no command of its own. Threads are Java's, because pyjnius is not
-thread-safe: called from Python threads it returns other threads' results in silence, or crashes.
+Used by `residuum.lucene.anserini`; no command of its own. Threads are Java's, because pyjnius
+is not thread-safe: called from Python threads it returns other threads' results in silence, or
+crashes.
 Must not know what is indexed or searched.
 """
 

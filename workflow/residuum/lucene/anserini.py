@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from residuum import jvm
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Analysis, Bm25, Rm3
-from residuum.jvm import start, told
+from residuum.lucene import jvm
+from residuum.lucene.jvm import start, told
 
 T = TypeVar("T")
 LUCENE = "org.apache.lucene"
