@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pydantic
 import typer
 
+from residuum.core import progress
 from residuum.core.errors import ResiduumError
 
 Spec = TypeVar("Spec", bound=pydantic.BaseModel)
@@ -26,6 +27,7 @@ def app(doc: str | None) -> typer.Typer:
 
 def main(application: typer.Typer) -> None:
     """Run a stage's command line; a ResiduumError becomes one message and exit status 1."""
+    progress.about(sys.argv)
     try:
         application()
     except ResiduumError as error:

@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
+_subject = ""
 SECONDS_BETWEEN_LINES = 10.0
+
+
+def about(arguments: list[str]) -> None:
+    """Name the work by its `--output`: several jobs share one terminal."""
+    global _subject
+    if "--output" in arguments[:-1]:
+        _subject = f"{arguments[arguments.index('--output') + 1]}: "
 
 
 def track(items: Iterable[T], what: str, total: int | None = None, unit: str = "it") -> Iterator[T]:
@@ -22,7 +30,7 @@ def track(items: Iterable[T], what: str, total: int | None = None, unit: str = "
 
         yield from tqdm(items, desc=what, total=total, unit=unit)
         return
-    yield from _lines(items, what, total, unit)
+    yield from _lines(items, f"{_subject}{what}", total, unit)
 
 
 def _lines(items: Iterable[T], what: str, total: int | None, unit: str) -> Iterator[T]:
