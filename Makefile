@@ -15,7 +15,7 @@ smoke: install
 	$(BIN)/snakemake --cores $(CORES) --config scale=smoke
 
 test: install $(VENV)/test.lock
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: install $(VENV)/test.lock
 	$(BIN)/ruff format --check .

@@ -15,3 +15,8 @@ def shared_data() -> Path:
     if not (folder / "cacm" / "docs.jsonl").is_file():
         pytest.skip(f"no real collections at {folder}; set RESIDUUM_DATA to where they are")
     return folder.resolve()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the end-to-end file first, so that workers that share the files end together."""
+    items.sort(key=lambda item: "workflow" not in item.keywords)

@@ -9,49 +9,28 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from conftest import ROOT
+from projects import PARTS, command, copy_project, snakemake
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("smoke")]
-PARTS = ["Snakefile", "rules", "workflow", "config", "envs", "profiles"]
+pytestmark = pytest.mark.workflow
 RESULTS = ["runs", "metrics", "tables", "significance", "tuning", "training", "ledger.tsv"]
-
-
-def command(*arguments, cores=2):
-    return [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        str(cores),
-        *arguments,
-        "--config",
-        "scale=smoke",
-    ]
-
-
-def snakemake(project, *arguments, cores=2):
-    done = subprocess.run(
-        command(*arguments, cores=cores),
-        cwd=project,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
 
 
 def planned(project):
     """Return the output files that a dry run would make."""
-    text = snakemake(project, "--dry-run")
-    made = re.findall(r"^    output: (.*)$", text, re.M)
+    done = subprocess.run(
+        [*command()[:-1], "--dry-run", "--quiet", "progress"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    made = re.findall(r"^    output: (.*)$", done.stdout + done.stderr, re.M)
     return {name for line in made for name in line.split(", ")}
 
 
@@ -70,13 +49,7 @@ def hashes(project):
 def project(tmp_path_factory):
     """Return a copy of the project in which scale smoke has been run."""
     folder = tmp_path_factory.mktemp("project")
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            ignore = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(source, folder / part, ignore=ignore)
-        else:
-            shutil.copy(source, folder / part)
+    copy_project(folder)
     (folder / "said.txt").write_text(snakemake(folder))
     return folder
 

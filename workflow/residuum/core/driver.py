@@ -38,5 +38,6 @@ def canonical(data: Any) -> str:
 
 
 def show(paths: Iterable[str]) -> str:
-    """Return the text of the finished pages, each under its path."""
-    return "\n".join(f"\n{path}\n\n{Path(path).read_text(encoding='utf-8')}" for path in paths)
+    """Return the text of the pages that exist, each under its path."""
+    there = (Path(path) for path in paths if Path(path).is_file())
+    return "\n".join(f"\n{path}\n\n{path.read_text(encoding='utf-8')}" for path in there)
