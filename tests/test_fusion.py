@@ -44,7 +44,7 @@ def lists(run):
 
 
 def test_union_and_minimum_by_hand(lists):
-    pairs = fusion.union(system(), *lists, None, None)
+    pairs = fusion.union(system(), *lists, None, None).sort(fusion.PAIR)
     assert pairs.rows() == [
         ("q", "a", 10.0, 2.0),  # not in the dense list, whose minimum is 2
         ("q", "b", 4.0, 3.0),
@@ -66,7 +66,7 @@ def test_true_scores_take_the_place_of_what_a_list_lacks(run, lists):
     on_dense = run("ld.gz", {("q", "b"): 4, ("q", "c"): 0.25, ("s", "z"): 0})
     on_lexical = run("dl.gz", {("q", "a"): -7, ("q", "b"): 3, ("r", "x"): 0.5})
     exact = system("true_score", "true_score")
-    pairs = fusion.union(exact, *lists, on_dense, on_lexical)
+    pairs = fusion.union(exact, *lists, on_dense, on_lexical).sort(fusion.PAIR)
     assert pairs.rows() == [
         ("q", "a", 10.0, -7.0),
         ("q", "b", 4.0, 3.0),

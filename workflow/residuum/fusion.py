@@ -102,39 +102,45 @@ def union(
     dense_on_lexical: Path | None,
 ) -> pl.DataFrame:
     """Return query_id, doc_id, lexical, dense for the docs that either list holds."""
-    lexical_run, dense_run = trec.read_run(lexical), trec.read_run(dense)
-    pairs = pl.concat([lexical_run.select(PAIR), dense_run.select(PAIR)]).unique()
-    pairs = _with_scores(pairs, "lexical", lexical_run, system.missing.lexical, lexical_on_dense)
-    pairs = _with_scores(pairs, "dense", dense_run, system.missing.dense, dense_on_lexical)
-    return pairs.sort(PAIR)
+    missing = system.missing
+    runs = {"lexical": trec.read_run(lexical), "dense": trec.read_run(dense)}
+    sides = [
+        _side("lexical", runs["lexical"], missing.lexical, lexical_on_dense),
+        _side("dense", runs["dense"], missing.dense, dense_on_lexical),
+    ]
+    pairs = sides[0].join(sides[1], on=PAIR, how="full", coalesce=True)
+    pairs = _filled(pairs, "lexical", runs["lexical"], missing.lexical, lexical_on_dense)
+    return _filled(pairs, "dense", runs["dense"], missing.dense, dense_on_lexical)
 
 
-def _with_scores(
+def _side(name: str, run: pl.DataFrame, missing: str, scores: Path | None) -> pl.DataFrame:
+    """Return one system's scores: those of its list, and its true ones of the other's docs."""
+    own = run.select(*PAIR, pl.col("score").alias(name))
+    if missing == "minimum":
+        return own
+    if scores is None:
+        raise ResiduumError(f"missing.{name} is true_score: its scores file is needed")
+    other = trec.read_run(scores).select(*PAIR, pl.col("score").alias(name))
+    return pl.concat([own, other.join(own, on=PAIR, how="anti")])
+
+
+def _filled(
     pairs: pl.DataFrame, name: str, run: pl.DataFrame, missing: str, scores: Path | None
 ) -> pl.DataFrame:
-    """Add one system's score of every pair; a doc that its list lacks scores as `missing` says."""
-    if missing == "true_score":
-        if scores is None:
-            raise ResiduumError(f"missing.{name} is true_score: its scores file is needed")
-        known = pl.concat(
-            [run.select(*PAIR, "score"), trec.read_run(scores).select(*PAIR, "score")]
+    """Give each pair that one system's list lacks what `missing` says: the minimum, or an error."""
+    if missing == "minimum":
+        lowest = run.group_by("query_id").agg(pl.col("score").min().alias("lowest"))
+        joined = pairs.join(lowest, on="query_id", how="left")
+        filled = pl.coalesce(name, "lowest", pl.lit(0.0)).alias(name)
+        return joined.with_columns(filled).drop("lowest")
+    lacking = pairs.filter(pl.col(name).is_null())
+    if lacking.height:
+        query_id, doc_id = lacking.sort(PAIR).row(0)[:2]
+        raise ResiduumError(
+            f"{scores}: no {name} score for query {query_id}, doc {doc_id} "
+            f"({lacking.height} pairs lack one). Delete the file and run again."
         )
-        known = known.unique(PAIR, keep="first", maintain_order=True)
-        joined = pairs.join(known, on=PAIR, how="left")
-        lacking = joined.filter(pl.col("score").is_null())
-        if lacking.height:
-            query_id, doc_id = lacking.row(0)[:2]
-            raise ResiduumError(
-                f"{scores}: no {name} score for query {query_id}, doc {doc_id} "
-                f"({lacking.height} pairs lack one). Delete the file and run again."
-            )
-        return joined.rename({"score": name})
-    lowest = run.group_by("query_id").agg(pl.col("score").min().alias("lowest"))
-    joined = pairs.join(run.select(*PAIR, "score"), on=PAIR, how="left").join(
-        lowest, on="query_id", how="left"
-    )
-    score = pl.coalesce("score", "lowest", pl.lit(0.0)).alias(name)
-    return joined.with_columns(score).drop("score", "lowest")
+    return pairs
 
 
 def combine(pairs: pl.DataFrame, weight: float, k: int) -> pl.DataFrame:
