@@ -71,6 +71,13 @@ def test_measures_are_those_of_the_split_and_of_the_tables():
     assert {"nDCG@10", "AP(rel=2)@1000", "R(rel=2)@1000"} <= set(judged)
 
 
+def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
+    loaded = load(scale="mini")
+    assert loaded.searched("generated-mini") == ["tune", "dev", "judged"]
+    assert loaded.searched("nfcorpus") == ["dev", "test"]
+    assert load(scale="full").searched("msmarco-passage") == ["tune", "dev", "trec-dl-2019"]
+
+
 def test_unknown_key_names_file_key_and_what_is_valid(config):
     edit(config, "systems/bm25.yaml", bm25={"k1": 0.9, "bee": 0.4})
     with pytest.raises(ResiduumError) as caught:
