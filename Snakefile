@@ -33,7 +33,7 @@ rule all:
 
 
 onstart:
-    driver.hold_lock(Path(".snakemake/residuum.lock"))
+    hold_lock()
 
 
 onsuccess:

@@ -4,6 +4,7 @@
 rule data_corpus:
     """Export a corpus as JSON-lines shards and check its ids and count."""
     input:
+        files=source_files,
         code=code("residuum.data"),
     output:
         CORPUS,
@@ -18,16 +19,17 @@ rule data_corpus:
         mem_mb=2000,
         gpu=0,
     params:
-        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].collection()),
+        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_corpus()),
         folder=lambda w, output: folder(output[0]),
     shell:
         "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "
-        "--output {params.folder} 2>&1 | tee {log}"
+        "--page config/datasets/{wildcards.dataset}.yaml --output {params.folder} 2>&1 | tee {log}"
 
 
 rule data_split:
     """Export the queries and qrels of a split and check one against the other."""
     input:
+        files=source_files,
         code=code("residuum.data"),
     output:
         queries=QUERIES,
@@ -44,7 +46,8 @@ rule data_split:
         mem_mb=2000,
         gpu=0,
     params:
-        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].collection()),
+        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
-        "--spec {params.spec:q} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
+        "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
+        "--queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"

@@ -3,6 +3,25 @@ import os
 from shlex import quote
 
 
+def hold_lock():
+    """Keep a second Snakemake out of this folder."""
+    try:
+        driver.hold_lock(Path(".snakemake/residuum.lock"))
+    except ResiduumError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def source_files(wildcards):
+    """Return the user's own files behind a corpus or split, so that editing them exports again.
+
+    An absent one is left out here: the data stage says where it was looked for.
+    """
+    split = dict(wildcards.items()).get("split")
+    root = Path(os.environ.get("RESIDUUM_DATA", "data"))
+    names = REGISTRY.datasets[wildcards.dataset].source_files(split)
+    return [str(root / name) for name in names if (root / name).is_file()]
+
+
 def code(module):
     """Return the sources behind a module: an input of every rule that runs it."""
     return [os.path.relpath(path) for path in sources(module)]
@@ -48,7 +67,11 @@ def negatives_spec(wildcards):
     return driver.canonical(
         {
             "negatives": model.negatives.model_dump(mode="json"),
-            "system": REGISTRY.systems[system].model_dump(mode="json") if system else None,
+            "system": (
+                REGISTRY.systems[system].model_dump(mode="json", exclude={"label"})
+                if system
+                else None
+            ),
             "positive_level": REGISTRY.datasets[place.dataset].splits[place.split].positive_level,
         }
     )
@@ -72,8 +95,7 @@ def start_inputs(wildcards):
     if isinstance(cast, schema.FromModel):
         return [made_by(cast.model, wildcards.seed)]
     if isinstance(cast, schema.FromPath):
-        names = ["config.json", "model.safetensors"]
-        return [str(p) for n in names if (p := Path(cast.path) / n).is_file()]
+        return sorted(str(p) for p in Path(cast.path).rglob("*") if p.is_file())
     return []
 
 

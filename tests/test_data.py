@@ -27,7 +27,6 @@ def mine(tmp_path, monkeypatch):
     (home / "q.tsv").write_text("q1\tfirst query\nq2\tsecond\nq3\tthird\n")
     (home / "qrels").write_text("q1 0 d1 1\nq2 0 007 2\nq3 0 d1 1\nq3 0 NA 0\n")
     return {
-        "access": "ask the librarian",
         "source": {"kind": "files", "corpus": "docs.jsonl"},
         "splits": {"test": {"queries": "q.tsv", "qrels": "qrels"}},
         "editions": [{"name": "first", "docs": 3}],
@@ -35,8 +34,15 @@ def mine(tmp_path, monkeypatch):
 
 
 def export(spec, output):
-    data.corpus("mine", driver.canonical(spec), output, contracts.DOCS_PER_SHARD)
+    data.corpus("mine", driver.canonical(spec), output, page(output))
     return output
+
+
+def page(output):
+    """Write the dataset's YAML, whose access note belongs into messages."""
+    path = output.parent / "mine.yaml"
+    path.write_text("access: ask the librarian\n")
+    return path
 
 
 def export_split(spec, folder, name="test"):

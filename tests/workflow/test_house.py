@@ -72,7 +72,7 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.smk")), ids=lambda p: p.name)
 def test_rule_files_are_short(path):
-    assert len(path.read_text().splitlines()) <= (125 if path.stem in STAGES else 200)
+    assert len(path.read_text().splitlines()) <= (125 if path.stem in STAGES else 225)
     assert len((ROOT / "Snakefile").read_text().splitlines()) <= 40
 
 

@@ -14,7 +14,7 @@ import typer
 from residuum.collections import files as from_files
 from residuum.collections import irds
 from residuum.collections.irds import Qrels, Queries
-from residuum.core import command, contracts, files, manifest, trec
+from residuum.core import command, contracts, entries, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.schema import Collection, Edition, GeneratedSource, Holdout, SplitCount
@@ -23,6 +23,7 @@ app = command.app(__doc__)
 
 Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
 SpecText = Annotated[str, typer.Option(help="schema.Collection as JSON")]
+Page = Annotated[Path | None, typer.Option(help="the dataset's YAML, for its access note")]
 
 
 @app.command()
@@ -30,10 +31,11 @@ def corpus(
     dataset: Dataset,
     spec: SpecText,
     output: Annotated[Path, typer.Option(help="folder of the shards and manifest.json")],
+    page: Page = None,
     per_shard: int = contracts.DOCS_PER_SHARD,
 ) -> None:
     """Write the corpus as JSON-lines shards, whole or not at all."""
-    collection = command.parse_spec(Collection, spec)
+    collection = _collection(spec, page)
     expected = max(edition.docs for edition in collection.editions)
     stream = track(_docs(collection), f"export {dataset}", expected, "docs")
     with files.whole_directory(output) as folder:
@@ -41,12 +43,22 @@ def corpus(
         total = sum(shard["docs"] for shard in shards)
         edition = matching_edition(dataset, collection.editions, total)
         artefact = {"docs": total, "edition": edition, "shards": shards}
-        _write_manifest(folder / "manifest.json", artefact, collection)
+        inputs = from_files.paths(collection, None)
+        _write_manifest(folder / "manifest.json", artefact, collection, inputs)
 
 
-def _write_manifest(path: Path, artefact: dict[str, Any], collection: Collection) -> None:
-    spec = collection.model_dump(mode="json")
-    manifest.write(path, artefact=artefact, spec=spec, inputs=[], module="residuum.data")
+def _collection(spec: str, page: Path | None) -> Collection:
+    """Read the spec; the access note comes from the page, as editing it must not export again."""
+    collection = command.parse_spec(Collection, spec)
+    access = entries.parse(page, Any).get("access", "") if page else ""
+    return collection.model_copy(update={"access": access})
+
+
+def _write_manifest(
+    path: Path, artefact: dict[str, Any], collection: Collection, inputs: list[Path]
+) -> None:
+    spec = collection.model_dump(mode="json", exclude={"access"})
+    manifest.write(path, artefact=artefact, spec=spec, inputs=inputs, module="residuum.data")
 
 
 def _docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
@@ -63,7 +75,10 @@ def _generated(collection: Collection) -> Any:
     from residuum.collections import generated
 
     assert isinstance(collection.source, GeneratedSource)
-    return generated.generate(collection.source)
+    try:
+        return generated.generate(collection.source)
+    except ValueError as error:
+        raise ResiduumError(f"source: {error}") from None
 
 
 def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
@@ -85,16 +100,18 @@ def split(
     spec: SpecText,
     queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
+    page: Page = None,
 ) -> None:
     """Write queries and qrels of one split after checking one against the other."""
-    collection = command.parse_spec(Collection, spec)
+    collection = _collection(spec, page)
     query_rows, qrel_rows = load_split(collection, name)
     _check_ids(f"{dataset}/{name}", query_rows, qrel_rows)
     _check_counts(dataset, name, collection.editions, len(query_rows), len(qrel_rows))
     trec.write_queries(queries, query_rows)
     trec.write_qrels(qrels, qrel_rows)
     artefact = {"queries": len(query_rows), "qrels": len(qrel_rows)}
-    _write_manifest(manifest.beside(queries), artefact, collection)
+    inputs = from_files.paths(collection, name)
+    _write_manifest(manifest.beside(queries), artefact, collection, inputs)
 
 
 def load_split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
@@ -102,16 +119,16 @@ def load_split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
     holdout = collection.splits[name].holdout
     if holdout:
         queries, qrels = _source_split(collection, holdout.of)
-        return _keep(queries, qrels, held_out(queries, qrels, holdout))
+        return _keep(queries, qrels, held_out(name, queries, qrels, holdout))
     queries, qrels = _source_split(collection, name)
     taken: set[str] = set()
-    for other in collection.splits.values():
+    for other_name, other in collection.splits.items():
         if other.holdout and other.holdout.of == name:
-            taken |= held_out(queries, qrels, other.holdout)
+            taken |= held_out(other_name, queries, qrels, other.holdout)
     return _keep(queries, qrels, {query_id for query_id, _ in queries} - taken)
 
 
-def held_out(queries: Queries, qrels: Qrels, holdout: Holdout) -> set[str]:
+def held_out(name: str, queries: Queries, qrels: Qrels, holdout: Holdout) -> set[str]:
     """Draw the judged queries of a holdout by the hash of their ids: file order is irrelevant."""
     judged = {query_id for query_id, _, _ in qrels}
     ids = [query_id for query_id, _ in queries if query_id in judged]
@@ -119,7 +136,7 @@ def held_out(queries: Queries, qrels: Qrels, holdout: Holdout) -> set[str]:
         raise ResiduumError(
             f"holdout: {holdout.queries} queries asked for, but '{holdout.of}' has {len(ids)}"
         )
-    ids.sort(key=lambda i: hashlib.sha256(f"{holdout.seed}/{i}".encode()).digest())
+    ids.sort(key=lambda i: hashlib.sha256(f"{holdout.seed}/{name}/{i}".encode()).digest())
     return set(ids[: holdout.queries])
 
 
@@ -146,6 +163,7 @@ def _check_ids(where: str, queries: Queries, qrels: Qrels) -> None:
     if len(known) < len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
         raise ResiduumError(f"{where}: query_id {twice} stands twice in the queries")
+    _check_pairs(where, ids, qrels)
     orphans = sorted({query_id for query_id, _, _ in qrels} - known)
     if orphans:
         shown = ", ".join(orphans[:5])
@@ -153,6 +171,18 @@ def _check_ids(where: str, queries: Queries, qrels: Qrels) -> None:
             f"{where}: the qrels judge {len(orphans)} queries that the queries file lacks: "
             f"{shown}. Add the queries or remove their judgements."
         )
+
+
+def _check_pairs(where: str, ids: list[str], qrels: Qrels) -> None:
+    """Refuse what a TREC file cannot hold: ids with white space, a pair judged twice."""
+    for name in [*ids, *(doc_id for _, doc_id, _ in qrels)]:
+        if name.split() != [name]:
+            raise ResiduumError(f"{where}: the id {name!r} is empty or holds white space")
+    seen: set[tuple[str, str]] = set()
+    for query_id, doc_id, _ in qrels:
+        if (query_id, doc_id) in seen:
+            raise ResiduumError(f"{where}: query {query_id}, doc {doc_id} is judged twice")
+        seen.add((query_id, doc_id))
 
 
 def _check_counts(

@@ -42,7 +42,7 @@ def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.
     if not qrels.height:
         raise ResiduumError("the qrels are empty: there is nothing to evaluate against")
     judged = qrels["query_id"].unique().sort()
-    values = _values(run, qrels, {str(parse(m)): m for m in measures})
+    values = _values(run, qrels, measures)
     grid = pl.DataFrame({"query_id": judged}).join(pl.DataFrame({"measure": measures}), how="cross")
     return grid.join(values, on=["query_id", "measure"], how="left").with_columns(
         pl.col("value").fill_null(0.0)
@@ -55,21 +55,25 @@ def parse(measure: str) -> Any:
 
     try:
         return ir_measures.parse_measure(measure)
-    except (NameError, ValueError, SyntaxError) as error:
+    except (NameError, ValueError, SyntaxError, AssertionError) as error:
         raise ResiduumError(f"cannot read the measure '{measure}': {error}") from None
 
 
-def _values(run: pl.DataFrame, qrels: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+def _values(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.DataFrame:
+    """Return the values that ir_measures computes, under every name that a measure goes by."""
     import ir_measures
 
+    names: dict[str, list[str]] = {}
+    for name in measures:
+        names.setdefault(str(parse(name)), []).append(name)
     judged = run.filter(pl.col("query_id").is_in(qrels["query_id"].unique().to_list()))
     ranked = judged.with_columns((-pl.col("rank")).cast(pl.Float64).alias("score"))
     found = ir_measures.iter_calc(
-        [parse(name) for name in names.values()],
+        [parse(name) for name in names],
         _nested(qrels, "relevance"),
         _nested(ranked, "score"),
     )
-    rows = [(m.query_id, names[str(m.measure)], float(m.value)) for m in found]
+    rows = [(m.query_id, name, float(m.value)) for m in found for name in names[str(m.measure)]]
     form = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
     return pl.DataFrame(rows, schema=form, orient="row")
 

@@ -105,23 +105,27 @@ def union(
     missing = system.missing
     runs = {"lexical": trec.read_run(lexical), "dense": trec.read_run(dense)}
     sides = [
-        _side("lexical", runs["lexical"], missing.lexical, lexical_on_dense),
-        _side("dense", runs["dense"], missing.dense, dense_on_lexical),
+        _side("lexical", runs, missing.lexical, lexical_on_dense),
+        _side("dense", runs, missing.dense, dense_on_lexical),
     ]
     pairs = sides[0].join(sides[1], on=PAIR, how="full", coalesce=True)
     pairs = _filled(pairs, "lexical", runs["lexical"], missing.lexical, lexical_on_dense)
     return _filled(pairs, "dense", runs["dense"], missing.dense, dense_on_lexical)
 
 
-def _side(name: str, run: pl.DataFrame, missing: str, scores: Path | None) -> pl.DataFrame:
+def _side(
+    name: str, runs: dict[str, pl.DataFrame], missing: str, scores: Path | None
+) -> pl.DataFrame:
     """Return one system's scores: those of its list, and its true ones of the other's docs."""
-    own = run.select(*PAIR, pl.col("score").alias(name))
+    own = runs[name].select(*PAIR, pl.col("score").alias(name))
     if missing == "minimum":
         return own
     if scores is None:
         raise ResiduumError(f"missing.{name} is true_score: its scores file is needed")
-    other = trec.read_run(scores).select(*PAIR, pl.col("score").alias(name))
-    return pl.concat([own, other.join(own, on=PAIR, how="anti")])
+    (other,) = (run for key, run in runs.items() if key != name)
+    true = trec.read_run(scores).select(*PAIR, pl.col("score").alias(name))
+    wanted = true.join(other, on=PAIR, how="semi").join(own, on=PAIR, how="anti")
+    return pl.concat([own, wanted])
 
 
 def _filled(

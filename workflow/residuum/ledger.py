@@ -15,22 +15,22 @@ from residuum.core.jobs import Job
 from residuum.core.schema import Cell as Reported
 
 app = command.app(__doc__)
-COLUMNS = [
-    "paper",
-    "place",
-    "table",
-    "row",
-    "column",
-    "kind",
-    "claim",
-    "reported",
-    "measured",
-    "delta",
-    "tolerance",
-    "p_adjusted",
-    "verdict",
-    "reason",
-]
+COLUMNS = {
+    "paper": pl.String,
+    "place": pl.String,
+    "table": pl.String,
+    "row": pl.String,
+    "column": pl.String,
+    "kind": pl.String,
+    "claim": pl.String,
+    "reported": pl.Float64,
+    "measured": pl.Float64,
+    "delta": pl.Float64,
+    "tolerance": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "verdict": pl.String,
+    "reason": pl.String,
+}
 
 
 @app.command()
@@ -45,7 +45,7 @@ def write(
     for text, table_path, test_path in zip(spec, table, significance, strict=True):
         job = command.parse_spec(Job, text)
         rows += judge(job, _read(table_path), _read(test_path))
-    ledger = pl.DataFrame(rows, schema_overrides={"p_adjusted": pl.Float64}).select(COLUMNS)
+    ledger = pl.DataFrame(rows, schema=COLUMNS)
     files.write_text(output, ledger.write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), summary(ledger))
     manifest.write(

@@ -60,7 +60,7 @@ def compare(
     adjust(rows, job.table.tests.correction, job.table.tests.family)
     for row in rows:
         row["significant"] = row["p_adjusted"] < job.table.tests.alpha
-    table = pl.DataFrame(rows, schema=COLUMNS) if rows else pl.DataFrame(schema=COLUMNS)
+    table = pl.DataFrame(rows, schema=COLUMNS, infer_schema_length=None)
     files.write_text(output, table.write_csv(separator="\t"))
     manifest.write(
         manifest.beside(output),

@@ -16,6 +16,9 @@ from residuum.core.jobs import Job
 from residuum.core.schema import Cell as Reported
 
 app = command.app(__doc__)
+LATEX = str.maketrans(
+    {**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
 
 
@@ -40,7 +43,11 @@ def render(
         manifest.beside(output),
         artefact={"cells": table.height},
         spec=job.model_dump(mode="json"),
-        inputs=[significance, *tuning],
+        inputs=[
+            significance,
+            *tuning,
+            *(metrics / name for name in sorted(set(job.metrics_files()))),
+        ],
         module="residuum.tables",
     )
 
@@ -256,13 +263,12 @@ def latex(job: Job, table: pl.DataFrame, notes: list[str]) -> str:
 
 
 def _math(cell: dict[str, Any]) -> str:
-    above = raised(cell["beats"]).replace("-", r"\text{--}")
+    above = raised(cell["beats"]).replace("-", r"\textrm{--}")
     return (f"$^{{{above}}}$" if above else "") + (r"$^{\downarrow}$" if cell["below"] else "")
 
 
 def _escape(text: str) -> str:
-    for plain in "&%$#_":
-        text = text.replace(plain, f"\\{plain}")
+    text = text.replace("\\", "\0").translate(LATEX).replace("\0", r"\textbackslash{}")
     return text.replace("±", r"$\pm$").replace("↓", r"$\downarrow$")
 
 

@@ -7,6 +7,7 @@ RESIDUUM_DATA names, or to data/. Must not know paths below results/.
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,18 @@ def resolve(name: str, access: str) -> Path:
     return path
 
 
+def paths(collection: Collection, split: str | None) -> list[Path]:
+    """Return the source files of the corpus (split None) or of a split; none of other kinds."""
+    source = collection.source
+    if not isinstance(source, FilesSource):
+        return []
+    if split is None:
+        return [resolve(source.corpus, collection.access)]
+    entry = collection.splits[split]
+    entry = collection.splits[entry.holdout.of] if entry.holdout else entry
+    return [resolve(str(name), collection.access) for name in (entry.queries, entry.qrels)]
+
+
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) in file order; a bad line is named by file and number."""
     source = collection.source
@@ -50,8 +63,10 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(handle, start=1):
                 if line.strip():
                     yield number, line.rstrip("\n")
-    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise ResiduumError(damaged(path, error)) from None
+    except UnicodeDecodeError as error:
+        raise ResiduumError(f"{path}: not UTF-8 ({error})") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ResiduumError(damaged(path, error, "Get the file again.")) from None
 
 
 def _jsonl(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:

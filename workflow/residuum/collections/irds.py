@@ -44,7 +44,7 @@ def join_fields(record: dict[str, Any], text_fields: list[str]) -> dict[str, str
 
 
 def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
-    """Return queries and qrels of a split; qrels keep only queries that exist there."""
+    """Return queries and qrels of a split, as ir_datasets has them."""
     irds_id, field = collection.splits[name].irds, collection.splits[name].query_field
     assert irds_id is not None
     with _explained(irds_id, collection.access):

@@ -1,6 +1,7 @@
 """Corpus shards, training tuples and embeddings: their form on disk and what must hold.
 
-Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: memory stays flat.
+Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: a corpus is never in
+memory; writing one keeps its ids, to see that they are unique.
 Must not know where docs come from or who trains on the tuples.
 """
 
@@ -56,7 +57,18 @@ def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]], seen: set[str]) -> It
         if not doc_id or doc_id.split() != [doc_id]:
             raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
         seen.add(doc_id)
+        _check_text(doc_id, fields)
         yield json.dumps({"doc_id": doc_id, **fields}, ensure_ascii=False) + "\n"
+
+
+def _check_text(doc_id: str, fields: dict[str, str]) -> None:
+    try:
+        "".join(fields.values()).encode()
+    except UnicodeEncodeError as error:
+        raise ResiduumError(
+            f"doc_id {doc_id}: its text cannot be written as UTF-8 ({error.reason}, at character "
+            f"{error.start}); a character was probably cut in two. Mend the text."
+        ) from None
 
 
 def _batches(lines: Iterable[str], size: int) -> Iterator[list[str]]:
@@ -86,8 +98,7 @@ def read_corpus(folder: Path) -> Iterator[tuple[str, str]]:
             yield record["doc_id"], record["text"]
         if count != shard["docs"]:
             raise ResiduumError(
-                f"{path}: {count} docs, but the manifest says {shard['docs']}. "
-                "Delete the corpus folder and run the same command again."
+                f"{path}: {count} docs, but the manifest says {shard['docs']}. {_remedy(path)}"
             )
 
 
@@ -97,9 +108,15 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
             for line in handle:
                 yield json.loads(line)
     except FileNotFoundError:
-        raise ResiduumError(f"{path}: no such file") from None
+        raise ResiduumError(f"{path}: no such file. {_remedy(path)}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile, json.JSONDecodeError) as error:
-        raise ResiduumError(files.damaged(path, error)) from None
+        raise ResiduumError(files.damaged(path, error, _remedy(path))) from None
+
+
+def _remedy(path: Path) -> str:
+    """A shard is remade with its whole folder, any other file by itself."""
+    made = path.parent if path.name.startswith("part-") else path
+    return f"Delete {made} and run the same command again to have it remade."
 
 
 def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:

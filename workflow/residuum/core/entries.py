@@ -4,6 +4,7 @@ Usage: `entries, faults = load_folder(Path("config/systems"), schema.System)`.
 Must not know how entries refer to one another; the registry does.
 """
 
+import re
 import types
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -14,6 +15,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from residuum.core.command import sentence, where
 from residuum.core.errors import hint
 
+ID = re.compile(r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$")
+
 
 class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]
     """YAML in which a key that stands twice is a fault, not a silent overwrite."""
@@ -23,6 +26,9 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Any] = set()
     for key_node, _ in node.value:
         key = loader.construct_object(key_node)
+        if not isinstance(key, str | int | float):
+            line = key_node.start_mark.line + 1
+            raise yaml.YAMLError(f"line {line}: a key must be plain text; quote what holds braces")
         if key in seen:
             raise yaml.YAMLError(f"line {key_node.start_mark.line + 1}: key '{key}' stands twice")
         seen.add(key)
@@ -37,6 +43,9 @@ def load_folder(folder: Path, form: Any) -> tuple[dict[str, Any], list[str]]:
     entries: dict[str, Any] = {}
     faults: list[str] = []
     for path in sorted(folder.glob("*.yaml")):
+        if not ID.match(path.stem):
+            faults.append(f"{path}: a file's name is its id: small letters, digits, - and _ only")
+            continue
         try:
             entries[path.stem] = parse(path, form)
         except ValueError as error:

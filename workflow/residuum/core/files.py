@@ -74,12 +74,12 @@ def read_bytes(path: Path) -> bytes:
         raise ResiduumError(damaged(path, error)) from None
 
 
-def damaged(path: Path, error: Exception) -> str:
+REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
+
+
+def damaged(path: Path, error: Exception, remedy: str = REMAKE) -> str:
     """Word the complaint about a gzip file that cannot be read to its end."""
-    return (
-        f"{path}: the gzip data is truncated or damaged ({error}). "
-        "Delete the file and run the same command again to have it remade."
-    )
+    return f"{path}: the gzip data is truncated or damaged ({error}). {remedy}"
 
 
 def sha256(path: Path) -> str:

@@ -14,8 +14,18 @@ if TYPE_CHECKING:
     from residuum.core.registry import Registry
 
 
-def faults_between(registry: "Registry", others: list[schema.Scale], folder: Path) -> list[str]:
-    """Return one line per broken reference; `others` are the scales that were not chosen."""
+def faults_between(
+    registry: "Registry", others: list[schema.Scale], folder: Path, complete: bool
+) -> list[str]:
+    """Return one line per broken reference; `others` are the scales that were not chosen.
+
+    `complete` says whether every entry loaded: what the tables need is followed only then.
+    """
+    faults = _all_faults(registry, others, folder)
+    return faults or [*(_reachable_faults(registry, folder) if complete else [])]
+
+
+def _all_faults(registry: "Registry", others: list[schema.Scale], folder: Path) -> list[str]:
     roles = set().union(*(scale.roles for scale in [registry.scale, *others]))
     backbones = set().union(*(scale.backbones for scale in [registry.scale, *others]))
     budgets = set().union(*(scale.budgets for scale in [registry.scale, *others]))
@@ -26,6 +36,7 @@ def faults_between(registry: "Registry", others: list[schema.Scale], folder: Pat
         *_system_faults(registry, folder, roles),
         *_table_faults(registry, folder, roles),
         *_overlay_faults(registry),
+        *_dataset_faults(registry, folder),
         *_paper_faults(registry, folder),
     ]
 
@@ -152,6 +163,9 @@ def _reported_faults(
         if row not in rows:
             yield f"{file}: reported.{row}: {unknown('row', row, rows)}"
         for column, text in cells.items():
+            below = {r.id: r.below for r in table.rows}.get(row, "unknown row")
+            if schema.Cell.parse(text).below and below is None:
+                yield f"{file}: reported.{row}.{column}: an arrow, but the row has no `below:`"
             if column not in columns:
                 yield f"{file}: reported.{row}.{column}: {unknown('column', column, columns)}"
             for index in schema.Cell.parse(text).beats:
@@ -160,6 +174,14 @@ def _reported_faults(
     for column in table.tolerance:
         if column not in [*columns, "default"]:
             yield f"{file}: tolerance.{column}: {unknown('column', column, columns)}"
+
+
+def _dataset_faults(registry: "Registry", folder: Path) -> Iterator[str]:
+    for name, dataset in registry.datasets.items():
+        file = folder / "datasets" / f"{name}.yaml"
+        for split, entry in dataset.splits.items():
+            for measure in entry.measures:
+                yield from _measure_fault(file, f"splits.{split}.measures", measure)
 
 
 def _overlay_faults(registry: "Registry") -> Iterator[str]:
@@ -178,6 +200,44 @@ def _paper_faults(registry: "Registry", folder: Path) -> Iterator[str]:
             yield f"config: papers: {unknown('paper', paper, papers, add)}"
 
 
+def _reachable_faults(registry: "Registry", folder: Path) -> Iterator[str]:
+    """What the chosen tables need of the chosen scale; columns whose role it lacks are left out."""
+    file = folder / "scales" / f"{registry.config.scale}.yaml"
+    for table_id, table in registry.tables.items():
+        if table_id.partition("-")[0] not in registry.config.papers:
+            continue
+        if any(registry.cast(column.role) for column in table.columns):
+            for system in sorted({row.system for row in table.rows if row.system}):
+                yield from _system_needs(registry, file, system)
+
+
+def _system_needs(registry: "Registry", file: Path, name: str) -> Iterator[str]:
+    system = registry.systems[name]
+    if system.kind == "fusion":
+        yield from _uncast(registry, file, system.weight.tune_on, f"systems/{name}.yaml")
+    model = registry.model_of(name)
+    if model:
+        yield from _model_needs(registry, file, model)
+
+
+def _model_needs(registry: "Registry", file: Path, name: str) -> Iterator[str]:
+    model = registry.models[name]
+    if model.kind == "backbone":
+        yield from _uncast(registry, file, model.corpus, f"models/{name}.yaml")
+        return
+    yield from _uncast(registry, file, model.train_on, f"models/{name}.yaml")
+    cast = registry.scale.backbones.get(model.backbone)
+    if cast is None:
+        yield f"{file}: backbones: nothing plays {model.backbone}, which models/{name}.yaml needs"
+    elif isinstance(cast, schema.FromModel):
+        yield from _model_needs(registry, file, cast.model)
+
+
+def _uncast(registry: "Registry", file: Path, role: str, user: str) -> Iterator[str]:
+    if registry.cast(role) is None:
+        yield f"{file}: roles: nothing plays {role}, which {user} needs"
+
+
 def _role_fault(file: Path, key: str, role: str, roles: Iterable[str]) -> Iterator[str]:
     if role not in roles:
         yield f"{file}: {key}: {unknown('role', role, roles, 'roles: of a config/scales/*.yaml')}"
@@ -187,7 +247,10 @@ def _measure_fault(file: Path, key: str, measure: str) -> Iterator[str]:
     from residuum.core.registry import MEASURE
 
     if not MEASURE.match(measure):
-        yield f"{file}: {key}: no measure '{measure}'; write such as RR@10 or R(rel=2)@1000"
+        yield (
+            f"{file}: {key}: no measure '{measure}'; write such as RR@10, nDCG@10, AP@1000 or "
+            "R(rel=2)@1000 (P, R, Success and Judged need a cut-off)"
+        )
 
 
 def _system_fault(

@@ -7,7 +7,7 @@ Must not know paths below results/ or any stage.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,10 @@ FORMS: dict[str, Any] = {
     "models": schema.Model,
     "systems": schema.System,
 }
-MEASURE = re.compile(r"^(AP|P|R|RR|nDCG|Success|Judged|Bpref|Rprec)(\(rel=\d+\))?(@\d+)?$")
+LEVEL = r"(\(rel=\d+\))?"
+MEASURE = re.compile(
+    rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+)$"
+)
 
 
 class Place(NamedTuple):
@@ -103,16 +106,11 @@ class Registry(NamedTuple):
             return [system]
         return [f"{system}.seed{seed}" for seed in self.seeds]
 
-    def columns(self, paper: str | None = None) -> Iterator[tuple[str, schema.Column]]:
-        """Yield (table id, column) of all tables, or of one paper's."""
-        for table_id, table in self.tables.items():
-            if paper is None or table_id.startswith(f"{paper}-"):
-                yield from ((table_id, column) for column in table.columns)
-
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""
         own = list(self.datasets[place.dataset].splits[place.split].measures)
-        asked = [c.measure for _, c in self.columns() if self.cast(c.role) == place]
+        columns = [column for table in self.tables.values() for column in table.columns]
+        asked = [column.measure for column in columns if self.cast(column.role) == place]
         return sorted({*own, *asked})
 
     def searched(self, dataset: str) -> list[str]:
@@ -121,6 +119,11 @@ class Registry(NamedTuple):
         casts = [self.cast(role) for role in tuned]
         splits = self.datasets[dataset].splits
         return [s for s in splits if Place(dataset, s) in casts or self.measures(Place(dataset, s))]
+
+    def _reason(self) -> str:
+        if self.config.encoder is None:
+            return self.scale.reason
+        return f"encoder {self.config.encoder} takes the place of the scale's own."
 
     def job(self, table_id: str) -> Job:
         """Return a table with its roles cast and its rows' runs named."""
@@ -132,10 +135,10 @@ class Registry(NamedTuple):
             table=table,
             places={name: "/".join(cast) if cast else None for name, cast in casts.items()},
             runs={row: self.runs(system) for row, system in systems.items()},
-            systems={row: self.systems[name].model_dump() for row, name in systems.items()},
+            systems={r: self.systems[n].model_dump(exclude={"label"}) for r, n in systems.items()},
             scale=self.config.scale,
-            comparable=self.scale.comparable,
-            reason=self.scale.reason,
+            comparable=self.scale.comparable and self.config.encoder is None,
+            reason=self._reason(),
         )
 
 
@@ -152,10 +155,12 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def spec(entry: BaseModel, **more: Any) -> str:
-    """Write an entry as the canonical JSON of a `--spec` argument."""
-    data = {**entry.model_dump(mode="json"), **more}
-    return canonical(data)
+def spec(entry: BaseModel) -> str:
+    """Write an entry as the canonical JSON of a `--spec` argument.
+
+    What only people read stays out, so that mending a description reruns nothing.
+    """
+    return canonical(entry.model_dump(mode="json", exclude={"description", "label", "budgets"}))
 
 
 def load(folder: Path, config: Mapping[str, Any]) -> Registry:
@@ -178,7 +183,7 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
         del found["scales"][chosen.scale]
         others = list(found.pop("scales").values())
         registry = Registry(chosen, scale, **found, tables=tables)
-        faults += faults_between(registry, others, folder)
+        faults += faults_between(registry, others, folder, complete=not faults)
     if faults:
         count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
         raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(faults))
@@ -197,6 +202,9 @@ def _load_tables(folder: Path) -> tuple[dict[str, schema.Table], list[str]]:
     tables: dict[str, schema.Table] = {}
     faults: list[str] = []
     for paper in sorted(p for p in folder.iterdir() if p.is_dir()):
+        if not paper.name.isalnum() or paper.name != paper.name.lower():
+            faults.append(f"{paper}: a paper's folder is named by small letters and digits only")
+            continue
         loaded, wrong = entries.load_folder(paper, schema.Table)
         tables |= {f"{paper.name}-{name}": table for name, table in loaded.items()}
         faults += wrong

@@ -178,10 +178,16 @@ def _one_space(text: bytes) -> bytes:
     return b"\n".join(b" ".join(line.split()) for line in text.splitlines()) + b"\n"
 
 
+def _has_header(table: pl.DataFrame) -> bool:
+    """TREC files have no header line, ours of metrics do."""
+    return table.columns == METRIC_COLUMNS
+
+
 def _number(path: Path, table: pl.DataFrame, column: str, dtype: type[pl.DataType]) -> pl.Series:
     values = table[column].cast(dtype, strict=False)
     if values.null_count():
-        line = int(values.is_null().arg_max() or 0)
-        found = table[column][line]
-        raise ResiduumError(f"{path}, line {line + 1}: {column} must be a number, found {found!r}")
+        row = int(values.is_null().arg_max() or 0)
+        line = row + (2 if _has_header(table) else 1)
+        found = table[column][row]
+        raise ResiduumError(f"{path}, line {line}: {column} must be a number, found {found!r}")
     return values

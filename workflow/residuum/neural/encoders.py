@@ -183,9 +183,7 @@ def _from_pretrained(name: str, revision: str | None, dropout: float | None) -> 
     for key in DROPOUTS:
         if dropout is not None and hasattr(config, key):
             setattr(config, key, dropout)
-    model = AutoModel.from_pretrained(
-        name, config=config, dtype=torch.float32, use_safetensors=True, **where
-    )
+    model = AutoModel.from_pretrained(name, config=config, dtype=torch.float32, **where)
     return model, AutoTokenizer.from_pretrained(name, **where)
 
 

@@ -6,6 +6,8 @@ from pydantic import Field, model_validator
 
 from residuum.core.schema.base import Id, Positive, Probability, Strict
 
+GENERATED_SPLITS = ("train", "tune", "dev", "judged")
+
 
 class GeneratedSource(Strict):
     """A collection made by residuum.collections.generated; see docs/generated-collection.md."""
@@ -84,9 +86,9 @@ class Edition(Strict):
 class Collection(Strict):
     """What the data stage needs of a dataset: where it comes from, its splits, its pins."""
 
-    access: str = Field(description="shown when the collection is not there: how to get it")
+    access: str = Field("", description="shown when the collection is not there: how to get it")
     source: GeneratedSource | IrdsSource | FilesSource = Field(discriminator="kind")
-    splits: dict[Id, Split] = Field(min_length=1)
+    splits: dict[Id, Split] = Field(default={})
     editions: list[Edition] = Field(
         min_length=1, description="the export must match one; its name goes into the manifest"
     )
@@ -97,6 +99,11 @@ class Collection(Strict):
         for name, split in self.splits.items():
             if split.holdout and split.holdout.of not in self.splits:
                 raise ValueError(f"splits.{name}.holdout.of: no split '{split.holdout.of}'")
+            if split.holdout and self.splits[split.holdout.of].holdout:
+                raise ValueError(f"splits.{name}.holdout.of: '{split.holdout.of}' is a holdout too")
+            if self.source.kind == "generated" and name not in GENERATED_SPLITS:
+                known = ", ".join(GENERATED_SPLITS)
+                raise ValueError(f"splits.{name}: a generated collection has {known}")
             if split.holdout or self.source.kind == "generated":
                 continue
             needed = ["irds"] if self.source.kind == "irds" else ["queries", "qrels"]
@@ -109,14 +116,45 @@ class Collection(Strict):
 class Dataset(Collection):
     """config/datasets/<id>.yaml: a collection and what a reader should know of it."""
 
+    access: str
+    splits: dict[Id, Split] = Field(min_length=1)
     title: str
     description: str
     licence: str
     citation: str
 
-    def collection(self) -> dict[str, Any]:
-        """Return the part that decides which files the data stage writes, and no more."""
-        unused = {"splits": {"__all__": {"measures", "positive_level"}}}
-        return Collection.model_validate(
-            self.model_dump(include=set(Collection.model_fields))
-        ).model_dump(mode="json", exclude=unused)
+    def source_files(self, split: str | None) -> list[str]:
+        """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
+        if not isinstance(self.source, FilesSource):
+            return []
+        if split is None:
+            return [self.source.corpus]
+        entry = self.splits[split]
+        entry = self.splits[entry.holdout.of] if entry.holdout else entry
+        return [str(entry.queries), str(entry.qrels)]
+
+    def for_corpus(self) -> dict[str, Any]:
+        """Return the part that decides which corpus the data stage writes, and no more."""
+        return {
+            "source": self.source.model_dump(mode="json"),
+            "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
+        }
+
+    def for_split(self, name: str) -> dict[str, Any]:
+        """Return the part that decides which queries and qrels a split has, and no more."""
+        holdout = self.splits[name].holdout
+        of = holdout.of if holdout else name
+        kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of}
+        fields = {"irds", "queries", "query_field", "qrels", "holdout"}
+        dump = {n: self.splits[n].model_dump(mode="json", include=fields) for n in sorted(kin)}
+        return {**self.for_corpus(), "splits": dump, "editions": self._pins(name)}
+
+    def _pins(self, split: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": edition.name,
+                "docs": edition.docs,
+                "splits": {n: p.model_dump() for n, p in edition.splits.items() if n == split},
+            }
+            for edition in self.editions
+        ]

@@ -11,7 +11,7 @@ class Backbone(Strict):
     """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
 
     kind: Literal["backbone"]
-    description: str
+    description: str = Field("", description="for readers; no part of any spec")
     corpus: Id = Field(description="role whose dataset gives the text")
     vocabulary: Positive
     hidden: Positive
@@ -124,7 +124,7 @@ class DualEncoder(Strict):
     """One shared encoder for queries and docs, trained on (query, positive, negative)."""
 
     kind: Literal["dual-encoder"]
-    description: str
+    description: str = Field("", description="for readers; no part of any spec")
     backbone: Id = Field(description="backbone role that the scale casts")
     train_on: Id = Field(description="role of the training split")
     negatives: Negatives

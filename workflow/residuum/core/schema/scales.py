@@ -1,10 +1,19 @@
 """config/scales/*.yaml and config/config.yaml: what plays which role, and how much is spent."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from residuum.core.schema.base import Id, Positive, Strict
+
+
+def _distinct(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed stands twice")
+    return seeds
+
+
+Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
 
 
 class FromHub(Strict):
@@ -32,7 +41,7 @@ class Scale(Strict):
     description: str
     comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
-    seeds: list[int] = Field(min_length=1)
+    seeds: Seeds
     roles: dict[Id, str] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     budgets: dict[Id, dict[str, Any]] = Field(
@@ -57,7 +66,7 @@ class Config(Strict):
 
     scale: Id
     papers: list[Id] = Field(min_length=1, description="whose tables are made")
-    seeds: list[int] | None = Field(None, description="absent: the scale's seeds")
+    seeds: Seeds | None = Field(None, description="absent: the scale's seeds")
     encoder: str | None = Field(
         None, description="hub id or path that replaces every hub backbone of the scale"
     )

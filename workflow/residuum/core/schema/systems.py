@@ -38,7 +38,7 @@ class LexicalSystem(Strict):
     """A Lucene run."""
 
     kind: Literal["lexical"]
-    label: str
+    label: str = Field("", description="for readers; no part of any spec")
     analysis: Analysis
     bm25: Bm25
     rm3: Rm3 | None = None
@@ -49,7 +49,7 @@ class DenseSystem(Strict):
     """An exact inner-product search over a model's embeddings."""
 
     kind: Literal["dense"]
-    label: str
+    label: str = Field("", description="for readers; no part of any spec")
     model: Id
     k: Positive
 
@@ -73,7 +73,7 @@ class FusionSystem(Strict):
     """lambda_test * lexical + dense over the union of both lists (CLEAR Eq. 8)."""
 
     kind: Literal["fusion"]
-    label: str
+    label: str = Field("", description="for readers; no part of any spec")
     lexical: Id
     dense: Id
     missing: Missing
