@@ -9,7 +9,7 @@ import pytest
 
 from conftest import ROOT
 from residuum import data
-from residuum.core import contracts, driver, trec
+from residuum.core import contracts, driver, files, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Collection
 
@@ -146,6 +146,66 @@ def test_a_holdout_takes_its_queries_from_the_other_split(mine, tmp_path):
     mine["splits"]["tune"]["holdout"]["queries"] = 4
     with pytest.raises(ResiduumError, match="4 queries asked for, but 'test' has 3"):
         export_split(mine, tmp_path, "tune")
+
+
+def test_two_holdouts_of_one_split_share_no_rule_and_both_leave_it(mine, tmp_path):
+    lines = [f"q{i}\tquery {i}\n" for i in range(40)]
+    (tmp_path / "home" / "q.tsv").write_text("".join(lines))
+    (tmp_path / "home" / "qrels").write_text("".join(f"q{i} 0 d1 1\n" for i in range(40)))
+    for name in ("one", "two"):
+        mine["splits"][name] = {"holdout": {"of": "test", "queries": 10, "seed": 1}}
+    one, two, rest = (set(export_split(mine, tmp_path, n)[0]) for n in ("one", "two", "test"))
+    assert one != two
+    assert rest == {f"q{i}" for i in range(40)} - one - two
+
+
+def test_ids_and_pairs_that_a_trec_file_cannot_hold_are_refused(mine, tmp_path):
+    with open(tmp_path / "home" / "q.tsv", "a") as handle:
+        handle.write("q 4\twith a space\n")
+    with pytest.raises(ResiduumError, match="the id 'q 4' is empty or holds white space"):
+        export_split(mine, tmp_path)
+
+
+def test_half_a_character_names_its_doc(mine, tmp_path):
+    (tmp_path / "home" / "docs.jsonl").write_text('{"doc_id": "d1", "text": "cut \\ud83d"}\n')
+    with pytest.raises(ResiduumError, match=r"doc_id d1: its text cannot be written .*character 4"):
+        export(mine, tmp_path / "corpus")
+
+
+def test_damaged_source_files_are_to_be_got_again_not_deleted(mine, tmp_path):
+    path = tmp_path / "home" / "docs.jsonl.gz"
+    path.write_bytes(files.gzip_bytes((tmp_path / "home" / "docs.jsonl").read_bytes())[:-20])
+    mine["source"]["corpus"] = "docs.jsonl.gz"
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl\.gz: .*truncated.*Get the file again"):
+        export(mine, tmp_path / "corpus")
+    (tmp_path / "home" / "docs.jsonl").write_bytes('{"doc_id": "d", "text": "é"}'.encode("latin-1"))
+    mine["source"]["corpus"] = "docs.jsonl"
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl: not UTF-8"):
+        export(mine, tmp_path / "corpus")
+
+
+def test_the_manifest_names_the_source_files_and_their_hashes(mine, tmp_path):
+    corpus = export(mine, tmp_path / "corpus")
+    inputs = json.loads((corpus / "manifest.json").read_text())["inputs"]
+    path = tmp_path / "home" / "docs.jsonl"
+    assert inputs == {str(path): files.sha256(path)}
+
+
+def test_a_recipe_that_cannot_be_made_is_refused_with_what_is_possible(tmp_path):
+    spec = json.loads(driver.canonical(GENERATED))
+    spec["source"]["judged"] = 5000
+    with pytest.raises(ResiduumError, match="source: the generated collection cannot be made"):
+        data.corpus("g", driver.canonical(spec), tmp_path / "corpus")
+
+
+GENERATED = {
+    "source": {
+        "kind": "generated", "seed": 1, "entities": 60, "passages": 400, "listings": 30,
+        "stubs": 30, "train_pairs": 800, "train_share": 0.6, "tune": 40, "dev": 60, "judged": 20,
+        "shift": 0.75,
+    },
+    "editions": [{"name": "seed 1", "docs": 460}],
+}  # fmt: skip
 
 
 def irds_collection():

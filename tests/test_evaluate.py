@@ -68,8 +68,15 @@ def test_recall_beyond_the_cut_is_not_seen():
     assert found == {"R@100": 0.0, "R@1000": 1.0, "RR@10": 0.0}
 
 
+def test_two_spellings_of_one_measure_both_get_its_values():
+    names = ["AP@1000", "AP(rel=1)@1000", "RR@10", "RR(rel=1)@10"]
+    metrics = evaluate(run([("q", "a", 1.0)]), qrels([("q", "a", 1)]), names)
+    assert {row[1]: row[2] for row in metrics.rows()} == dict.fromkeys(names, 1.0)
+
+
 def test_nothing_to_evaluate_against_and_unknown_measure():
     with pytest.raises(ResiduumError, match="qrels are empty"):
         evaluate(run([("q", "a", 1.0)]), qrels([]), ["RR@10"])
-    with pytest.raises(ResiduumError, match="cannot read the measure 'MRRR@10'"):
-        evaluate(run([("q", "a", 1.0)]), qrels([("q", "a", 1)]), ["MRRR@10"])
+    for name in ("MRRR@10", "P"):
+        with pytest.raises(ResiduumError, match=f"cannot read the measure '{name}'"):
+            evaluate(run([("q", "a", 1.0)]), qrels([("q", "a", 1)]), [name])

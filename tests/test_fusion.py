@@ -84,6 +84,12 @@ def test_a_pair_without_its_true_score_is_an_error_not_a_zero(run, lists):
         fusion.union(system("true_score"), *lists, None, None)
 
 
+def test_a_scores_file_adds_no_docs(run, lists):
+    on_dense = run("ld.gz", {("q", "b"): 4, ("q", "c"): 0.25, ("s", "z"): 0, ("q", "other"): 99})
+    pairs = fusion.union(system("true_score"), *lists, on_dense, None)
+    assert "other" not in pairs["doc_id"].to_list()
+
+
 def tuned(tmp_path, lists, grid, relevant):
     trec.write_qrels(tmp_path / "qrels", [("q", relevant, 1)])
     spec = driver.canonical(system(grid=grid).model_dump(mode="json"))

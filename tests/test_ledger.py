@@ -50,6 +50,19 @@ def test_a_significant_difference_the_other_way_is_reversed(tmp_path):
     assert found["base", "rr", "base significantly above ours"]["verdict"] == "reversed"
 
 
+def test_a_table_that_reports_nothing_makes_an_empty_ledger(tmp_path):
+    assert rows(tmp_path, job(reported={})) == {}
+
+
+def test_many_rows_without_a_value_may_come_before_one_with_it(tmp_path):
+    late = {"id": "late", "label": "Late", "system": "late"}
+    empty = [{"id": f"r{i}", "label": "r", "not_run": "later"} for i in range(120)]
+    reported = {f"r{i}": {"rr": "0.1"} for i in range(120)} | {"late": {"rr": "0.3"}}
+    made = job(rows=[*empty, late], reported=reported)
+    made = made.model_copy(update={"runs": {"late": ["base"]}, "systems": {}})
+    assert rows(tmp_path, made)["late", "rr", "RR@10 = 0.3"]["verdict"] == "reproduced"
+
+
 @pytest.mark.parametrize(
     ("claim", "found", "verdict"),
     [

@@ -125,6 +125,15 @@ def test_all_faults_come_in_one_message(config):
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ^9"}}},
          "no row has the index 9"),
+        ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ↓"}}},
+         "an arrow, but the row has no `below:`"),
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}},
+         "splits.test.measures: no measure 'RR10'"),
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["P"]}}},
+         "P, R, Success and Judged need a cut-off"),
+        ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
+         "a generated collection has train, tune, dev, judged"),
+        ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed stands twice"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0,1"}}},
          "cannot read the cell '0,1'"),
     ],
@@ -135,6 +144,59 @@ def test_each_kind_of_broken_reference(config, name, changes, says):
         load(config, scale="mini")
     assert says in str(caught.value)
     assert name.rsplit("/", 1)[1] in str(caught.value)
+
+
+def test_what_the_tables_need_of_the_chosen_scale_is_checked(config):
+    data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+    del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
+    edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="mini")
+    assert "nothing plays msmarco-tune, which systems/clear.yaml needs" in str(caught.value)
+    assert "nothing plays untrained, which models/warm-start.yaml needs" in str(caught.value)
+
+
+def test_file_names_are_ids(config):
+    shutil.copy(config / "systems" / "bm25.yaml", config / "systems" / "bm25.v2.yaml")
+    (config / "papers" / "my-paper").mkdir()
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    assert "bm25.v2.yaml: a file's name is its id" in str(caught.value)
+    assert "my-paper: a paper's folder is named by small letters" in str(caught.value)
+
+
+def test_another_encoder_makes_numbers_not_comparable(tmp_path):
+    assert load(scale="full").job("clear-table1").comparable
+    other = load(scale="full", encoder=str(tmp_path)).job("clear-table1")
+    assert not other.comparable
+    assert other.reason == f"encoder {tmp_path} takes the place of the scale's own."
+
+
+def test_what_only_people_read_is_no_part_of_a_spec(config):
+    before = load(config, scale="mini")
+    edit(config, "models/clear.yaml", description="Told better.")
+    edit(config, "systems/bm25.yaml", label="Okapi")
+    edit(config, "datasets/generated-mini.yaml", access="otherwise", title="New")
+    after = load(config, scale="mini")
+    assert registry.spec(before.model("clear")) == registry.spec(after.model("clear"))
+    assert registry.spec(before.systems["bm25"]) == registry.spec(after.systems["bm25"])
+    one, two = before.datasets["generated-mini"], after.datasets["generated-mini"]
+    assert one.for_corpus() == two.for_corpus()
+    assert one.for_split("dev") == two.for_split("dev")
+
+
+def test_a_new_split_leaves_the_others_as_they_are(config):
+    before = load(config, scale="full").datasets["msmarco-passage"]
+    data = yaml.safe_load((config / "datasets" / "msmarco-passage.yaml").read_text())
+    data["splits"]["trec-dl-2020"] = {"irds": "msmarco-passage/trec-dl-2020/judged"}
+    edit(config, "datasets/msmarco-passage.yaml", splits=data["splits"])
+    after = load(config, scale="full").datasets["msmarco-passage"]
+    assert before.for_corpus() == after.for_corpus()
+    assert before.for_split("train") == after.for_split("train")
+    data["splits"]["more"] = {"holdout": {"of": "train", "queries": 5, "seed": 2}}
+    edit(config, "datasets/msmarco-passage.yaml", splits=data["splits"])
+    changed = load(config, scale="full").datasets["msmarco-passage"]
+    assert before.for_split("train") != changed.for_split("train"), "it loses queries"
 
 
 def test_a_key_that_stands_twice_is_a_fault(config):

@@ -54,9 +54,11 @@ def parse(measure: str) -> Any:
     import ir_measures
 
     try:
-        return ir_measures.parse_measure(measure)
+        parsed = ir_measures.parse_measure(measure)
+        parsed.validate_params()
     except (NameError, ValueError, SyntaxError, AssertionError) as error:
         raise ResiduumError(f"cannot read the measure '{measure}': {error}") from None
+    return parsed
 
 
 def _values(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.DataFrame:
