@@ -185,11 +185,17 @@ def comparison_verdict(claim: str, found: tuple[float, float, bool] | None) -> t
 
 
 def summary(ledger: pl.DataFrame) -> str:
-    """Count verdicts per paper and kind, as Markdown that also reads as plain text."""
+    """Count verdicts per paper and kind and list what contradicts a paper, as Markdown."""
     counts = ledger.group_by("paper", "kind", "verdict").len().sort("paper", "kind", "verdict")
     lines = ["| paper | kind | verdict | rows |", "|---|---|---|---|"]
     lines += [f"| {p} | {k} | {v} | {n} |" for p, k, v, n in counts.iter_rows()]
-    return "## Ledger\n\n" + "\n".join(lines) + "\n"
+    against = ledger.filter(pl.col("verdict").is_in(["reversed", "differs"]))
+    listed = [
+        f"- {r['place']}, {r['column']}: {r['claim']}: {r['verdict']} ({r['reason']})"
+        for r in against.iter_rows(named=True)
+    ]
+    found = "\n".join(["", "Against the papers:", "", *listed, ""]) if listed else ""
+    return "## Ledger\n\n" + "\n".join(lines) + "\n" + found
 
 
 if __name__ == "__main__":
