@@ -37,4 +37,4 @@ onstart:
 
 
 onsuccess:
-    print(driver.show([*TABLES_MD, LEDGER_MD]))
+    print(driver.show(finished_pages()))

@@ -14,12 +14,26 @@ def hold_lock():
 def source_files(wildcards):
     """Return the user's own files behind a corpus or split, so that editing them exports again.
 
-    An absent one is left out here: the data stage says where it was looked for.
+    An absent one stops the run here, before Snakemake removes what was made from it.
     """
     split = dict(wildcards.items()).get("split")
     root = Path(os.environ.get("RESIDUUM_DATA", "data"))
-    names = REGISTRY.datasets[wildcards.dataset].source_files(split)
-    return [str(root / name) for name in names if (root / name).is_file()]
+    dataset = REGISTRY.datasets[wildcards.dataset]
+    files = [root / name for name in dataset.source_files(split)]
+    absent = [str(path) for path in files if not path.is_file()]
+    if absent:
+        raise WorkflowError(
+            f"dataset {wildcards.dataset}: no such file: {', '.join(absent)}. Paths start at "
+            f"{root.resolve()} (set RESIDUUM_DATA to change that).\nAccess: {dataset.access}"
+        )
+    return [str(path) for path in files]
+
+
+def finished_pages():
+    """Return the pages to print at the end: those among the targets, or all without targets."""
+    asked = set(workflow.dag_settings.targets or [])
+    pages = [*TABLES_MD, LEDGER_MD]
+    return [page for page in pages if page in asked or not asked or asked & {"all"}]
 
 
 def code(module):

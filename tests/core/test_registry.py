@@ -156,6 +156,14 @@ def test_what_the_tables_need_of_the_chosen_scale_is_checked(config):
     assert "nothing plays untrained, which models/warm-start.yaml needs" in str(caught.value)
 
 
+def test_a_broken_table_does_not_make_its_paper_unknown(config):
+    edit(config, "papers/clear/table1.yaml", rows=[{"id": "a", "label": "A"}])
+    with pytest.raises(ResiduumError, match=r"rows\.0: give exactly one of system") as caught:
+        load(config)
+    assert "no paper" not in str(caught.value)
+    assert load(papers="clear").config.papers == ["clear"]
+
+
 def test_file_names_are_ids(config):
     shutil.copy(config / "systems" / "bm25.yaml", config / "systems" / "bm25.v2.yaml")
     (config / "papers" / "my-paper").mkdir()

@@ -153,7 +153,7 @@ def caption(job: Job, table: pl.DataFrame, lambdas: dict[str, Any]) -> list[str]
     flips = f", {tests.resamples} sign flips, seed {tests.seed}" * (tests.test == "permutation")
     lines.append(
         f"Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
-        f"{tests.test.capitalize()} test (paired, two-sided{flips}), alpha {tests.alpha}, "
+        f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, "
         f"correction {tests.correction}, family: each {tests.family}."
     )
     seeds = table["seeds"].max()
@@ -212,7 +212,7 @@ def markdown(job: Job, table: pl.DataFrame, notes: list[str]) -> str:
     rows = [["", "Model", *headers(job)]]
     for row, line in _grid(job, table):
         marks = [f"{number(c)}{_unicode(c)}" for c in line]
-        rows.append([row.group, f"{row.index or '-'} {row.label}", *marks])
+        rows.append([row.group, _label(row), *marks])
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     padded = [
         "| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in rows
@@ -221,6 +221,11 @@ def markdown(job: Job, table: pl.DataFrame, notes: list[str]) -> str:
     body = "\n".join([padded[0], rule, *padded[1:]])
     under = "\n".join(f"- {note}" for note in notes)
     return f"## {job.table.title}\n\n({job.table.place})\n\n{body}\n\n{under}\n"
+
+
+def _label(row: Any) -> str:
+    """Number the rows that others may beat; a dash marks a variant of another row."""
+    return f"{row.index} {row.label}" if row.index else f"- {row.label}" if row.below else row.label
 
 
 def raised(beats: str) -> str:
@@ -241,7 +246,7 @@ def latex(job: Job, table: pl.DataFrame, notes: list[str]) -> str:
     body = []
     for row, line in _grid(job, table):
         marks = [f"{_escape(number(c))}{_math(c)}" for c in line]
-        label = f"{row.index or '--'} {_escape(row.label)}"
+        label = _escape(_label(row))
         body.append(" & ".join([_escape(row.group), label, *marks]) + r" \\")
     return "\n".join(
         [

@@ -58,7 +58,7 @@ def parse(path: Path, form: Any) -> Any:
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
     except yaml.YAMLError as error:
-        raise ValueError(f"{path}: not valid YAML: {error}") from None
+        raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     return validate(str(path), data, form)
 
 

@@ -193,7 +193,7 @@ def _overlay_faults(registry: "Registry") -> Iterator[str]:
 
 
 def _paper_faults(registry: "Registry", folder: Path) -> Iterator[str]:
-    papers = sorted({table.partition("-")[0] for table in registry.tables})
+    papers = sorted(p.name for p in (folder / "papers").iterdir() if any(p.glob("*.yaml")))
     for paper in registry.config.papers:
         if paper not in papers:
             add = f"{folder}/papers/{paper}/<table>.yaml"

@@ -184,6 +184,7 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
         others = list(found.pop("scales").values())
         registry = Registry(chosen, scale, **found, tables=tables)
         faults += faults_between(registry, others, folder, complete=not faults)
+    faults = [line for fault in faults for line in fault.splitlines()]
     if faults:
         count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
         raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(faults))

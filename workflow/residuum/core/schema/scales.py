@@ -2,9 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from residuum.core.schema.base import Id, Positive, Strict
+
+
+def _listed(value: Any) -> Any:
+    """`--config papers=clear` means a list of one."""
+    return [value] if isinstance(value, str) else value
 
 
 def _distinct(seeds: list[int]) -> list[int]:
@@ -65,7 +70,9 @@ class Config(Strict):
     """config/config.yaml, each key overridable by `--config key=value`."""
 
     scale: Id
-    papers: list[Id] = Field(min_length=1, description="whose tables are made")
+    papers: Annotated[list[Id], BeforeValidator(_listed)] = Field(
+        min_length=1, description="whose tables are made"
+    )
     seeds: Seeds | None = Field(None, description="absent: the scale's seeds")
     encoder: str | None = Field(
         None, description="hub id or path that replaces every hub backbone of the scale"
