@@ -18,7 +18,7 @@ from residuum.core.errors import hint
 ID = re.compile(r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$")
 
 
-class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]
+class _UniqueKeys(yaml.SafeLoader):
     """YAML in which a key that stands twice is a fault, not a silent overwrite."""
 
 
