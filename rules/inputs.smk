@@ -51,9 +51,9 @@ def systems(kind):
     return [name for name, system in REGISTRY.systems.items() if system.kind == kind]
 
 
-def at(template, place, **more):
+def at(template, place):
     """Fill a path template for a split."""
-    return template.format(dataset=place.dataset, split=place.split, **more)
+    return template.format(dataset=place.dataset, split=place.split)
 
 
 def index_of(dataset, lexical):

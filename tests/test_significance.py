@@ -89,5 +89,5 @@ def test_corrections_by_hand():
 
 def test_adjust_corrects_within_families_only():
     rows = [{"family": "a", "p": 0.03}, {"family": "a", "p": 0.02}, {"family": "b", "p": 0.03}]
-    s.adjust(rows, "bonferroni", "column")
+    s.adjust(rows, "bonferroni")
     assert [row["p_adjusted"] for row in rows] == pytest.approx([0.06, 0.04, 0.03])

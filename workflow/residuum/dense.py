@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +24,7 @@ import polars as pl
 import typer
 
 from residuum.core import command, contracts, files, manifest, schema, trec
+from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.neural import devices, search
@@ -98,19 +98,13 @@ def _write_shards(folder: Path, corpus: Path, encoder: Encoder, form: Encoding) 
     total = contracts.corpus_manifest(corpus)["docs"]
     docs = track(contracts.read_corpus(corpus), "encode", total=total, unit="docs")
     shards = 0
-    for number, shard in enumerate(_shards(docs, form.shard_docs)):
+    for number, shard in enumerate(chunks(docs, form.shard_docs)):
         path = folder / f"shard-{number:05d}"
         if not path.exists():
             vectors = encoder.encode([text for _, text in shard], "doc", form.batch_size)
             contracts.write_shard(path, [doc_id for doc_id, _ in shard], vectors)
         shards = number + 1
     return {"docs": total, "dimensions": encoder.dimensions, "shards": shards}
-
-
-def _shards(docs: Iterable[tuple[str, str]], size: int) -> Iterator[list[tuple[str, str]]]:
-    rest = iter(docs)
-    while shard := list(islice(rest, size)):
-        yield shard
 
 
 @app.command("queries")

@@ -16,11 +16,12 @@ import polars as pl
 import typer
 
 from residuum.core import command, contracts, manifest, schema, seeds, trec
+from residuum.core.chunks import chunks
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.lexical import Threads, open_index
-from residuum.lucene.anserini import Searcher, chunks
+from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
 PAIRS_AT_ONCE = 1000  # bounds the ranked lists in memory

@@ -57,7 +57,7 @@ def compare(
     job = command.parse_spec(Job, spec)
     loaded = cells.load(job, metrics)
     rows = [r for column in job.table.columns for r in compare_column(job, column, loaded)]
-    adjust(rows, job.table.tests.correction, job.table.tests.family)
+    adjust(rows, job.table.tests.correction)
     for row in rows:
         row["significant"] = row["p_adjusted"] < job.table.tests.alpha
     table = pl.DataFrame(rows, schema=COLUMNS, infer_schema_length=None)
@@ -189,7 +189,7 @@ def t_interval(d: np.ndarray, level: float = 0.95) -> tuple[float | None, float 
     return float(d.mean()) - half, float(d.mean()) + half
 
 
-def adjust(rows: list[dict], correction: str, family: str) -> None:
+def adjust(rows: list[dict], correction: str) -> None:
     """Fill in p_adjusted, correcting together the comparisons that share a family."""
     families: dict[str, list[dict]] = {}
     for row in rows:

@@ -28,13 +28,14 @@ def render(
     metrics: Annotated[Path, typer.Option(help="folder of the metrics files")],
     significance: Annotated[Path, typer.Option(help="TSV written by significance")],
     output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
-    tuning: Annotated[list[Path], typer.Option(help="tuning JSON of a fused run")] = [],  # noqa: B006
+    tuning: Annotated[list[Path] | None, typer.Option(help="tuning JSON of a fused run")] = None,
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     job = command.parse_spec(Job, spec)
     tests = pl.read_csv(significance, separator="\t", infer_schema_length=None)
     table = tidy(job, cells.load(job, metrics), tests)
-    lambdas = {path.stem: json.loads(files.read_bytes(path)) for path in tuning}
+    tuned = tuning or []
+    lambdas = {path.stem: json.loads(files.read_bytes(path)) for path in tuned}
     notes = caption(job, table, lambdas)
     files.write_text(output, table.write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), markdown(job, table, notes))
@@ -45,7 +46,7 @@ def render(
         spec=job.model_dump(mode="json"),
         inputs=[
             significance,
-            *tuning,
+            *tuned,
             *(metrics / name for name in sorted(set(job.metrics_files()))),
         ],
         module="residuum.tables",

@@ -33,14 +33,8 @@ def resolve(name: str, access: str) -> Path:
 
 def paths(collection: Collection, split: str | None) -> list[Path]:
     """Return the source files of the corpus (split None) or of a split; none of other kinds."""
-    source = collection.source
-    if not isinstance(source, FilesSource):
-        return []
-    if split is None:
-        return [resolve(source.corpus, collection.access)]
-    entry = collection.splits[split]
-    entry = collection.splits[entry.holdout.of] if entry.holdout else entry
-    return [resolve(str(name), collection.access) for name in (entry.queries, entry.qrels)]
+    names = collection.source_files(split)
+    return [resolve(name, collection.access) for name in names]
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:

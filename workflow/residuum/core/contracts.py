@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from residuum.core import files
+from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
 
 DOCS_PER_SHARD = 100_000
@@ -40,7 +41,7 @@ def write_corpus(
     """
     shards: list[dict[str, Any]] = []
     seen: set[str] = set()
-    for number, lines in enumerate(_batches(_doc_lines(docs, seen), per_shard)):
+    for number, lines in enumerate(chunks(_doc_lines(docs, seen), per_shard)):
         path = folder / f"part-{number:05d}.jsonl.gz"
         path.write_bytes(files.gzip_bytes("".join(lines).encode()))
         shards.append({"name": path.name, "docs": len(lines), "sha256": files.sha256(path)})
@@ -69,17 +70,6 @@ def _check_text(doc_id: str, fields: dict[str, str]) -> None:
             f"doc_id {doc_id}: its text cannot be written as UTF-8 ({error.reason}, at character "
             f"{error.start}); a character was probably cut in two. Mend the text."
         ) from None
-
-
-def _batches(lines: Iterable[str], size: int) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def corpus_manifest(folder: Path) -> dict[str, Any]:

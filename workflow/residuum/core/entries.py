@@ -14,8 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from residuum.core.command import sentence, where
 from residuum.core.errors import hint
-
-ID = re.compile(r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$")
+from residuum.core.schema.base import ID
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -43,7 +42,7 @@ def load_folder(folder: Path, form: Any) -> tuple[dict[str, Any], list[str]]:
     entries: dict[str, Any] = {}
     faults: list[str] = []
     for path in sorted(folder.glob("*.yaml")):
-        if not ID.match(path.stem):
+        if not re.match(ID, path.stem):
             faults.append(f"{path}: a file's name is its id: small letters, digits, - and _ only")
             continue
         try:

@@ -88,6 +88,11 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, or of all files below a directory."""
+    return sha256_tree(path) if Path(path).is_dir() else sha256(path)
+
+
 def sha256_tree(path: Path) -> str:
     """Return one SHA-256 over the names and bytes of all files below a directory."""
     digest = hashlib.sha256()

@@ -56,7 +56,7 @@ def write(
     record = {
         "artefact": dict(artefact),
         "spec": dict(spec),
-        "inputs": {str(p): _hash(Path(p)) for p in inputs},
+        "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
         "code": {"module": module, "sha256": _code_hash(module)},
         "environment": environment(),
     }
@@ -88,10 +88,6 @@ def _git_commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
-
-
-def _hash(path: Path) -> str:
-    return files.sha256_tree(path) if path.is_dir() else files.sha256(path)
 
 
 def _code_hash(module: str) -> str:

@@ -6,19 +6,18 @@ Must not know manifests, run files, qrels or systems.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import polars as pl
 
+from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Analysis, Bm25, Rm3
 from residuum.lucene import jvm
 from residuum.lucene.jvm import start, told
 
-T = TypeVar("T")
 LUCENE = "org.apache.lucene"
 SEARCH = "org/apache/lucene/search"  # as method descriptors write it
 FIELD = "contents"  # the names that Anserini gives the fields of a doc
@@ -39,13 +38,6 @@ def versions() -> dict[str, str]:
     """Return the versions of Anserini and Lucene."""
     version = _class("util.Version").LATEST.toString()
     return {"anserini": jvm.anserini_jar().name.split("-")[1], "lucene": str(version)}
-
-
-def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of at most `size`."""
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
 
 
 def analyzer(analysis: Analysis) -> Any:

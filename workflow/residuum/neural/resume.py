@@ -19,15 +19,11 @@ def fingerprint(module: str, setting: Mapping[str, Any], inputs: Iterable[Path])
     """Return a hash of the setting, the bytes of the inputs, the code and the packages."""
     record = {
         "setting": dict(setting),
-        "inputs": [_hash(Path(path)) for path in inputs],
+        "inputs": [files.sha256_of(Path(path)) for path in inputs],
         "code": [files.sha256(path) for path in sources(module)],
         "packages": manifest.environment()["packages"],
     }
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
-def _hash(path: Path) -> str:
-    return files.sha256_tree(path) if path.is_dir() else files.sha256(path)
 
 
 def say(text: str) -> None:

@@ -4,10 +4,11 @@ Usage: `docs = Tokens(pairs_of_id_and_text, tokenise); docs.of(["d1", "d2"])`.
 Must not know tokenizers, corpora or batches.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+
+from residuum.core.chunks import chunks
 
 CHUNK = 4096
 
@@ -23,7 +24,7 @@ class Tokens:
         self._place: dict[str, int] = {}
         rows: list[np.ndarray] = []
         lengths: list[int] = []
-        for chunk in _chunks(texts):
+        for chunk in chunks(texts, CHUNK):
             tokens = tokenise([text for _, text in chunk])
             self._place |= {key: len(lengths) + i for i, (key, _) in enumerate(chunk)}
             lengths += [len(row) for row in tokens]
@@ -38,9 +39,3 @@ class Tokens:
         """Return the token ids of each key's text."""
         places = [self._place[key] for key in keys]
         return [self._ids[self._ends[place] : self._ends[place + 1]] for place in places]
-
-
-def _chunks(texts: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    rest = iter(texts)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk

@@ -112,6 +112,16 @@ class Collection(Strict):
                 raise ValueError(f"splits.{name}: source {self.source.kind} needs {missing}")
         return self
 
+    def source_files(self, split: str | None) -> list[str]:
+        """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
+        if not isinstance(self.source, FilesSource):
+            return []
+        if split is None:
+            return [self.source.corpus]
+        entry = self.splits[split]
+        entry = self.splits[entry.holdout.of] if entry.holdout else entry
+        return [str(entry.queries), str(entry.qrels)]
+
 
 class Dataset(Collection):
     """config/datasets/<id>.yaml: a collection and what a reader should know of it."""
@@ -122,16 +132,6 @@ class Dataset(Collection):
     description: str
     licence: str
     citation: str
-
-    def source_files(self, split: str | None) -> list[str]:
-        """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
-        if not isinstance(self.source, FilesSource):
-            return []
-        if split is None:
-            return [self.source.corpus]
-        entry = self.splits[split]
-        entry = self.splits[entry.holdout.of] if entry.holdout else entry
-        return [str(entry.queries), str(entry.qrels)]
 
     def for_corpus(self) -> dict[str, Any]:
         """Return the part that decides which corpus the data stage writes, and no more."""
