@@ -1,7 +1,7 @@
 """A WordPiece vocabulary learned from text, the same for the same text on every machine.
 
 Usage: `vocabulary = wordpiece.train(texts, size=4000)`. The trainer of the tokenizers package
-gives different vocabularies on one corpus, because it breaks ties by hash order.
+was seen to give different vocabularies on one corpus.
 Must not know torch, corpora or models.
 """
 
