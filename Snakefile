@@ -9,31 +9,27 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-include: "rules/common.smk"
-include: "rules/inputs.smk"
-include: "rules/data.smk"
-include: "rules/lexical.smk"
-include: "rules/negatives.smk"
-include: "rules/pretrain.smk"
-include: "rules/train.smk"
-include: "rules/dense.smk"
-include: "rules/fusion.smk"
-include: "rules/evaluate.smk"
-include: "rules/significance.smk"
-include: "rules/tables.smk"
-include: "rules/ledger.smk"
+FUNCTIONS = ["common", "inputs", "run_inputs", "page_inputs"]
+STAGES = ["data", "lexical", "negatives", "pretrain", "train", "termweights", "dense", "fusion"]
+STAGES += ["rerank", "external", "evaluate", "significance", "tables", "characteristics"]
+STAGES += ["cases", "figures", "ledger"]
+
+for part in FUNCTIONS + STAGES:
+
+    include: f"rules/{part}.smk"
 
 
 rule all:
-    """Make the tables of the chosen papers and the ledger."""
+    """Make the pages of the chosen papers and the ledger."""
     default_target: True
     input:
-        tables=TABLES_MD,
+        pages=wanted_pages,
         ledger=LEDGER,
 
 
 onstart:
     hold_lock()
+    tell_absent()
 
 
 onsuccess:

@@ -6,7 +6,7 @@ from snakemake.exceptions import WorkflowError
 
 HOME = Path(workflow.basedir)
 sys.path.insert(0, str(HOME / "workflow"))
-from residuum.core import driver, registry as _registry, schema
+from residuum.core import absence, casting, driver, registry as _registry, schema
 from residuum.core.errors import ResiduumError
 from residuum.core.sources import sources
 
@@ -31,6 +31,7 @@ CORPUS = f"{RESULTS}/data/{{dataset}}/corpus/manifest.json"
 QUERIES = f"{RESULTS}/data/{{dataset}}/{{split}}/queries.tsv"
 QRELS = f"{RESULTS}/data/{{dataset}}/{{split}}/qrels.trec"
 INDEX = f"{RESULTS}/index/{{dataset}}/{{index}}/manifest.json"
+WEIGHTS = f"{RESULTS}/weights/{{dataset}}/{{model}}/seed{{seed}}/manifest.json"
 TUPLES = f"{RESULTS}/training/{{model}}/tuples.jsonl.gz"
 BACKBONE = f"{RESULTS}/backbones/{{backbone}}/manifest.json"
 CHECKPOINT = f"{RESULTS}/models/{{model}}/seed{{seed}}/manifest.json"
@@ -38,22 +39,25 @@ QUERY_EMBEDDINGS = f"{RESULTS}/embeddings/{{dataset}}.queries/{{model}}/seed{{se
 EMBEDDINGS = f"{RESULTS}/embeddings/{{dataset}}/{{model}}/seed{{seed}}/manifest.json"
 RUN = f"{RESULTS}/runs/{{dataset}}/{{split}}/{{run}}.trec.gz"
 SCORES = f"{RESULTS}/scores/{{dataset}}/{{split}}/{{run}}.on.{{other}}.trec.gz"
-TUNING = f"{RESULTS}/tuning/{{dataset}}/{{run}}.json"
+PAIRS = f"{RESULTS}/rerank/{{dataset}}/{{split}}/{{reranker}}.trec.gz"
+SWEEP = f"{RESULTS}/rerank/{{dataset}}/{{split}}/{{reranker}}.sweep.tsv"
+TUNING = f"{RESULTS}/tuning/{{dataset}}/{{split}}/{{run}}.json"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{split}}/{{run}}.tsv"
-SIGNIFICANCE = f"{RESULTS}/significance/{{table}}.tsv"
-TABLE = f"{RESULTS}/tables/{{table}}.tsv"
+SIGNIFICANCE = f"{RESULTS}/significance/{{page}}.tsv"
+TABLE = f"{RESULTS}/tables/{{page}}.tsv"
+CASES = f"{RESULTS}/cases/{{page}}.tsv"
+FIGURE = f"{RESULTS}/figures/{{page}}.tsv"
 LEDGER = f"{RESULTS}/ledger.tsv"
 LEDGER_MD = f"{RESULTS}/ledger.md"
+ABSENT = Path(f"{RESULTS}/absent.json")
 
 COMPUTE = f"--threads {REGISTRY.scale.threads} --device {REGISTRY.config.device}"
 PRECISION = f"--precision {REGISTRY.config.precision}"
-ENCODING = driver.canonical(
-    {"shard_docs": REGISTRY.scale.shard_docs, "batch_size": REGISTRY.scale.batch_size}
-)
+BATCHES = {"shard_docs": REGISTRY.scale.shard_docs, "batch_size": REGISTRY.scale.batch_size}
 GPU = int(REGISTRY.config.device == "cuda")
 
-TABLES = [t for t in REGISTRY.tables if t.partition("-")[0] in REGISTRY.config.papers]
-TABLES_MD = [f"{RESULTS}/tables/{table}.md" for table in TABLES]
+TABLES = REGISTRY.chosen("table")
+COUNTED = REGISTRY.chosen("characteristics")
 
 
 def either(names):
@@ -61,11 +65,24 @@ def either(names):
     return "|".join(names) or "(?!)"
 
 
+def runs_of(kind, swept=None):
+    """Write a wildcard constraint that matches the run ids of all systems of a kind.
+
+    `swept` keeps those with, or without, an RM3 sweep.
+    """
+    names = REGISTRY.of_kind(kind)
+    if swept is not None:
+        names = [n for n in names if (REGISTRY.systems[n].rm3_sweep is not None) == swept]
+    return either([name + r"\.seed\d+" * REGISTRY.seeded(name) for name in names])
+
+
 wildcard_constraints:
     dataset=either(REGISTRY.datasets),
     split="[a-z0-9_-]+",
+    index="[^/]+",
     model=either(REGISTRY.models),
     seed=r"\d+",
-    table=either(REGISTRY.tables),
+    page=either(REGISTRY.pages),
+    reranker="[a-z0-9_-]+",
     run=r"[a-z0-9_-]+(\.seed\d+)?",
-    other=r"[a-z0-9_-]+(\.seed\d+)?",
+    other=either(REGISTRY.systems),

@@ -1,14 +1,16 @@
-# Dense retrieval: embeddings, exact inner-product runs, scores of another run's pairs.
+# Dense retrieval: embeddings, exact inner-product runs, scores of another system's docs.
 
 
 rule dense_encode:
-    """Encode a corpus in shards; after a kill the same command resumes."""
+    """Encode a corpus in shards, and the queries of all splits; a rerun resumes."""
     input:
         corpus=CORPUS,
+        queries=searched_queries,
         model=CHECKPOINT,
         code=code("residuum.dense"),
     output:
-        EMBEDDINGS,
+        docs=EMBEDDINGS,
+        queries=QUERY_EMBEDDINGS,
     log:
         f"{LOGS}/dense/{{dataset}}.{{model}}.seed{{seed}}.encode.log",
     benchmark:
@@ -20,43 +22,17 @@ rule dense_encode:
         mem_mb=6000,
         gpu=GPU,
     params:
-        spec=ENCODING,
+        spec=driver.canonical(BATCHES),
         corpus=lambda w, input: folder(input.corpus),
         model=lambda w, input: folder(input.model),
-        folder=lambda w, output: folder(output[0]),
-        compute=f"{COMPUTE} {PRECISION}",
-    shell:
-        "python -m residuum.dense encode --corpus {params.corpus} --model {params.model} "
-        "--spec {params.spec:q} {params.compute} --output {params.folder} 2>&1 | tee {log}"
-
-
-rule dense_queries:
-    """Encode the queries of all splits that are searched, in one process."""
-    input:
-        queries=searched_queries,
-        model=CHECKPOINT,
-        code=code("residuum.dense"),
-    output:
-        QUERY_EMBEDDINGS,
-    log:
-        f"{LOGS}/dense/{{dataset}}.{{model}}.seed{{seed}}.queries.log",
-    benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{model}}.seed{{seed}}.queries.tsv"
-    conda:
-        f"{ENVS}/neural.yaml"
-    threads: REGISTRY.scale.threads
-    resources:
-        mem_mb=6000,
-        gpu=GPU,
-    params:
-        spec=ENCODING,
         splits=split_options,
-        model=lambda w, input: folder(input.model),
-        folder=lambda w, output: folder(output[0]),
+        docs=lambda w, output: folder(output.docs),
+        queries=lambda w, output: folder(output.queries),
         compute=f"{COMPUTE} {PRECISION}",
     shell:
-        "python -m residuum.dense queries {params.splits} --model {params.model} "
-        "--spec {params.spec:q} {params.compute} --output {params.folder} 2>&1 | tee {log}"
+        "python -m residuum.dense encode --corpus {params.corpus} {params.splits} "
+        "--model {params.model} --spec {params.spec:q} {params.compute} "
+        "--output {params.docs} --queries-output {params.queries} 2>&1 | tee {log}"
 
 
 rule dense_search:
@@ -66,14 +42,14 @@ rule dense_search:
         queries=model_behind(QUERY_EMBEDDINGS),
         code=code("residuum.dense"),
     output:
-        run=f"{RESULTS}/runs/{{dataset}}/{{split}}/{{system}}.seed{{seed}}.trec.gz",
-        manifest=f"{RESULTS}/runs/{{dataset}}/{{split}}/{{system}}.seed{{seed}}.trec.gz{MANIFEST}",
+        run=RUN,
+        manifest=RUN + MANIFEST,
     log:
-        f"{LOGS}/dense/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.search.log",
+        f"{LOGS}/dense/{{dataset}}.{{split}}.{{run}}.search.log",
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.search.tsv"
+        f"{TIMES}/dense/{{dataset}}.{{split}}.{{run}}.search.tsv"
     wildcard_constraints:
-        system=either(systems("dense")),
+        run=runs_of("dense"),
     conda:
         f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
@@ -87,27 +63,26 @@ rule dense_search:
         compute=COMPUTE,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
-        "--queries {params.queries} --spec {params.spec:q} "
-        "--tag {wildcards.system}.seed{wildcards.seed} {params.compute} "
-        "--output {output.run} 2>&1 | tee {log}"
+        "--queries {params.queries} --spec {params.spec:q} --tag {wildcards.run} "
+        "{params.compute} --output {output.run} 2>&1 | tee {log}"
 
 
 rule dense_score:
-    """Score the docs of another run by inner product, for fusion by true scores."""
+    """Score the docs of another system by inner product, for fusion by true scores."""
     input:
         embeddings=model_behind(EMBEDDINGS),
         queries=model_behind(QUERY_EMBEDDINGS),
-        other=lambda w: RUN.format(dataset=w.dataset, split=w.split, run=w.other),
+        runs=other_runs,
         code=code("residuum.dense"),
     output:
-        run=f"{RESULTS}/scores/{{dataset}}/{{split}}/{{system}}.seed{{seed}}.on.{{other}}.trec.gz",
-        manifest=f"{RESULTS}/scores/{{dataset}}/{{split}}/{{system}}.seed{{seed}}.on.{{other}}.trec.gz{MANIFEST}",
+        run=SCORES,
+        manifest=SCORES + MANIFEST,
     log:
-        f"{LOGS}/dense/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.on.{{other}}.log",
+        f"{LOGS}/dense/{{dataset}}.{{split}}.{{run}}.on.{{other}}.log",
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.on.{{other}}.tsv"
+        f"{TIMES}/dense/{{dataset}}.{{split}}.{{run}}.on.{{other}}.tsv"
     wildcard_constraints:
-        system=either(systems("dense")),
+        run=runs_of("dense"),
     conda:
         f"{ENVS}/neural.yaml"
     threads: 1
@@ -118,7 +93,8 @@ rule dense_score:
         spec=system_spec,
         embeddings=lambda w, input: folder(input.embeddings),
         queries=lambda w, input: f"{folder(input.queries)}/{w.split}",
+        runs=run_options,
     shell:
         "python -m residuum.dense score --embeddings {params.embeddings} "
-        "--queries {params.queries} --run {input.other} --spec {params.spec:q} "
-        "--tag {wildcards.system}.seed{wildcards.seed} --output {output.run} 2>&1 | tee {log}"
+        "--queries {params.queries} {params.runs} --spec {params.spec:q} "
+        "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

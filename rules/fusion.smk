@@ -1,20 +1,21 @@
-# Hybrid runs: lambda chosen on the tuning split, then lexical and dense fused.
+# Hybrid runs: lambda chosen on the tuning split or fixed, then lexical and dense fused.
 
 
 rule fusion_tune:
     """Choose lambda on the tuning split."""
     input:
-        unpack(tuning_inputs),
+        unpack(fused),
+        qrels=QRELS,
         code=code("residuum.fusion"),
     output:
-        tuning=f"{RESULTS}/tuning/{{dataset}}/{{system}}.seed{{seed}}.json",
-        manifest=f"{RESULTS}/tuning/{{dataset}}/{{system}}.seed{{seed}}.json{MANIFEST}",
+        tuning=TUNING,
+        manifest=TUNING + MANIFEST,
     log:
-        f"{LOGS}/fusion/{{dataset}}.{{system}}.seed{{seed}}.tune.log",
+        f"{LOGS}/fusion/{{dataset}}.{{split}}.{{run}}.tune.log",
     benchmark:
-        f"{TIMES}/fusion/{{dataset}}.{{system}}.seed{{seed}}.tune.tsv"
+        f"{TIMES}/fusion/{{dataset}}.{{split}}.{{run}}.tune.tsv"
     wildcard_constraints:
-        system=either(systems("fusion")),
+        run=runs_of("fusion"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
@@ -30,20 +31,20 @@ rule fusion_tune:
 
 
 rule fusion_fuse:
-    """Fuse the lexical and the dense run with the lambda that was tuned."""
+    """Fuse the lexical and the dense run with the lambda that was tuned or given."""
     input:
-        unpack(lambda w: fused(w.dataset, w.split, w)),
+        unpack(fused),
         tuning=tuning_file,
         code=code("residuum.fusion"),
     output:
-        run=f"{RESULTS}/runs/{{dataset}}/{{split}}/{{system}}.seed{{seed}}.trec.gz",
-        manifest=f"{RESULTS}/runs/{{dataset}}/{{split}}/{{system}}.seed{{seed}}.trec.gz{MANIFEST}",
+        run=RUN,
+        manifest=RUN + MANIFEST,
     log:
-        f"{LOGS}/fusion/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.fuse.log",
+        f"{LOGS}/fusion/{{dataset}}.{{split}}.{{run}}.fuse.log",
     benchmark:
-        f"{TIMES}/fusion/{{dataset}}.{{split}}.{{system}}.seed{{seed}}.fuse.tsv"
+        f"{TIMES}/fusion/{{dataset}}.{{split}}.{{run}}.fuse.tsv"
     wildcard_constraints:
-        system=either(systems("fusion")),
+        run=runs_of("fusion"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
@@ -55,5 +56,4 @@ rule fusion_fuse:
         runs=fusion_options,
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
-        "--tuning {input.tuning} --tag {wildcards.system}.seed{wildcards.seed} "
-        "--output {output.run} 2>&1 | tee {log}"
+        "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

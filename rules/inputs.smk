@@ -29,13 +29,6 @@ def source_files(wildcards):
     return [str(path) for path in files]
 
 
-def finished_pages():
-    """Return the pages to print at the end: those among the targets, or all without targets."""
-    asked = set(workflow.dag_settings.targets or [])
-    pages = [*TABLES_MD, LEDGER_MD]
-    return [page for page in pages if page in asked or not asked or asked & {"all"}]
-
-
 def code(module):
     """Return the sources behind a module: an input of every rule that runs it."""
     return [os.path.relpath(path) for path in sources(module)]
@@ -46,31 +39,75 @@ def folder(path):
     return str(Path(str(path)).parent)
 
 
-def systems(kind):
-    """Return the ids of all systems of one kind."""
-    return [name for name, system in REGISTRY.systems.items() if system.kind == kind]
-
-
 def at(template, place):
     """Fill a path template for a split."""
     return template.format(dataset=place.dataset, split=place.split)
 
 
-def index_of(dataset, lexical):
-    """Return the manifest of the Lucene index that a lexical system searches."""
-    index = REGISTRY.systems[lexical].analysis.index_id()
-    return INDEX.format(dataset=dataset, index=index)
+def here(wildcards):
+    """Return the split that a rule's wildcards name."""
+    return _registry.Place(wildcards.dataset, wildcards.split)
 
 
-def analysis_spec(wildcards):
-    """Return the analysis that an index id names, as JSON."""
-    analyses = (REGISTRY.systems[name].analysis for name in systems("lexical"))
-    return _registry.spec(next(a for a in analyses if a.index_id() == wildcards.index))
+def system_of(wildcards):
+    """Return the id of the system that makes a run."""
+    return wildcards.run.partition(".seed")[0]
+
+
+def seed_of(wildcards):
+    """Return the seed of a run as text, empty for an unseeded one."""
+    return wildcards.run.partition(".seed")[2]
+
+
+def entry_of(wildcards):
+    """Return the system that makes a run, with the scale's budgets."""
+    return REGISTRY.system(system_of(wildcards))
 
 
 def system_spec(wildcards):
     """Return the spec of the system that a rule makes, as JSON."""
-    return _registry.spec(REGISTRY.systems[wildcards.system])
+    return _registry.spec(entry_of(wildcards))
+
+
+def runs_at(system, place):
+    """Return the runs of all seeds of a system on a split."""
+    return [RUN.format(run=run, **place._asdict()) for run in REGISTRY.runs(system)]
+
+
+def index_of(dataset, lexical, seed):
+    """Return the manifest of the Lucene index that a lexical system searches."""
+    system = REGISTRY.systems[lexical]
+    weighted = f"@{system.weights}.seed{seed}" if system.weights else ""
+    return INDEX.format(dataset=dataset, index=system.index().index_id() + weighted)
+
+
+def run_index(wildcards):
+    """Return the index behind a lexical run."""
+    return index_of(wildcards.dataset, system_of(wildcards), seed_of(wildcards))
+
+
+def index_form(wildcards):
+    """Return the form of the index that an index id names, as JSON."""
+    forms = [REGISTRY.systems[name].index() for name in REGISTRY.of_kind("lexical")]
+    wanted = wildcards.index.partition("@")[0]
+    return _registry.spec(next(form for form in forms if form.index_id() == wanted))
+
+
+def index_weights(wildcards):
+    """Return the term weights that an index is made of; none for one of texts."""
+    model, _, seed = wildcards.index.partition("@")[2].partition(".seed")
+    return [WEIGHTS.format(dataset=wildcards.dataset, model=model, seed=seed)] if model else []
+
+
+def swept_measure(wildcards):
+    """Return the measure by which an RM3 sweep chooses on a split."""
+    measure = REGISTRY.swept_measure(system_of(wildcards), here(wildcards))
+    if measure is None:
+        raise WorkflowError(
+            f"{system_of(wildcards)}: rm3_sweep.measures names no role that "
+            f"{wildcards.dataset}/{wildcards.split} plays at this scale; add one there"
+        )
+    return measure
 
 
 def negatives_spec(wildcards):
@@ -82,7 +119,7 @@ def negatives_spec(wildcards):
         {
             "negatives": model.negatives.model_dump(mode="json"),
             "system": (
-                REGISTRY.systems[system].model_dump(mode="json", exclude={"label"})
+                REGISTRY.system(system).model_dump(mode="json", exclude=_registry.FOR_READERS)
                 if system
                 else None
             ),
@@ -95,7 +132,18 @@ def negatives_index(wildcards):
     """Return the index that negatives are mined from; none for in-batch negatives."""
     model = REGISTRY.model(wildcards.model)
     system = getattr(model.negatives, "system", None)
-    return [index_of(REGISTRY.place(model.train_on).dataset, system)] if system else []
+    return [index_of(REGISTRY.place(model.train_on).dataset, system, "")] if system else []
+
+
+def text_of(wildcards):
+    """Return the corpora that a backbone is made from or adapted to."""
+    roles = REGISTRY.models[wildcards.backbone].corpora
+    return [at(CORPUS, REGISTRY.place(role)) for role in roles]
+
+
+def corpus_options(wildcards, input):
+    """Return the command-line options that name those corpora."""
+    return " ".join(f"--corpus {folder(path)}" for path in input.corpora)
 
 
 def trained_on(template):
@@ -103,11 +151,25 @@ def trained_on(template):
     return lambda w: at(template, REGISTRY.place(REGISTRY.models[w.model].train_on))
 
 
+def start_cast(wildcards):
+    """Return what plays the backbone of the model that a rule makes."""
+    name = dict(wildcards.items()).get("model") or wildcards.backbone
+    role = REGISTRY.models[name].backbone
+    cast = REGISTRY.backbone(role)
+    if cast is None:
+        raise WorkflowError(f"{REGISTRY.scale_file}: backbones: nothing plays {role}")
+    return cast
+
+
 def start_inputs(wildcards):
-    """A backbone made by the graph is an input; of a local one, its files are."""
-    cast = REGISTRY.backbone(REGISTRY.models[wildcards.model].backbone)
+    """A start that the graph makes is an input; of a local one, its files are."""
+    return cast_inputs(start_cast(wildcards))
+
+
+def cast_inputs(cast):
+    """Return the files of a model that stand on this machine or are made by the graph."""
     if isinstance(cast, schema.FromModel):
-        return [made_by(cast.model, wildcards.seed)]
+        return [made_by(cast)]
     if isinstance(cast, schema.FromPath):
         return sorted(str(p) for p in Path(cast.path).rglob("*") if p.is_file())
     return []
@@ -115,19 +177,23 @@ def start_inputs(wildcards):
 
 def start_argument(wildcards):
     """Return the value of --start, and --revision for a hub model."""
-    cast = REGISTRY.backbone(REGISTRY.models[wildcards.model].backbone)
+    return cast_argument(start_cast(wildcards))
+
+
+def cast_argument(cast):
+    """Return how a command names a model: a folder, or a hub id with its revision."""
     if isinstance(cast, schema.FromModel):
-        return folder(made_by(cast.model, wildcards.seed))
+        return folder(made_by(cast))
     if isinstance(cast, schema.FromPath):
         return quote(cast.path)
     return f"{cast.hub} --revision {cast.revision}"
 
 
-def made_by(model, seed):
-    """Return the manifest of a checkpoint that the graph makes."""
-    if REGISTRY.models[model].kind == "backbone":
-        return BACKBONE.format(backbone=model)
-    return CHECKPOINT.format(model=model, seed=seed)
+def made_by(cast):
+    """Return the manifest of a model that the graph makes once, to stand for a released one."""
+    if hasattr(REGISTRY.models[cast.model], "corpora"):
+        return BACKBONE.format(backbone=cast.model)
+    return CHECKPOINT.format(model=cast.model, seed=cast.seed)
 
 
 def searched_queries(wildcards):
@@ -144,79 +210,15 @@ def split_options(wildcards, input):
 def model_behind(template):
     """Return an input function: what the model of a dense system made."""
     return lambda w: template.format(
-        dataset=w.dataset, model=REGISTRY.systems[w.system].model, seed=w.seed
+        dataset=w.dataset, model=REGISTRY.trained_for(system_of(w)), seed=seed_of(w)
     )
 
 
-def fused(dataset, split, wildcards):
-    """Return the inputs of a fusion on one split: both runs and the scores each list lacks."""
-    system = REGISTRY.systems[wildcards.system]
-    lexical, dense = system.lexical, f"{system.dense}.seed{wildcards.seed}"
-    place = {"dataset": dataset, "split": split}
-    inputs = {"lexical": RUN.format(run=lexical, **place), "dense": RUN.format(run=dense, **place)}
-    if system.missing.lexical == "true_score":
-        inputs["lexical_on_dense"] = SCORES.format(run=lexical, other=dense, **place)
-    if system.missing.dense == "true_score":
-        inputs["dense_on_lexical"] = SCORES.format(run=dense, other=lexical, **place)
-    return inputs
+def other_runs(wildcards):
+    """Return the runs whose docs are scored: those of all seeds of the other system."""
+    return runs_at(wildcards.other, here(wildcards))
 
 
-def tuning_place(wildcards):
-    """Return the split on which a fusion chooses its lambda."""
-    return REGISTRY.place(REGISTRY.systems[wildcards.system].weight.tune_on)
-
-
-def tuning_inputs(wildcards):
-    """Return what a fusion is tuned on."""
-    place = tuning_place(wildcards)
-    return {**fused(*place, wildcards), "qrels": at(QRELS, place)}
-
-
-def tuning_file(wildcards):
-    """Return the tuning file of a fused run."""
-    run = f"{wildcards.system}.seed{wildcards.seed}"
-    return TUNING.format(dataset=tuning_place(wildcards).dataset, run=run)
-
-
-def fusion_options(wildcards, input):
-    """Return the command-line options that name a fusion's runs and scores."""
-    names = ["lexical", "dense", "lexical_on_dense", "dense_on_lexical"]
-    given = [(name.replace("_", "-"), input.get(name)) for name in names]
-    return " ".join(f"--{name} {path}" for name, path in given if path)
-
-
-def measure_options(wildcards):
-    """Return the command-line options that name a split's measures."""
-    place = _registry.Place(wildcards.dataset, wildcards.split)
-    return " ".join(f"--measure '{name}'" for name in REGISTRY.measures(place))
-
-
-def table_metrics(wildcards):
-    """Return the metrics files of all cells of a table."""
-    job = REGISTRY.job(wildcards.table)
-    return sorted({f"{RESULTS}/metrics/{path}" for path in job.metrics_files()})
-
-
-def table_spec(wildcards):
-    """Return a table, cast for this scale, as JSON."""
-    return _registry.spec(REGISTRY.job(wildcards.table))
-
-
-def tuning_files(wildcards):
-    """Return the tuning files behind the fused rows that run at this scale."""
-    fusions = {row.system for row in REGISTRY.tables[wildcards.table].rows} & set(systems("fusion"))
-    return [
-        TUNING.format(
-            dataset=REGISTRY.place(REGISTRY.systems[name].weight.tune_on).dataset, run=run
-        )
-        for name in sorted(fusions)
-        for run in REGISTRY.runs(name)
-    ]
-
-
-def ledger_arguments(wildcards, input):
-    """Return the ledger's options: spec, table and tests of each table, in one order."""
-    specs = [_registry.spec(REGISTRY.job(table)) for table in TABLES]
-    parts = [f"--spec {quote(spec)}" for spec in specs]
-    parts += [f"--table {path}" for path in input.tables]
-    return " ".join([*parts, *(f"--significance {path}" for path in input.tests)])
+def run_options(wildcards, input):
+    """Return the command-line options that name several runs."""
+    return " ".join(f"--run {path}" for path in input.runs)

@@ -4,8 +4,8 @@
 rule ledger_write:
     """Judge every reported number and comparison of the chosen papers."""
     input:
-        tables=expand(TABLE, table=TABLES),
-        tests=expand(SIGNIFICANCE, table=TABLES),
+        tables=expand(TABLE, page=TABLES + COUNTED),
+        tests=expand(SIGNIFICANCE, page=TABLES),
         code=code("residuum.ledger"),
     output:
         ledger=LEDGER,

@@ -1,10 +1,10 @@
-# Backbones that the graph makes itself, where a scale does not take them from a hub.
+# Backbones that the graph makes or adapts itself.
 
 
 rule pretrain_backbone:
     """Make a small BERT: WordPiece vocabulary, LSA-initialised word embeddings."""
     input:
-        corpus=lambda w: at(CORPUS, REGISTRY.place(REGISTRY.models[w.backbone].corpus)),
+        corpora=text_of,
         code=code("residuum.pretrain"),
     output:
         BACKBONE,
@@ -12,6 +12,8 @@ rule pretrain_backbone:
         f"{LOGS}/pretrain/{{backbone}}.log",
     benchmark:
         f"{TIMES}/pretrain/{{backbone}}.tsv"
+    wildcard_constraints:
+        backbone=either(REGISTRY.models_of("backbone")),
     conda:
         f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
@@ -20,9 +22,42 @@ rule pretrain_backbone:
         gpu=0,
     params:
         spec=lambda w: _registry.spec(REGISTRY.model(w.backbone)),
-        corpus=lambda w, input: folder(input.corpus),
+        corpora=corpus_options,
         folder=lambda w, output: folder(output[0]),
         compute_threads=REGISTRY.scale.threads,
     shell:
-        "python -m residuum.pretrain backbone --corpus {params.corpus} --spec {params.spec:q} "
+        "python -m residuum.pretrain backbone {params.corpora} --spec {params.spec:q} "
         "--threads {params.compute_threads} --output {params.folder} 2>&1 | tee {log}"
+
+
+rule pretrain_adapt:
+    """Adapt a backbone to a corpus by masked-language modelling; a rerun resumes."""
+    input:
+        corpora=text_of,
+        start=start_inputs,
+        code=code("residuum.pretrain"),
+    output:
+        BACKBONE,
+    log:
+        f"{LOGS}/pretrain/{{backbone}}.log",
+    benchmark:
+        f"{TIMES}/pretrain/{{backbone}}.tsv"
+    wildcard_constraints:
+        backbone=either(REGISTRY.models_of("masked-language")),
+    conda:
+        f"{ENVS}/neural.yaml"
+    threads: REGISTRY.scale.threads
+    resources:
+        mem_mb=6000,
+        gpu=GPU,
+    params:
+        spec=lambda w: _registry.spec(REGISTRY.model(w.backbone)),
+        start=start_argument,
+        corpora=corpus_options,
+        folder=lambda w, output: folder(output[0]),
+        work=f"{RESULTS}/work/{{backbone}}",
+        compute=f"{COMPUTE} {PRECISION}",
+    shell:
+        "python -m residuum.pretrain adapt {params.corpora} --start {params.start} "
+        "--spec {params.spec:q} {params.compute} --work {params.work} "
+        "--output {params.folder} 2>&1 | tee {log}"

@@ -10,9 +10,9 @@ rule significance_compare:
         tests=SIGNIFICANCE,
         manifest=SIGNIFICANCE + MANIFEST,
     log:
-        f"{LOGS}/significance/{{table}}.log",
+        f"{LOGS}/significance/{{page}}.log",
     benchmark:
-        f"{TIMES}/significance/{{table}}.tsv"
+        f"{TIMES}/significance/{{page}}.tsv"
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
@@ -20,7 +20,7 @@ rule significance_compare:
         mem_mb=2000,
         gpu=0,
     params:
-        spec=table_spec,
+        spec=page_spec,
         metrics=f"{RESULTS}/metrics",
     shell:
         "python -m residuum.significance compare --spec {params.spec:q} "

@@ -10,13 +10,15 @@ rule tables_render:
         code=code("residuum.tables"),
     output:
         tsv=TABLE,
-        md=f"{RESULTS}/tables/{{table}}.md",
-        tex=f"{RESULTS}/tables/{{table}}.tex",
+        md=TABLE.replace(".tsv", ".md"),
+        tex=TABLE.replace(".tsv", ".tex"),
         manifest=TABLE + MANIFEST,
     log:
-        f"{LOGS}/tables/{{table}}.log",
+        f"{LOGS}/tables/{{page}}.log",
     benchmark:
-        f"{TIMES}/tables/{{table}}.tsv"
+        f"{TIMES}/tables/{{page}}.tsv"
+    wildcard_constraints:
+        page=either(TABLES),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
@@ -24,7 +26,7 @@ rule tables_render:
         mem_mb=2000,
         gpu=0,
     params:
-        spec=table_spec,
+        spec=page_spec,
         metrics=f"{RESULTS}/metrics",
         tuning=lambda w, input: " ".join(f"--tuning {path}" for path in input.tuning),
     shell:

@@ -1,15 +1,60 @@
-"""Small corpora for tests, in the form that the data stage writes."""
+"""Small corpora for tests, in the form that the data stage writes, and indexes of them."""
 
 import json
 from pathlib import Path
 
-from residuum.core import contracts
+from residuum import lexical
+from residuum.core import command, contracts
+from residuum.core.schema import LexicalSystem
+
+PORTER = {"stemmer": "porter", "stopwords": "lucene"}
+RM3 = {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}
 
 
-def make_corpus(folder: Path, docs: list[tuple[str, str]]) -> Path:
-    """Write docs as a corpus folder with its manifest and return the folder."""
+def make_corpus(folder: Path, docs: list[tuple[str, str | dict[str, str]]]) -> Path:
+    """Write docs, of a text or of several fields, as a corpus folder and return the folder."""
     folder.mkdir(parents=True)
-    shards = contracts.write_corpus(folder, ((i, {"text": text}) for i, text in docs))
-    artefact = {"docs": len(docs), "edition": "test", "shards": shards}
+    fields = ((i, doc if isinstance(doc, dict) else {"text": doc}) for i, doc in docs)
+    return _described(folder, contracts.write_corpus(folder, fields), len(docs))
+
+
+def make_weights(folder: Path, docs: list[tuple[str, dict[str, int]]]) -> Path:
+    """Write term weights as a folder with its manifest and return the folder."""
+    folder.mkdir(parents=True)
+    return _described(folder, contracts.write_term_weights(folder, docs), len(docs))
+
+
+def _described(folder: Path, shards: list[dict], docs: int) -> Path:
+    artefact = {"docs": docs, "edition": "test", "shards": shards}
     (folder / "manifest.json").write_text(json.dumps({"artefact": artefact}))
     return folder
+
+
+def spec(k: int = 1000, analysis: dict | None = None, **more) -> str:
+    """Return a lexical system as JSON, BM25 with 0.9 and 0.4 if nothing else is asked for."""
+    bm25 = {"k1": 0.9, "b": 0.4}
+    entry = {"kind": "lexical", "label": "x", "bm25": bm25, "k": k, **more}
+    return json.dumps({**entry, "analysis": analysis or PORTER})
+
+
+def system(**options) -> LexicalSystem:
+    """Return what `spec` writes as JSON."""
+    return command.parse_spec(LexicalSystem, spec(**options))
+
+
+def form(analysis: dict | None = None, **more) -> str:
+    """Return the form of an index as JSON."""
+    return json.dumps({"analysis": analysis or PORTER, **more})
+
+
+def make_index(folder: Path, docs: list[tuple], analysis: dict | None = None, **more) -> Path:
+    """Write docs as a corpus, index it and return the folder of the index."""
+    corpus = make_corpus(folder / "corpus", docs)
+    lexical.index(corpus, form(analysis, **more), folder / "index", threads=2)
+    return folder / "index"
+
+
+def hits(index: Path, text: str, k: int = 10, **options) -> dict[str, float]:
+    """Return the scores of the docs that one query finds."""
+    found = lexical.open_index(index, system(**options)).search([("q", text)], k)
+    return dict(found.select("doc_id", "score").iter_rows())

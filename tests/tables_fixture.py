@@ -8,6 +8,7 @@ from residuum.core import driver, schema, trec
 from residuum.core.jobs import Job
 
 TABLE = {
+    "kind": "table",
     "title": "Toy & table",
     "place": "Toy, Table 1",
     "columns": [

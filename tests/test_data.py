@@ -118,6 +118,48 @@ def test_tsv_corpus_and_named_fields(mine, tmp_path):
     ]
 
 
+def test_further_fields_are_kept_beside_the_text(mine, tmp_path):
+    record = {"doc_id": "1", "title": "T", "abstract": "A", "body": ["first", "second"], "year": 9}
+    (tmp_path / "home" / "f.jsonl").write_text(json.dumps(record))
+    mine["source"] = {"kind": "files", "corpus": "f.jsonl", "text_fields": ["title", "abstract"]}
+    mine["source"]["fields"] = ["body", "title"]
+    mine["editions"][0]["docs"] = 1
+    corpus = export(mine, tmp_path / "corpus")
+    kept = {"title": "T", "abstract": "A", "body": "first second"}
+    assert list(contracts.read_docs(corpus)) == [{"doc_id": "1", "text": "T A", **kept}]
+    mine["source"] |= {"text_fields": ["title"], "fields": ["title"]}
+    assert list(contracts.read_docs(export(mine, tmp_path / "one"))) == [
+        {"doc_id": "1", "text": "T", "title": "T"}
+    ]
+
+
+def test_a_further_field_that_is_not_there_is_named(mine, tmp_path):
+    mine["source"]["fields"] = ["body"]
+    with pytest.raises(
+        ResiduumError, match=r"docs\.jsonl, line 1: no field body; the doc has doc_id"
+    ):
+        export(mine, tmp_path / "corpus")
+    (tmp_path / "home" / "docs.tsv").write_text("d1\tone\n")
+    mine["source"]["corpus"] = "docs.tsv"
+    with pytest.raises(ResiduumError, match=r"docs\.tsv, line 1: no field body; a TSV doc has"):
+        export(mine, tmp_path / "corpus")
+    mine["source"]["fields"] = ["text"]
+    with pytest.raises(ResiduumError, match=r"text: every doc has that already"):
+        export(mine, tmp_path / "corpus")
+
+
+def test_generated_articles_have_fields_and_one_split(tmp_path):
+    corpus = export(ARTICLES, tmp_path / "corpus")
+    docs = list(contracts.read_docs(corpus))
+    assert {tuple(doc) for doc in docs} == {("doc_id", "text", "title", "abstract", "body")}
+    assert all(doc["text"] == f"{doc['title']} {doc['abstract']}" for doc in docs)
+    queries, qrels = export_split(ARTICLES, tmp_path, "judged")
+    assert len(queries) == 14
+    assert {query_id for query_id, _, _ in qrels.rows()} == set(queries)
+    with pytest.raises(ResiduumError, match="a generated-articles collection has judged"):
+        export(ARTICLES | {"splits": {"train": {}}}, tmp_path / "other")
+
+
 def test_split_and_its_pins(mine, tmp_path):
     queries, qrels = export_split(mine, tmp_path)
     assert queries == {"q1": "first query", "q2": "second", "q3": "third"}
@@ -207,12 +249,22 @@ GENERATED = {
     "editions": [{"name": "seed 1", "docs": 460}],
 }  # fmt: skip
 
+ARTICLES = {
+    "source": {
+        "kind": "generated-articles", "seed": 1, "articles": 160, "reviews": 10, "notices": 10,
+        "conditions": 3, "agents": 4, "judged": 14, "shift": 0.25,
+    },
+    "splits": {"judged": {}},
+    "editions": [{"name": "seed 1", "docs": 180}],
+}  # fmt: skip
 
-def irds_collection():
+
+def irds_collection(**source):
+    source = {"docs": "nfcorpus", "text_fields": ["title", "abstract"]} | source
     return Collection.model_validate(
         {
             "access": "download it from the authors",
-            "source": {"kind": "irds", "docs": "nfcorpus", "text_fields": ["title", "abstract"]},
+            "source": {"kind": "irds", **source},
             "splits": {"test": {"irds": "nfcorpus/test", "query_field": "title"}},
             "editions": [{"name": "any", "docs": 1}],
         }
@@ -260,3 +312,8 @@ def test_ir_datasets_reads_what_lies_in_its_home(tmp_path):
     said = run_irds(tmp_path, irds_collection()).stdout
     assert "('MED-1', {'text': 'A title An abstract', 'title': 'A title'" in said
     assert "('MED-2', {'text': 'B'" in said
+    one_field = irds_collection(text_fields=["title"], fields=["abstract"])
+    said = run_irds(tmp_path, one_field).stdout
+    assert "('MED-1', {'text': 'A title', 'abstract': 'An abstract'})" in said
+    said = run_irds(tmp_path, irds_collection(fields=["body"])).stdout
+    assert said.startswith("CLEAR: nfcorpus has no doc field body; it has doc_id")

@@ -119,18 +119,20 @@ class Made(NamedTuple):
     corpus: Path
     model: Path
 
-    def encode(self, output: Path, shard_docs: int = 10) -> Path:
+    def encode(self, output: Path, shard_docs: int = 10, **changes: Any) -> Path:
         """Encode in this process."""
-        dense.encode(**self.encoding(output, shard_docs))
+        dense.encode(**{**self.encoding(output, shard_docs), **changes})
         return output
 
     def encoding(self, output: Path, shard_docs: int) -> dict[str, Any]:
-        """Return the arguments of `encode`."""
+        """Return the arguments of `encode`; queries go beside the output."""
         return {
             "corpus": self.corpus,
+            "split": [f"toy={self.folder / 'queries.tsv'}"],
             "model": self.model,
             "spec": json.dumps({"shard_docs": shard_docs, "batch_size": 4}),
             "output": output,
+            "queries_output": output.with_name(f"{output.name}-queries"),
             "threads": 1,
             "device": "cpu",
         }
@@ -143,7 +145,7 @@ class Made(NamedTuple):
     @property
     def queries(self) -> Path:
         """The folder of the query embeddings."""
-        return self.folder / "query-embeddings" / "toy"
+        return self.folder / "embeddings-queries" / "toy"
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +161,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     (folder / "model").mkdir()
     Encoder.start(str(backbone), None, settings, device).save(folder / "model")
     made = Made(folder, corpus, folder / "model")
-    cutting = json.dumps({"shard_docs": 10, "batch_size": 4})
-    split = [f"toy={folder / 'queries.tsv'}"]
-    dense.encode_queries(split, made.model, cutting, made.queries.parent, device="cpu")
+    made.encode(folder / "embeddings")
     return made
 
 
@@ -185,7 +185,6 @@ def test_encoded_shards_hold_the_vectors_of_the_docs(made: Made, tmp_path: Path)
     np.testing.assert_allclose(np.concatenate([v for _, v in shards]), expected, atol=1e-5)
     artefact = json.loads((embeddings / "manifest.json").read_text())["artefact"]
     assert (artefact["docs"], artefact["dimensions"], artefact["shards"]) == (121, 16, 3)
-    assert not (tmp_path / "embeddings.partial").exists()
 
 
 def test_shards_do_not_change_the_run(made: Made, tmp_path: Path) -> None:
@@ -207,7 +206,7 @@ def test_score_agrees_with_search(made: Made, tmp_path: Path) -> None:
     run = made.search(embeddings, tmp_path / "search.trec.gz", k=20)
     other = run.filter(pl.col("query_id") != "q3").with_columns(score=-pl.col("rank").cast(float))
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(other), "other")
-    files_in = (embeddings, made.queries, tmp_path / "other.trec.gz")
+    files_in = (embeddings, made.queries, [tmp_path / "other.trec.gz"])
     dense.score_run(*files_in, spec(20), "test", tmp_path / "score.trec.gz")
     scored = trec.read_run(tmp_path / "score.trec.gz")
     assert scored.equals(run.filter(pl.col("query_id") != "q3"))
@@ -217,9 +216,9 @@ def test_score_refuses_queries_it_does_not_know(made: Made, tmp_path: Path) -> N
     embeddings = made.encode(tmp_path / "embeddings")
     strange = pl.DataFrame({"query_id": ["q77"], "doc_id": ["copy"], "score": [1.0]})
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(strange), "other")
-    files_in = (embeddings, made.queries, tmp_path / "other.trec.gz")
+    files_in = (embeddings, made.queries, [tmp_path / "other.trec.gz"])
     with pytest.raises(
-        ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*query-embeddings"
+        ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*embeddings-queries"
     ):
         dense.score_run(*files_in, spec(20), "test", tmp_path / "no.trec.gz")
 
@@ -239,18 +238,54 @@ def test_killed_encoding_goes_on_at_the_first_missing_shard(
     whole = made.encode(tmp_path / "whole", shard_docs=1)
     arguments = made.encoding(tmp_path / "killed", 1)
     options = [word for key, value in arguments.items() for word in option(key, value)]
-    second = tmp_path / "killed.partial" / "shard-00001"
+    second = tmp_path / "killed" / "shard-00001"
     run_and_kill(["residuum.dense", "encode", *options], when=second.exists)
-    assert not (tmp_path / "killed").exists()
+    assert not (tmp_path / "killed" / "manifest.json").exists()
     written = record_shards(monkeypatch)
     dense.encode(**arguments)
-    assert "shard-00000" not in written and "shard-00001" not in written
+    assert "shard-00001" not in written
     assert "shard-00120" in written
     assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
+    for output in (tmp_path / "killed-queries", tmp_path / "whole-queries"):
+        assert (output / "toy" / "shard-00000" / "vectors.npy").exists()
+    assert files.sha256_tree(tmp_path / "killed-queries") == files.sha256_tree(
+        tmp_path / "whole-queries"
+    )
+
+
+def test_a_new_split_encodes_its_queries_and_no_doc(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embeddings = made.encode(tmp_path / "embeddings", shard_docs=50)
+    before = files.sha256_tree(embeddings)
+    (embeddings / "manifest.json").unlink()  # as Snakemake does before it runs a job again
+    trec.write_queries(tmp_path / "more.tsv", toy_queries()[:3])
+    split = [f"toy={made.folder / 'queries.tsv'}", f"more={tmp_path / 'more.tsv'}"]
+    written = record_shards(monkeypatch)
+    made.encode(tmp_path / "embeddings", shard_docs=50, split=split)
+    assert written == ["shard-00000", "shard-00000"]
+    assert files.sha256_tree(embeddings) == before
+    record = json.loads((tmp_path / "embeddings-queries" / "manifest.json").read_text())
+    assert record["artefact"]["queries"] == {"toy": 8, "more": 3}
+    [(ids, _)] = list(contracts.read_shards(tmp_path / "embeddings-queries" / "more"))
+    assert ids == ["q0", "q1", "q2"]
+
+
+def test_embeddings_of_other_weights_or_docs_are_not_kept(
+    made: Made, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made.encode(tmp_path / "embeddings", shard_docs=50)
+    docs = [(doc_id, f"{text} water") for doc_id, text in contracts.read_corpus(made.corpus)]
+    other = make_corpus(tmp_path / "corpus", docs[:90])
+    embeddings = made.encode(tmp_path / "embeddings", shard_docs=50, corpus=other)
+    assert "starting afresh" in capfd.readouterr().err
+    fresh = made.encode(tmp_path / "fresh", shard_docs=50, corpus=other)
+    assert files.sha256_tree(embeddings) == files.sha256_tree(fresh)
 
 
 def option(key: str, value: object) -> Iterable[str]:
-    return (f"--{key.replace('_', '-')}", str(value))
+    values = value if isinstance(value, list) else [value]
+    return [word for each in values for word in (f"--{key.replace('_', '-')}", str(each))]
 
 
 def record_shards(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -265,10 +300,10 @@ def record_shards(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_partial_embeddings_of_another_spec_are_discarded(
+def test_earlier_embeddings_of_another_spec_are_discarded(
     made: Made, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    stale = tmp_path / "embeddings.partial" / "shard-00000"
+    stale = tmp_path / "embeddings" / "shard-00000"
     contracts.write_shard(stale, ["old"], np.ones((1, 16), np.float32))
     embeddings = made.encode(tmp_path / "embeddings")
     assert "starting afresh" in capfd.readouterr().err

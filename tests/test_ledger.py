@@ -9,9 +9,10 @@ from tables_fixture import job, spec, write_metrics
 
 def rows(tmp_path, made):
     metrics = write_metrics(tmp_path / "metrics")
-    significance.compare(spec(made), metrics, tmp_path / "s.tsv")
-    tables.render(spec(made), metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
-    ledger.write([spec(made)], [tmp_path / "t.tsv"], [tmp_path / "s.tsv"], tmp_path / "l.tsv")
+    tests = tmp_path / f"{made.id}.tsv"
+    significance.compare(spec(made), metrics, tests)
+    tables.render(spec(made), metrics, tests, tmp_path / "t.tsv", [])
+    ledger.write([spec(made)], [tmp_path / "t.tsv"], [tests], tmp_path / "l.tsv")
     frame = pl.read_csv(tmp_path / "l.tsv", separator="\t")
     return {(r["row"], r["column"], r["claim"]): r for r in frame.iter_rows(named=True)}
 

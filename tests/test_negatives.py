@@ -32,7 +32,7 @@ class Split:
         self.folder = folder
         self.corpus = make_corpus(folder / "corpus", docs)
         self.index = folder / "index"
-        lexical.index(self.corpus, json.dumps(SYSTEM["analysis"]), self.index)
+        lexical.index(self.corpus, json.dumps({"analysis": SYSTEM["analysis"]}), self.index)
         self.queries, self.texts = folder / "queries.tsv", dict(queries)
         trec.write_queries(self.queries, queries)
         self.write_qrels(qrels)

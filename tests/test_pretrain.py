@@ -1,18 +1,23 @@
-"""The backbone: the same bytes twice, the shape of its spec, embeddings that know the corpus."""
+"""Backbones: the same bytes twice, embeddings that know the corpus; adapting one, and kill -9."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from transformers import AutoModel, AutoTokenizer
+import torch
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, DistilBertConfig
 
 from corpora import make_corpus
+from killing import run_and_kill
 from residuum import pretrain
-from residuum.core import files
+from residuum.core import files, schema
 from residuum.core.errors import ResiduumError
-from residuum.neural import lsa
-from tiny_models import BACKBONE, make_backbone
+from residuum.neural import devices, lsa
+from residuum.neural.encoders import Encoder
+from residuum.neural.learners import masked
+from tiny_models import BACKBONE, ENCODER, make_backbone, masked_language_spec
 
 WORDS = [["river", "water", "boat"], ["bread", "flour", "oven"], ["music", "sound", "drum"]]
 DOCS = [
@@ -33,7 +38,7 @@ def test_the_same_corpus_gives_the_same_bytes(corpus: Path, tmp_path: Path) -> N
 
 def test_another_seed_gives_other_weights(corpus: Path, tmp_path: Path) -> None:
     one = make_backbone(tmp_path / "one", corpus)
-    pretrain.backbone(corpus, json.dumps({**BACKBONE, "seed": 2}), tmp_path / "two", threads=1)
+    pretrain.backbone([corpus], json.dumps({**BACKBONE, "seed": 2}), tmp_path / "two", threads=1)
     weights = "model.safetensors"
     assert files.sha256(one / weights) != files.sha256(tmp_path / "two" / weights)
     assert files.sha256(one / "tokenizer.json") == files.sha256(tmp_path / "two" / "tokenizer.json")
@@ -74,5 +79,104 @@ def test_lsa_gives_no_more_dimensions_than_the_corpus_has() -> None:
 
 def test_heads_must_divide_hidden(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(ResiduumError, match="hidden 16 must be a multiple of heads 3"):
-        pretrain.backbone(corpus, json.dumps({**BACKBONE, "heads": 3}), tmp_path / "no", threads=1)
+        pretrain.backbone(
+            [corpus], json.dumps({**BACKBONE, "heads": 3}), tmp_path / "no", threads=1
+        )
     assert not (tmp_path / "no").exists()
+
+
+def test_several_corpora_are_read_in_the_order_given(corpus: Path, tmp_path: Path) -> None:
+    one, two = (make_corpus(tmp_path / n, d) for n, d in (("a", DOCS[:20]), ("b", DOCS[20:])))
+    spec = {**BACKBONE, "corpora": ["one", "two"]}
+    pretrain.backbone([one, two], json.dumps(spec), tmp_path / "both", threads=1)
+    whole = make_backbone(tmp_path / "whole", corpus)
+    for name in ("model.safetensors", "tokenizer.json"):
+        assert files.sha256(tmp_path / "both" / name) == files.sha256(whole / name)
+    with pytest.raises(ResiduumError, match="given 1 times, but the spec's corpora are one, two"):
+        pretrain.backbone([one], json.dumps(spec), tmp_path / "no", threads=1)
+
+
+def adapting(corpus: Path, start: Path, output: Path, spec: str) -> dict[str, Any]:
+    """Return the arguments of `adapt`."""
+    return {
+        "corpus": [corpus],
+        "start": str(start),
+        "spec": spec,
+        "work": output.with_name(f"{output.name}.work"),
+        "output": output,
+        "threads": 1,
+        "device": "cpu",
+    }
+
+
+def adapt(corpus: Path, start: Path, output: Path, spec: str) -> Path:
+    """Adapt in this process."""
+    pretrain.adapt(**adapting(corpus, start, output, spec))
+    return output
+
+
+def test_adapting_learns_the_corpus(corpus: Path, tmp_path: Path) -> None:
+    start = make_backbone(tmp_path / "start", corpus)
+    folder = adapt(corpus, start, tmp_path / "adapted", masked_language_spec(steps=150))
+    rows = [line.split("\t") for line in (folder / "training.tsv").read_text().splitlines()[1:]]
+    losses = [float(row[1]) for row in rows]
+    assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:10])
+    model = AutoModelForMaskedLM.from_pretrained(folder)
+    head = model.get_output_embeddings().weight
+    assert head is model.get_input_embeddings().weight
+    loaded = AutoModel.from_pretrained(folder).embeddings.word_embeddings.weight
+    assert torch.equal(loaded, head)
+    record = json.loads((folder / "manifest.json").read_text())
+    assert record["artefact"]["pairs"] == len(DOCS)
+    assert not (tmp_path / "adapted.work").exists()
+
+
+def test_a_dual_encoder_can_be_adapted(corpus: Path, tmp_path: Path) -> None:
+    backbone = make_backbone(tmp_path / "backbone", corpus)
+    device = devices.choose("cpu", "fp32", 1)
+    settings = schema.Encoder.model_validate(ENCODER)
+    encoder = Encoder.start(str(backbone), None, settings, device)
+    encoder.save(tmp_path / "dual")
+    folder = adapt(corpus, tmp_path / "dual", tmp_path / "adapted", masked_language_spec(steps=2))
+    again = Encoder.start(str(folder), None, settings, device)
+    assert again.encode(["river water"], "doc", 1).shape == (1, 16)
+    assert not (folder / "residuum.json").exists()
+
+
+def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
+    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    start = make_backbone(tmp_path / "start", corpus)
+    spec = masked_language_spec(steps=300, checkpoint_every=20, dropout=0.1)
+    whole = adapt(corpus, start, tmp_path / "whole", spec)
+    arguments = {**adapting(corpus, start, tmp_path / "killed", spec), "corpus": corpus}
+    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    state = tmp_path / "killed.work" / "state.pt"
+    run_and_kill(["residuum.pretrain", "adapt", *options], when=state.exists)
+    capfd.readouterr()
+    adapt(corpus, start, tmp_path / "killed", spec)
+    assert "going on after step" in capfd.readouterr().err
+    assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
+
+
+def test_a_head_asked_about_hidden_tokens_alone_says_what_the_whole_model_says() -> None:
+    from transformers import BertConfig, BertForMaskedLM, DistilBertForMaskedLM
+
+    shape = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}
+    small = {"vocab_size": 30, "dim": 8, "n_heads": 2, "n_layers": 1}
+    ids = torch.arange(12).reshape(2, 6)
+    mask, where = torch.ones_like(ids), ids % 5 == 0
+    for model in (
+        BertForMaskedLM(BertConfig(**shape)),
+        DistilBertForMaskedLM(DistilBertConfig(**small)),
+    ):
+        model.eval()
+        logits = model(input_ids=ids, attention_mask=mask).logits[where]
+        torch.testing.assert_close(masked.predictions(model, ids, mask, where), logits)
+
+
+def test_a_corpus_without_text_is_refused(corpus: Path, tmp_path: Path) -> None:
+    start = make_backbone(tmp_path / "start", corpus)
+    empty = make_corpus(tmp_path / "empty", [("d0", ""), ("d1", " ")])
+    with pytest.raises(ResiduumError, match="no doc with text"):
+        adapt(empty, start, tmp_path / "no", masked_language_spec())

@@ -1,11 +1,14 @@
 """From metrics files to rendered tables: values, markers and notes follow from the data."""
 
+import json
+
 import polars as pl
 import pytest
 
 from residuum import significance, tables
+from residuum.core import pages, trec
 from residuum.core.errors import ResiduumError
-from tables_fixture import job, spec, write_metrics
+from tables_fixture import TABLE, job, spec, write_metrics
 
 
 @pytest.fixture
@@ -81,8 +84,8 @@ def test_latex_is_booktabs_with_raised_markers(made):
      ([1, 3, 4, 5, 11], "1,3-5,11", "1,3-5,11"), ([], "", "")],
 )  # fmt: skip
 def test_indices_are_written_as_the_papers_do(indices, text, shown):
-    assert tables.span(indices) == text
-    assert tables.raised(text) == shown
+    assert pages.span(indices) == text
+    assert pages.raised(text) == shown
 
 
 def test_different_query_sets_are_an_error(tmp_path):
@@ -100,3 +103,115 @@ def test_a_run_without_the_measure_says_which_it_has(tmp_path):
     path.write_text(path.read_text().replace("RR@10", "P@10"))
     with pytest.raises(ResiduumError, match=r"base\.tsv: no values of RR@10; it holds P@10"):
         significance.compare(spec(job()), metrics, tmp_path / "s.tsv")
+
+
+DEPTH_COLUMN = {"id": "k", "role": "dev", "measure": "depth", "header": "K"}
+DEPTH = {"depth": 50, "at_edge": False, "measure": "RR@10", "tried": [], "queries": 500}
+FOLDS = {
+    "measure": "RR@10",
+    "folds": [
+        {"queries": 20, "chosen": {"feedback_docs": 5, "feedback_terms": 10},
+         "value_on_others": 0.25, "value_held_out": 0.2, "at_edge": ["feedback_docs"]},
+        {"queries": 21, "chosen": {"feedback_docs": 10, "feedback_terms": 10},
+         "value_on_others": 0.3, "value_held_out": 0.1, "at_edge": []},
+    ],
+}  # fmt: skip
+
+
+def render(folder, records, made=None, edit=None):
+    """Render the table with a depth column and tuning files {"dataset/split/run": record}."""
+    metrics = write_metrics(folder / "metrics")
+    if edit:
+        edit(metrics)
+    made = made or job(columns=[*TABLE["columns"], DEPTH_COLUMN])
+    made.places["k"] = "data/dev"
+    paths = [folder / "tuning" / f"{name}.json" for name in records]
+    for path, record in zip(paths, records.values(), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record))
+    significance.compare(spec(made), metrics, folder / "s.tsv")
+    tables.render(spec(made), metrics, folder / "s.tsv", folder / "t.tsv", paths)
+    tsv = pl.read_csv(folder / "t.tsv", separator="\t", infer_schema_length=None)
+    return tsv, (folder / "t.md").read_text(), pl.read_csv(folder / "s.tsv", separator="\t")
+
+
+def shown(markdown, label, column=-1):
+    line = next(line for line in markdown.splitlines() if f" {label} " in line)
+    return [cell.strip() for cell in line.split("|")[1:-1]][column]
+
+
+def test_a_depth_column_shows_what_was_chosen(tmp_path):
+    records = {
+        "data/dev/ours.seed1": {**DEPTH, "depth": 20},
+        "data/dev/ours.seed2": DEPTH,
+        "data/judged/ours.seed2": {**DEPTH, "depth": 1000},
+        "data/tune/ablation": {**DEPTH, "depth": 10, "at_edge": True},
+    }
+    tsv, markdown, tests = render(tmp_path, records)
+    ours = cell(tsv, "ours", "k")
+    assert (ours["measured"], ours["per_seed"], ours["seeds"]) == (35.0, "20.0 50.0", 2)
+    assert (ours["lowest"], ours["highest"], ours["n"]) == (20.0, 50.0, 500)
+    assert cell(tsv, "ablation", "k")["measured"] == 10, "its only record, whatever its split"
+    base = cell(tsv, "base", "k")
+    assert (base["measured"], base["not_run"]) == (None, "no depth: not a rerank system")
+    assert cell(tsv, "later", "k")["not_run"] == "not built yet"
+    assert "Rerank depth K" in markdown.splitlines()[4]
+    assert [shown(markdown, row) for row in ("1 Base", "2 Ours", "- w/o it", "3 Later")] == [
+        pages.DASH, f"35 (20{pages.DASH}50)", "10", "not run"
+    ]  # fmt: skip
+    assert set(tests["column"]) == {"rr"}, "a depth is chosen, not tested"
+
+
+def test_a_reranked_run_without_its_record_is_an_error(tmp_path):
+    with pytest.raises(ResiduumError, match=r"row ours: no tuning .* depth of ours\.seed2"):
+        render(tmp_path, {"data/dev/ours.seed1": DEPTH})
+
+
+def test_tuning_notes_are_sorted_by_run_and_said_once(tmp_path):
+    records = {
+        "data/dev/rm3": FOLDS,
+        "data/tune/fused": {"lambda": 0.5, "at_edge": True, "measure": "RR@10", "queries": 500},
+        "data/judged/base": DEPTH,
+        "data/dev/base": DEPTH,
+    }
+    markdown = render(tmp_path, records)[1]
+    notes = [x for x in markdown.splitlines() if x.startswith("- ") and "RR@10" in x][1:]
+    assert notes == [
+        "- base: depth K 50, chosen on 500 tuning queries by RR@10.",
+        "- fused: lambda 0.5 (at an edge of its grid), chosen on 500 tuning queries by RR@10.",
+        "- rm3 on data/dev: RM3 chosen for each fold of the queries by RR@10 on the other folds: "
+        "fold 1 (20 queries) feedback_docs 5, feedback_terms 10 (feedback_docs at an edge of its "
+        "grid), 0.250 on the others and 0.200 held out; fold 2 (21 queries) feedback_docs 10, "
+        "feedback_terms 10, 0.300 on the others and 0.100 held out.",
+    ]
+
+
+def test_each_reason_stands_once_under_the_table(made, tmp_path):
+    assert made[1].count("not built yet") == 1
+    assert "- Not run: later: not built yet." in made[1]
+    assert "casts nothing" not in made[1], "the column's own note says it"
+    partly = job().model_copy(update={"absent": {"base": {"rr": "no file. Get it."}}})
+    markdown = render(tmp_path, {}, partly)[1]
+    assert "- Not run: base: no file. Get it.\n" in markdown
+
+
+def test_a_row_that_is_partly_run_names_its_columns(tmp_path):
+    far = {"id": "far", "role": "dev", "measure": "RR@10", "header": "again"}
+    made = job(columns=[TABLE["columns"][0], far])
+    made.places["far"] = "data/dev"
+    absent = {"base": {"far": "no run"}, "ablation": {"far": "no run"}}
+    markdown = render(tmp_path, {}, made.model_copy(update={"absent": absent}))[1]
+    assert "- Not run: base (dev RR@10); ablation (dev RR@10): no run." in markdown
+
+
+def test_metrics_that_were_refused_leave_a_cell_not_run(tmp_path):
+    def refuse(metrics):
+        trec.write_refusal(metrics / "data" / "dev" / "base.tsv", "x.trec, line 3: no such doc")
+
+    made = job(columns=[*TABLE["columns"], DEPTH_COLUMN])
+    tsv, markdown, tests = render(tmp_path, {}, made, refuse)
+    assert cell(tsv, "base")["not_run"] == "x.trec, line 3: no such doc"
+    assert cell(tsv, "base")["measured"] is None
+    assert "- Not run: later: not built yet." in markdown
+    assert "- Not run: base: x.trec, line 3: no such doc." in markdown
+    assert tests.height == 1, "only ours and the ablation are left"

@@ -11,10 +11,11 @@ import torch
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import train as stage
-from residuum.core import contracts, files, trec
+from residuum.core import contracts, files, schema, trec
 from residuum.core.errors import ResiduumError
-from residuum.neural import devices
+from residuum.neural import devices, learners
 from residuum.neural.encoders import Encoder
+from residuum.neural.learners import dual
 from tiny_models import (
     ANSWERS,
     make_backbone,
@@ -78,7 +79,7 @@ def accuracy(model: Path) -> float:
 
 def log(model: Path) -> list[list[float]]:
     lines = (model / "training.tsv").read_text().splitlines()
-    assert lines[0] == "step\tloss\tactive\tlearning_rate\tpairs"
+    assert lines[0] == "step\tloss\tactive\tlearning_rate\tpairs\tpositive\tnegative"
     return [[float(value) for value in line.split("\t")] for line in lines[1:]]
 
 
@@ -86,10 +87,48 @@ def log(model: Path) -> list[list[float]]:
 def test_the_toy_retrieval_is_learned(toy: Toy, tmp_path: Path, loss: str) -> None:
     spec = model_spec(loss, steps=200, learning_rate=0.005, dropout=0)
     model = toy.train(tmp_path / "model", spec=spec)
-    losses = [row[1] for row in log(model)]
-    assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
+    rows = np.array(log(model))
+    assert rows[-10:, 1].mean() < 0.5 * rows[:10, 1].mean()
+    assert (rows[-10:, 5] > rows[-10:, 6] + 0.5).all()  # s_emb of positives and of negatives
     assert accuracy(model) == 1.0
     assert not (tmp_path / "model.work").exists()
+
+
+@pytest.mark.parametrize("loss", ["residual_margin", "constant_margin"])
+def test_a_model_whose_scores_stay_equal_is_warned_of(
+    toy: Toy, tmp_path: Path, loss: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spec = json.loads(model_spec(loss, steps=20))
+    spec["encoder"]["score_scale"] = 1e-6
+    toy.train(tmp_path / "collapsed", spec=json.dumps(spec))
+    assert "warning: the model learned nothing: the loss of its last 2 steps is" in (
+        capfd.readouterr().err
+    )
+    toy.train(tmp_path / "learned", spec=model_spec(loss, steps=200, learning_rate=0.005))
+    assert "warning" not in capfd.readouterr().err
+
+
+def test_the_scores_in_the_log_are_those_of_the_step(toy: Toy, tmp_path: Path) -> None:
+    """The first step's, computed again from the start; for NLL the mean over the other docs."""
+    spec = schema.DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
+    files_in = (toy.folder / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
+    cpu = devices.choose("cpu", "fp32", 1)
+    learner = dual.make(spec, str(toy.start), None, cpu, 1, learners.Files(*files_in))
+    learner.losses(0)
+    batch = learner.material.stream.batch(0)
+    queries, docs = dict(toy_queries()), dict(toy_docs())
+    rows = learner.encoder.encode([queries[q] for q in batch.query_ids], "query", 8)
+    columns = learner.encoder.encode([docs[d] for d in batch.positives], "doc", 8)
+    known = {(pair.query_id, pair.positive) for pair in toy_tuples()}
+    others = np.array([[(q, d) not in known for d in batch.positives] for q in batch.query_ids])
+    expected = {"positive": (rows @ columns.T).diagonal(), "negative": (rows @ columns.T)[others]}
+    assert learner.watched() == pytest.approx({k: v.mean() for k, v in expected.items()}, abs=1e-5)
+
+
+def test_a_spec_of_no_trained_kind_is_refused(toy: Toy, tmp_path: Path) -> None:
+    spec = json.dumps({**json.loads(model_spec()), "kind": "backbone"})
+    with pytest.raises(ResiduumError, match=r"--spec: .*dual-encoder"):
+        toy.train(tmp_path / "model", spec=spec)
 
 
 def test_an_untrained_start_does_not_know_the_toy_problem(toy: Toy, tmp_path: Path) -> None:
@@ -102,7 +141,7 @@ def test_the_log_and_the_manifest_say_what_was_done(toy: Toy, tmp_path: Path) ->
     rows = log(model)
     pairs = len(toy_tuples()) // 2
     assert [row[0] for row in rows] == [1, 2, 3]  # two epochs of 12 pairs in batches of 8
-    assert rows[-1][2:] == [rows[-1][2], 0.01, 24]
+    assert rows[-1][2:5] == [rows[-1][2], 0.01, 24]
     assert 0 < rows[0][2] <= 1
     record = json.loads((model / "manifest.json").read_text())
     assert record["artefact"] == {"pairs": pairs, "steps": 3, "loss": pytest.approx(rows[-1][1])}

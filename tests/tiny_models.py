@@ -10,7 +10,7 @@ from residuum.core import contracts, trec
 BACKBONE = {
     "kind": "backbone",
     "description": "for tests",
-    "corpus": "test",
+    "corpora": ["test"],
     "vocabulary": 120,
     "hidden": 16,
     "layers": 1,
@@ -26,7 +26,7 @@ ANSWERS = ["water", "flour", "sound", "motor", "frost", "trade", "nurse", "trees
 
 def make_backbone(folder: Path, corpus: Path) -> Path:
     """Make the backbone from a corpus and return its folder."""
-    pretrain.backbone(corpus, json.dumps(BACKBONE), folder, threads=1)
+    pretrain.backbone([corpus], json.dumps(BACKBONE), folder, threads=1)
     return folder
 
 
@@ -80,6 +80,35 @@ def model_spec(loss: str = "residual_margin", **training: Any) -> str:
         "negatives": {"kind": "in_batch"} if loss == "nll" else sampled,
         "loss": {"kind": loss, **losses[loss]},
         "encoder": ENCODER,
+        "training": {**how, **training},
+    }
+    return json.dumps(spec)
+
+
+def term_weights_spec(**training: Any) -> str:
+    """Return the JSON of a term weighter that is trained on the toy problem."""
+    how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0.1}
+    spec = {
+        "kind": "term-weights",
+        "backbone": "test",
+        "train_on": "test",
+        "negatives": {"kind": "in_batch"},
+        "length": 24,
+        "scale": 100,
+        "training": {**how, **training},
+    }
+    return json.dumps(spec)
+
+
+def masked_language_spec(**training: Any) -> str:
+    """Return the JSON of an adapted backbone."""
+    how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0}
+    spec = {
+        "kind": "masked-language",
+        "backbone": "test",
+        "corpora": ["test"],
+        "length": 24,
+        "seed": 1,
         "training": {**how, **training},
     }
     return json.dumps(spec)

@@ -1,5 +1,6 @@
 """How a stage fails and reports: one message, exit status 1, progress named by its output."""
 
+import re
 import subprocess
 import sys
 
@@ -42,7 +43,7 @@ def test_a_bad_spec_names_its_keys():
 
 def test_every_stage_has_help_without_loading_what_is_heavy():
     for path in sorted((ROOT / "rules").glob("*.smk")):
-        if path.stem not in ("common", "inputs"):
+        if re.search(r"^rule ", path.read_text(), re.M):
             done = run(f"residuum.{path.stem}", "--help")
             assert done.returncode == 0, path.stem
             assert "Usage:" in done.stdout

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import registry, schema
+from residuum.core import casting, registry, schema
 from residuum.core.errors import ResiduumError
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -107,7 +107,7 @@ def test_all_faults_come_in_one_message(config):
     assert "k: Input should be greater than 0 (found 0)" in text
     assert "Did you mean bert-base-uncased?" in text
     assert "tolerance.dev-rrr: no column 'dev-rrr'" in text
-    assert "no paper 'cleer'; known: clear. Did you mean clear?" in text
+    assert "no paper 'cleer'; known: clear, dualrm. Did you mean clear?" in text
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,26 @@ def test_all_faults_come_in_one_message(config):
          "'warm-start' has no tuples of its own"),
         ("systems/clear.yaml", {"dense": "bm25"}, "'bm25' is a lexical system"),
         ("systems/clear.yaml", {"lexical": "bm25-rm3"}, "true_score is computed for plain BM25"),
-        ("systems/bert-siamese.yaml", {"model": "mini-bert"}, "no model 'mini-bert'"),
+        ("systems/bert-siamese.yaml", {"model": "mini-bert"},
+         "no dual-encoder model 'mini-bert'"),
+        ("systems/deepct.yaml", {"weights": "clear"}, "no term-weights model 'clear'"),
+        ("systems/bm25-fields.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
+         "original_query_weight": 0.5}}, "fields go with plain BM25"),
+        ("systems/bm25-rm3.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
+         "original_query_weight": 0.5}}, "give rm3 or rm3_sweep, not both"),
+        ("systems/bm25-bert-base.yaml", {"reranker": "bert-bas-reranker"},
+         "no reranker role 'bert-bas-reranker'"),
+        ("systems/bm25-bert-base.yaml", {"first_stage": "clear-bert-large"}, "is a rerank system"),
+        ("systems/clear.yaml", {"weight": {"value": 0.5, "grid": [0.1]}}, "give value, or grid"),
+        ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
+        ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
+         "no model 'clear'; known: reranker-base, reranker-large"),
+        ("models/reranker-base.yaml", {"negatives": {"kind": "in_batch"}},
+         "a cross-encoder needs negatives"),
+        ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
+         "'bm25' is a lexical system; fitting: bm25-bert-base"),
+        ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
+        ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ^9"}}},
          "no row has the index 9"),
@@ -146,14 +165,64 @@ def test_each_kind_of_broken_reference(config, name, changes, says):
     assert name.rsplit("/", 1)[1] in str(caught.value)
 
 
-def test_what_the_tables_need_of_the_chosen_scale_is_checked(config):
+def nothing_missing(model, revision):
+    return None
+
+
+def test_what_a_scale_does_not_cast_is_not_run_with_its_reason(config):
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
     edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
-    with pytest.raises(ResiduumError) as caught:
-        load(config, scale="mini")
-    assert "nothing plays msmarco-tune, which systems/clear.yaml needs" in str(caught.value)
-    assert "nothing plays untrained, which models/warm-start.yaml needs" in str(caught.value)
+    job = casting.job_of(load(config, scale="mini"), "clear-table1", nothing_missing)
+    absent = {row: cells.get("dev-rr") for row, cells in job.absent.items()}
+    assert absent["bm25"] is None
+    assert absent["clear"] == "scale mini casts nothing as untrained"
+    assert absent["deepct"] == "scale mini casts nothing as untrained"
+    assert not any(path.startswith("generated-mini/dev/clear") for path in job.metrics_files())
+
+
+def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():
+    def hub(model, revision):
+        return "no such model" if "large" in model else None
+
+    loaded = load(scale="full")
+    job = casting.job_of(loaded, "clear-table2", hub)
+    absent = {row for row, cells in job.absent.items() if cells}
+    assert absent == {"bm25-large", "clear-large"}
+    assert job.absent["bm25-large"]["dev-rr"] == "no such model"
+    assert casting.page_reason(loaded, "clear-figure1", hub) is None
+    assert casting.page_reason(loaded, "clear-table4", hub) == "no such model"
+
+
+def test_an_external_run_is_not_run_where_its_file_is_absent(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    loaded = load(scale="mini")
+    column = casting.job_of(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
+    path = tmp_path / "trec-covid" / "round2" / "GUIR_S2_run1.txt"
+    assert column.startswith(f"no such file: {path}. The best automatic run")
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    assert casting.job_of(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
+
+
+def test_seeds_follow_what_is_trained_once_per_seed():
+    loaded = load(scale="mini", seeds=[1, 2])
+    assert loaded.runs("deepct-rm3") == ["deepct-rm3.seed1", "deepct-rm3.seed2"]
+    assert loaded.runs("bm25-bert-base") == ["bm25-bert-base"], "the reranker is made once"
+    assert loaded.run("clear-bert-base", 2) == "clear-bert-base.seed2"
+
+
+def test_a_grid_of_the_scale_replaces_the_papers():
+    full, mini = (load(scale=scale).system("bm25-rm3").rm3_sweep for scale in ("full", "mini"))
+    assert len(full.grid()) == 900
+    assert len(mini.grid()) < 50 and mini.measures == full.measures
+
+
+def test_an_rm3_sweep_knows_the_measure_of_a_split():
+    loaded = load(scale="mini")
+    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
+    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "judged")) == "nDCG@10"
+    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "tune")) is None
 
 
 def test_a_broken_table_does_not_make_its_paper_unknown(config):
@@ -174,10 +243,10 @@ def test_file_names_are_ids(config):
 
 
 def test_another_encoder_makes_numbers_not_comparable(tmp_path):
-    assert load(scale="full").job("clear-table1").comparable
-    other = load(scale="full", encoder=str(tmp_path)).job("clear-table1")
-    assert not other.comparable
-    assert other.reason == f"encoder {tmp_path} takes the place of the scale's own."
+    assert load(scale="full").facts()["comparable"]
+    other = load(scale="full", encoder=str(tmp_path)).facts()
+    assert not other["comparable"]
+    assert other["reason"] == f"encoder {tmp_path} takes the place of the scale's own."
 
 
 def test_what_only_people_read_is_no_part_of_a_spec(config):

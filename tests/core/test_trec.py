@@ -54,7 +54,7 @@ def test_run_file_is_trec_and_its_bytes_do_not_depend_on_the_clock(tmp_path):
         ("q Q0 d 0 1 t\n", "line 1: ranks must count 1, 2, 3"),
         ("q Q0 d 1 2 t\nq Q0 e 3 1 t\n", "line 2: ranks must count 1, 2, 3"),
         ("q Q0 d 1 high t\n", "line 1: score must be a number, found 'high'"),
-        ("q Q0 d 1\n", "expected lines of `query_id q0 doc_id rank score tag`"),
+        ("q Q0 d 1\n", "expected 6 columns (query_id, q0, doc_id, rank, score, tag), found 4"),
         ("", "the file is empty"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
-from residuum.neural.batches import Batch, Positives, Stream, part_of, with_negatives
+from residuum.neural.batches import Batch, Positives, Stream, Visits, part_of, with_negatives
 
 
 def pairs(count: int, pool: int = 4) -> list[Tuple]:
@@ -26,6 +26,11 @@ def test_each_epoch_visits_every_pair_once_in_its_own_order() -> None:
     visits = [query for step in range(6) for query in stream.batch(step).query_ids]
     assert sorted(visits[:12]) == sorted(visits[12:]) == sorted(f"q{i}" for i in range(12))
     assert visits[:12] != visits[12:]
+
+
+def test_visits_of_a_step_follow_from_its_number_alone() -> None:
+    visits = [number for step in range(5) for number, _ in Visits(10, 4, seed=1).of(step)]
+    assert sorted(visits[:10]) == sorted(visits[10:]) == list(range(10))
 
 
 def test_seeds_differ() -> None:

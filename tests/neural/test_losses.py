@@ -5,7 +5,12 @@ import math
 import pytest
 import torch
 
-from residuum.neural.losses import in_batch_nll, residual_margin, triplet_hinge
+from residuum.neural.losses import (
+    in_batch_nll,
+    mean_squared_errors,
+    residual_margin,
+    triplet_hinge,
+)
 
 
 def test_residual_margin_is_equation_6() -> None:
@@ -59,6 +64,15 @@ def test_in_batch_nll_value_and_gradient() -> None:
         assert loss[i].item() == pytest.approx(-math.log(shares[i]), abs=1e-6)
         gradient = [share - (i == j) for j, share in enumerate(shares)]
         assert scores.grad[i].tolist() == pytest.approx(gradient, abs=1e-6)
+
+
+def test_mean_squared_errors_value_and_gradient() -> None:
+    predicted = torch.tensor([0.5, 0.0, 1.0], requires_grad=True)
+    losses = mean_squared_errors(predicted, torch.tensor([0.1, 0.2, 0.4]), [2, 1])
+    assert losses.tolist() == pytest.approx([(0.16 + 0.04) / 2, 0.36])
+    losses.mean().backward()
+    # d/dy of the mean over 2 docs of the mean over a doc's words: 2 (y - t) / words / docs
+    assert predicted.grad.tolist() == pytest.approx([0.8 / 4, -0.4 / 4, 1.2 / 2])
 
 
 @pytest.mark.parametrize("name", ["hinge", "nll"])

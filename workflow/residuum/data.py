@@ -17,7 +17,14 @@ from residuum.collections.irds import Qrels, Queries
 from residuum.core import command, contracts, entries, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import Collection, Edition, GeneratedSource, Holdout, SplitCount
+from residuum.core.schema import (
+    Collection,
+    Edition,
+    GeneratedArticles,
+    GeneratedSource,
+    Holdout,
+    SplitCount,
+)
 
 app = command.app(__doc__)
 
@@ -69,14 +76,18 @@ def _docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
             return from_files.docs(collection)
         case "generated":
             return ((i, {"text": text}) for i, text in _generated(collection).docs)
+        case "generated-articles":
+            return iter(_generated(collection).docs)
 
 
 def _generated(collection: Collection) -> Any:
-    from residuum.collections import generated
+    from residuum.collections import articles, generated
 
-    assert isinstance(collection.source, GeneratedSource)
+    source = collection.source
+    assert isinstance(source, GeneratedSource | GeneratedArticles)
+    make: Any = generated if isinstance(source, GeneratedSource) else articles
     try:
-        return generated.generate(collection.source)
+        return make.generate(source)
     except ValueError as error:
         raise ResiduumError(f"source: {error}") from None
 
@@ -152,7 +163,7 @@ def _source_split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
             return irds.split(collection, name)
         case "files":
             return from_files.split(collection, name)
-        case "generated":
+        case "generated" | "generated-articles":
             made = _generated(collection)
             return made.queries[name], made.qrels[name]
 

@@ -1,51 +1,41 @@
 """Encode a corpus into embedding shards, search them exactly, and score given pairs.
 
-python -m residuum.dense encode  --corpus DIR --model DIR --spec JSON --output DIR
-python -m residuum.dense queries --split NAME=TSV ... --model DIR --spec JSON --output DIR
-python -m residuum.dense search  --embeddings DIR --queries DIR/NAME --spec JSON --tag TEXT ...
-python -m residuum.dense score   ... --run OTHER_RUN ...: s_emb of the pairs of another run
+python -m residuum.dense encode --corpus DIR --split NAME=TSV ... --model DIR --spec JSON
+    --output DIR --queries-output DIR
+python -m residuum.dense search --embeddings DIR --queries DIR/NAME --spec JSON --tag TEXT ...
+python -m residuum.dense score  ... --run OTHER_RUN ...: s_emb of the pairs of another run
 
-Encode and queries load the model; search and score work on vectors and start fast.
-Killed and started again, encode goes on at the first shard that is missing.
+Encode loads the model; search and score work on vectors and start fast. Started again after a
+kill or with other splits, encode makes the shards of the corpus that are missing, and the queries.
 Must not know how the model was trained or which systems use the runs.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 import typer
 
 from residuum.core import command, contracts, files, manifest, schema, trec
-from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.neural import devices, search
+from residuum.neural import devices, pretrained, search
 from residuum.neural.encoders import Encoder
-from residuum.neural.resume import fingerprint, say
+from residuum.neural.resume import fingerprint
+from residuum.neural.shards import Encoding, Shard, open_folder, work_off
 
-WEIGHTS = "model.safetensors"
 app = command.app(__doc__)
-
-
-class Encoding(schema.Strict):
-    """How a corpus is cut for encoding: docs per shard, and texts per batch."""
-
-    shard_docs: schema.Positive
-    batch_size: schema.Positive
 
 
 Corpus = Annotated[Path, typer.Option(help="corpus folder")]
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Embeddings = Annotated[Path, typer.Option(help="folder that encode made")]
-Queries = Annotated[Path, typer.Option(help="folder of a split that queries made")]
+Queries = Annotated[Path, typer.Option(help="folder of a split that encode made")]
 System = Annotated[str, typer.Option(help="JSON of schema.DenseSystem")]
 Tag = Annotated[str, typer.Option(help="name of the system in the run")]
 Run = Annotated[Path, typer.Option(help="run file, .trec.gz")]
@@ -57,85 +47,76 @@ Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16")]
 @app.command("encode")
 def encode(
     corpus: Corpus,
-    model: Model,
-    spec: Annotated[str, typer.Option(help="JSON of shard_docs and batch_size")],
-    output: Annotated[Path, typer.Option(help="folder of the embedding shards")],
-    threads: Threads = 1,
-    device: Device = "auto",
-    precision: Precision = "auto",
-) -> None:
-    """Encode a corpus; memory holds one shard of docs."""
-    form = command.parse_spec(Encoding, spec)
-    chosen = devices.choose(device, precision, threads)
-    setting = {**form.model_dump(), "threads": threads, **chosen._asdict()}
-    inputs = [corpus / "manifest.json", model]
-    folder = output.with_name(f"{output.name}.partial")
-    mark = _resume(folder, fingerprint("residuum.dense", setting, inputs))
-    encoder = Encoder.load(model, chosen)
-    facts = _write_shards(folder, corpus, encoder, form)
-    manifest.write(
-        folder / "manifest.json",
-        artefact={**facts, "weights": files.sha256(model / WEIGHTS)},
-        spec=setting,
-        inputs=inputs,
-        module="residuum.dense",
-    )
-    mark.unlink()
-    files.replace_directory(folder, output)
-
-
-def _resume(folder: Path, mark: str) -> Path:
-    """Keep what an interrupted run of the same work left; return the file that marks it."""
-    path = folder / "fingerprint"
-    if folder.exists() and not (path.exists() and path.read_text() == mark):
-        say(f"{folder}: made from other data, spec, model or code, starting afresh")
-        shutil.rmtree(folder)
-    files.write_text(path, mark)
-    return path
-
-
-def _write_shards(folder: Path, corpus: Path, encoder: Encoder, form: Encoding) -> dict[str, int]:
-    total = contracts.corpus_manifest(corpus)["docs"]
-    docs = track(contracts.read_corpus(corpus), "encode", total=total, unit="docs")
-    shards = 0
-    for number, shard in enumerate(chunks(docs, form.shard_docs)):
-        path = folder / f"shard-{number:05d}"
-        if not path.exists():
-            vectors = encoder.encode([text for _, text in shard], "doc", form.batch_size)
-            contracts.write_shard(path, [doc_id for doc_id, _ in shard], vectors)
-        shards = number + 1
-    return {"docs": total, "dimensions": encoder.dimensions, "shards": shards}
-
-
-@app.command("queries")
-def encode_queries(
     split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
     model: Model,
     spec: Annotated[str, typer.Option(help="JSON of shard_docs and batch_size")],
-    output: Annotated[Path, typer.Option(help="folder of the query embeddings, one per split")],
+    output: Annotated[Path, typer.Option(help="folder of the embedding shards")],
+    queries_output: Annotated[Path, typer.Option(help="folder of the query embeddings")],
     threads: Threads = 1,
     device: Device = "auto",
     precision: Precision = "auto",
 ) -> None:
-    """Encode the queries of several splits, so that search and score need no model."""
+    """Encode a corpus, one shard of docs in memory, and the queries of several splits."""
     form = command.parse_spec(Encoding, spec)
     chosen = devices.choose(device, precision, threads)
+    setting = {**form.model_dump(), "threads": threads, **chosen._asdict()}
+    open_folder(output, _fingerprint(setting, corpus, model))
     encoder = Encoder.load(model, chosen)
+    facts = _encode_docs(encoder, corpus, output, form)
+    _finish(output, facts, setting, model, [corpus / "manifest.json"])
     paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
+    with files.whole_directory(queries_output) as folder:
+        counts = _encode_queries(encoder, paths, folder, form)
+        _finish(folder, {"queries": counts}, setting, model, paths.values())
+
+
+def _fingerprint(setting: dict[str, Any], corpus: Path, model: Path) -> str:
+    """Cover what vectors follow from: docs and model, but no record of how those were made."""
+    shards = contracts.corpus_manifest(corpus)["shards"]
+    parts = pretrained.parts(model)
+    return fingerprint("residuum.dense", {**setting, "corpus": shards}, parts)
+
+
+def _encode_docs(encoder: Encoder, corpus: Path, folder: Path, form: Encoding) -> dict[str, int]:
+    def path(number: int) -> Path:
+        return folder / f"shard-{number:05d}"
+
+    def make(number: int, shard: Shard) -> None:
+        vectors = encoder.encode([text for _, text in shard], "doc", form.batch_size)
+        contracts.write_shard(path(number), [doc_id for doc_id, _ in shard], vectors)
+
+    made = work_off(corpus, form.shard_docs, lambda number: path(number).exists(), make, "encode")
+    total = contracts.corpus_manifest(corpus)["docs"]
+    return {"docs": total, "dimensions": encoder.dimensions, "shards": made}
+
+
+def _encode_queries(
+    encoder: Encoder, paths: Mapping[str, Path], folder: Path, form: Encoding
+) -> dict[str, int]:
+    """Write a folder of vectors for each split, so that search and score need no model."""
     counts = {}
-    with files.whole_directory(output) as folder:
-        for name, path in paths.items():
-            texts = trec.read_queries(path)
-            vectors = encoder.encode(list(texts.values()), "query", form.batch_size)
-            contracts.write_shard(folder / name / "shard-00000", list(texts), vectors)
-            counts[name] = len(texts)
-        manifest.write(
-            folder / "manifest.json",
-            artefact={"queries": counts, "weights": files.sha256(model / WEIGHTS)},
-            spec={**form.model_dump(), "threads": threads, **chosen._asdict()},
-            inputs=[*paths.values(), model],
-            module="residuum.dense",
-        )
+    for name, path in paths.items():
+        texts = trec.read_queries(path)
+        vectors = encoder.encode(list(texts.values()), "query", form.batch_size)
+        contracts.write_shard(folder / name / "shard-00000", list(texts), vectors)
+        counts[name] = len(texts)
+    return counts
+
+
+def _finish(
+    folder: Path,
+    facts: Mapping[str, Any],
+    setting: Mapping[str, Any],
+    model: Path,
+    inputs: Iterable[Path],
+) -> None:
+    manifest.write(
+        folder / "manifest.json",
+        artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},
+        spec=setting,
+        inputs=[*inputs, model],
+        module="residuum.dense",
+    )
 
 
 @app.command("search")
@@ -162,19 +143,19 @@ def search_corpus(
 def score_run(
     embeddings: Embeddings,
     queries: Queries,
-    run: Annotated[Path, typer.Option(help="run whose pairs are scored")],
+    run: Annotated[list[Path], typer.Option(help="run whose pairs are scored; repeat for more")],
     spec: System,
     tag: Tag,
     output: Run,
 ) -> None:
-    """Write the inner product of each (query, doc) pair of another run, as a run."""
+    """Write the inner product of each (query, doc) pair of other runs, as a run."""
     form = command.parse_spec(schema.DenseSystem, spec)
     names, vectors = _read_queries(embeddings, queries)
-    pairs = _numbered(run, trec.read_run(run), names, queries)
+    pairs = _numbered(trec.read_pairs(run), names, queries)
     shards = partial(contracts.read_shards, embeddings)
     scored = trec.rank(_named(search.pair_scores(shards, vectors, pairs), names))
     trec.write_run(output, scored, tag)
-    _write_manifest(output, scored, form, [embeddings, queries.parent], [run])
+    _write_manifest(output, scored, form, [embeddings, queries.parent], run)
 
 
 def _gpu(device: str, threads: int) -> bool:
@@ -202,15 +183,16 @@ def _read_queries(embeddings: Path, queries: Path) -> tuple[list[str], np.ndarra
     return ids, np.concatenate([np.asarray(vectors) for _, vectors in shards])
 
 
-def _numbered(path: Path, run: pl.DataFrame, names: list[str], queries: Path) -> pl.DataFrame:
-    """Return the run's pairs with each query's row number."""
+def _numbered(pairs: pl.DataFrame, names: list[str], queries: Path) -> pl.DataFrame:
+    """Return the pairs with each query's row number."""
     rows = pl.DataFrame({"query_id": pl.Series(names, dtype=pl.String), "query": range(len(names))})
-    strange = run.join(rows, on="query_id", how="anti")["query_id"]
-    if len(strange):
+    strange = pairs.join(rows, on="query_id", how="anti")
+    if strange.height:
         raise ResiduumError(
-            f"{path}: query_id {strange[0]} is not in {queries} ({strange.n_unique()} such ids)"
+            f"{strange['run'][0]}: query_id {strange['query_id'][0]} is not in {queries} "
+            f"({strange['query_id'].n_unique()} such ids)"
         )
-    return run.join(rows, on="query_id", how="left", maintain_order="left").select(
+    return pairs.join(rows, on="query_id", how="left", maintain_order="left").select(
         "query", "doc_id"
     )
 

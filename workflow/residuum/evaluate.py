@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 from residuum.core import command, manifest, trec
-from residuum.core.errors import ResiduumError
+from residuum.core.errors import NotRun, ResiduumError
 
 app = command.app(__doc__)
 
@@ -22,12 +22,20 @@ def run(
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
     output: Annotated[Path, typer.Option(help="metrics TSV to write")],
 ) -> None:
-    """Write query_id, measure, value for every judged query; missing from the run = 0."""
-    metrics = evaluate(trec.read_run(run), trec.read_qrels(qrels), measure)
-    trec.write_metrics(output, metrics)
+    """Write query_id, measure, value for every judged query; missing from the run = 0.
+
+    Where the run was refused, the metrics are too, with its reason.
+    """
+    try:
+        metrics = evaluate(trec.read_run(run), trec.read_qrels(qrels), measure)
+        trec.write_metrics(output, metrics)
+        facts = {"queries": metrics["query_id"].n_unique(), "means": means(metrics)}
+    except NotRun as reason:
+        trec.write_refusal(output, str(reason))
+        facts = {"not_run": str(reason)}
     manifest.write(
         manifest.beside(output),
-        artefact={"queries": metrics["query_id"].n_unique(), "means": means(metrics)},
+        artefact=facts,
         spec={"measures": sorted(measure), "ties": "evaluated on ranks"},
         inputs=[run, qrels],
         module="residuum.evaluate",

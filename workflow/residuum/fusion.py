@@ -44,10 +44,12 @@ def tune(
     from residuum.evaluate import evaluate
 
     system = command.parse_spec(FusionSystem, spec)
+    measure = system.weight.measure
+    if measure is None:
+        raise ResiduumError(f"weight is fixed at {system.weight.value}: there is nothing to tune")
     inputs = [lexical, dense, qrels, lexical_on_dense, dense_on_lexical]
     pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
     judgements = trec.read_qrels(qrels)
-    measure = system.weight.measure
     tried = []
     for weight in system.weight.grid:
         metrics = evaluate(combine(pairs, weight, system.k), judgements, [measure])
@@ -67,19 +69,29 @@ def fuse(
     spec: SpecText,
     lexical: Lexical,
     dense: Dense,
-    tuning: Annotated[Path, typer.Option(help="JSON written by tune")],
     tag: Annotated[str, typer.Option(help="last column of the run")],
     output: Annotated[Path, typer.Option(help="run to write")],
+    tuning: Annotated[
+        Path | None, typer.Option(help="JSON of tune; none for a fixed value")
+    ] = None,
     lexical_on_dense: LexicalOnDense = None,
     dense_on_lexical: DenseOnLexical = None,
 ) -> None:
-    """Write the fused run with the lambda that tune chose."""
+    """Write the fused run with the lambda that tune chose, or with the spec's fixed one."""
     system = command.parse_spec(FusionSystem, spec)
-    weight = json.loads(files.read_bytes(tuning))["lambda"]
+    weight = _weight(system, tuning)
     pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
     trec.write_run(output, combine(pairs, weight, system.k), tag)
     inputs = [lexical, dense, tuning, lexical_on_dense, dense_on_lexical]
     _write_manifest(output, {"lambda": weight}, system, inputs)
+
+
+def _weight(system: FusionSystem, tuning: Path | None) -> float:
+    if system.weight.value is not None:
+        return system.weight.value
+    if tuning is None:
+        raise ResiduumError("weight is chosen on a tuning split: give --tuning, written by tune")
+    return float(json.loads(files.read_bytes(tuning))["lambda"])
 
 
 def _write_manifest(

@@ -4,6 +4,7 @@ Command: `python -m residuum.ledger write ...`. Verdicts are defined in docs/ver
 Must not know how tables are rendered or tests computed.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,12 @@ import polars as pl
 import typer
 
 from residuum.core import command, files, manifest
-from residuum.core.jobs import Job
+from residuum.core.errors import ResiduumError
+from residuum.core.jobs import CharacteristicsJob, Job
 from residuum.core.schema import Cell as Reported
 
 app = command.app(__doc__)
+Page = Job | CharacteristicsJob
 COLUMNS = {
     "paper": pl.String,
     "place": pl.String,
@@ -35,16 +38,19 @@ COLUMNS = {
 
 @app.command()
 def write(
-    spec: Annotated[list[str], typer.Option(help="Job as JSON, one per table")],
+    spec: Annotated[list[str], typer.Option(help="page as JSON, one per --table")],
     table: Annotated[list[Path], typer.Option(help="table TSV, in the order of --spec")],
-    significance: Annotated[list[Path], typer.Option(help="significance TSV, in that order")],
+    significance: Annotated[list[Path], typer.Option(help="TSV of the tests, named as its table")],
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
 ) -> None:
     """Judge every reported number and comparison of the given tables."""
     rows: list[dict[str, Any]] = []
-    for text, table_path, test_path in zip(spec, table, significance, strict=True):
-        job = command.parse_spec(Job, text)
-        rows += judge(job, _read(table_path), _read(test_path))
+    tests = {path.stem: _read(path) for path in significance}
+    for text, path in zip(spec, table, strict=True):
+        job = _job(text)
+        if isinstance(job, Job) and job.id not in tests:
+            raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
+        rows += judge(job, _read(path), tests.get(job.id))
     ledger = pl.DataFrame(rows, schema=COLUMNS)
     files.write_text(output, ledger.write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), summary(ledger))
@@ -61,10 +67,18 @@ def _read(path: Path) -> pl.DataFrame:
     return pl.read_csv(path, separator="\t", infer_schema_length=None)
 
 
-def judge(job: Job, table: pl.DataFrame, tests: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the ledger rows of one table: first the number of a cell, then its comparisons."""
+def _job(text: str) -> Page:
+    kind = json.loads(text)["table"]["kind"]
+    return command.parse_spec(Job if kind == "table" else CharacteristicsJob, text)
+
+
+def judge(job: Page, table: pl.DataFrame, tests: pl.DataFrame | None) -> list[dict[str, Any]]:
+    """Return the ledger rows of one table: first the number of a cell, then its comparisons.
+
+    `tests` are None for a table whose cells are not compared.
+    """
     measured = {(r["row"], r["column"]): r for r in table.iter_rows(named=True)}
-    compared = _directed(tests)
+    compared = {} if tests is None else _directed(tests)
     rows: list[dict[str, Any]] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
@@ -75,19 +89,19 @@ def judge(job: Job, table: pl.DataFrame, tests: pl.DataFrame) -> list[dict[str, 
     return rows
 
 
-def _claims(job: Job, row: Any, cell: Reported) -> list[tuple[str, str]]:
+def _claims(job: Page, row: Any, cell: Reported) -> list[tuple[str, str]]:
     """Return (other row, claim) for each marker of a reported cell."""
-    by_index = {other.index: other.id for other in job.table.rows if other.index}
+    by_index = {other.index: other.id for other in job.table.rows if cell.beats and other.index}
     beaten = [(by_index[index], "above") for index in cell.beats]
     return [*beaten, (row.below, "below")] if cell.below else beaten
 
 
-def _start(job: Job, row: str, column: str) -> dict[str, Any]:
+def _start(job: Page, row: str, column: str) -> dict[str, Any]:
     paper = job.id.partition("-")[0]
     return {"paper": paper, "place": job.table.place, "table": job.id, "row": row, "column": column}
 
 
-def _number(job: Job, cell: Reported, found: dict[str, Any]) -> dict[str, Any]:
+def _number(job: Page, cell: Reported, found: dict[str, Any]) -> dict[str, Any]:
     tolerance = job.table.tolerance.get(found["column"], job.table.tolerance.get("default"))
     value = found["measured"]
     delta = None if value is None else value - cell.value
@@ -107,7 +121,7 @@ def _number(job: Job, cell: Reported, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def number_verdict(
-    job: Job, reported: float, found: dict[str, Any], tolerance: float | None
+    job: Page, reported: float, found: dict[str, Any], tolerance: float | None
 ) -> tuple[str, str]:
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if found["measured"] is None:

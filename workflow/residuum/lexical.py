@@ -1,10 +1,12 @@
-"""Index a corpus with Lucene, search it with BM25 or BM25+RM3, score the docs of another run.
+"""Index a corpus with Lucene, search it with BM25 or BM25+RM3, score the docs of other runs.
 
-Command: `python -m residuum.lexical index|search|score ...`. Every parameter of "BM25" goes into
-the manifest of the run. Must not know splits, qrels or models.
+Command: `python -m residuum.lexical index|search|sweep|score ...`. Every parameter of "BM25" goes
+into the manifest of the run. Only `sweep` knows qrels. Must not know splits or models.
 """
 
 import json
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +16,13 @@ import typer
 from residuum.core import command, contracts, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import Analysis, LexicalSystem
-from residuum.lucene import anserini
+from residuum.core.schema import IndexForm, LexicalSystem
+from residuum.lucene import feedback, indexing, jvm
 from residuum.lucene.anserini import Searcher
+from residuum.lucene.sweep import Sweep
 
 app = command.app(__doc__)
+FEW_DOCS = 100_000  # below it a job is short
 
 Index = Annotated[Path, typer.Option(help="folder that `index` made")]
 Queries = Annotated[Path, typer.Option(help="queries.tsv: query_id TAB text")]
@@ -31,29 +35,68 @@ Output = Annotated[Path, typer.Option(help="run to write")]
 @app.command()
 def index(
     corpus: Annotated[Path, typer.Option(help="corpus folder with its manifest.json")],
-    spec: Annotated[str, typer.Option(help="schema.Analysis as JSON")],
+    spec: Annotated[str, typer.Option(help="schema.IndexForm as JSON")],
     output: Annotated[Path, typer.Option(help="folder to make")],
+    weights: Annotated[
+        Path | None, typer.Option(help="folder of term weights, which take the place of tf")
+    ] = None,
     threads: Threads = 1,
 ) -> None:
-    """Index a corpus and check the document count."""
-    analysis = command.parse_spec(Analysis, spec)
-    docs = contracts.corpus_manifest(corpus)["docs"]
+    """Index a corpus, its fields or its term weights, and check the document count."""
+    form = command.parse_spec(IndexForm, spec)
+    if weights and form.fields:
+        raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
+    total = contracts.corpus_manifest(corpus)["docs"]
+    if total < FEW_DOCS:
+        jvm.expect_short_work()
     with files.whole_directory(output) as temporary:
-        texts = track(contracts.read_corpus(corpus), "read", docs, "docs")
-        anserini.build(texts, analysis, threads, temporary / "lucene")
-        record = {"docs": docs, **_checked(output, temporary, docs), **_form(analysis)}
+        docs = track(_docs(corpus, form, weights), "read", total, "docs")
+        indexing.build(docs, form, threads, temporary / "lucene")
+        counts = _counts(output, temporary, total, form)
         manifest.write(
             temporary / "manifest.json",
-            artefact=record,
-            spec=analysis.model_dump(mode="json"),
-            inputs=[corpus / "manifest.json"],
+            artefact={"docs": total, **counts, **_facts(form, weights)},
+            spec=form.model_dump(mode="json"),
+            inputs=[folder / "manifest.json" for folder in (corpus, weights) if folder],
             module="residuum.lexical",
         )
 
 
-def _checked(output: Path, made: Path, docs: int) -> dict[str, int]:
-    reader = anserini.open_reader(made / "lucene")
-    statistics = anserini.statistics(reader)
+def _docs(corpus: Path, form: IndexForm, weights: Path | None) -> Iterator[dict[str, Any]]:
+    if weights:
+        return _weighted(corpus, weights)
+    if form.fields:
+        records = contracts.read_docs(corpus)
+        return (indexing.fields_doc(r["doc_id"], _fields(corpus, r, form)) for r in records)
+    return (indexing.text_doc(doc_id, text) for doc_id, text in contracts.read_corpus(corpus))
+
+
+def _fields(corpus: Path, record: dict[str, Any], form: IndexForm) -> dict[str, str]:
+    missing = [name for name in form.fields if name not in record]
+    if missing:
+        known = ", ".join(name for name in record if name != "doc_id")
+        raise ResiduumError(
+            f"{corpus}: doc {record['doc_id']} has no field {', '.join(missing)}; it has {known}. "
+            "Keep the field in the dataset's YAML, or index without it."
+        )
+    return {name: record[name] for name in form.fields}
+
+
+def _weighted(corpus: Path, weights: Path) -> Iterator[dict[str, Any]]:
+    both = zip_longest(contracts.read_corpus(corpus), contracts.read_term_weights(weights))
+    for doc, predicted in both:
+        if not doc or not predicted or doc[0] != predicted[0]:
+            ids = " and ".join(entry[0] if entry else "no doc" for entry in (doc, predicted))
+            raise ResiduumError(
+                f"{weights} is not of the docs of {corpus}: {ids} stand at the same place. "
+                "Predict the weights of this corpus."
+            )
+        yield indexing.weights_doc(*predicted)
+
+
+def _counts(output: Path, made: Path, docs: int, form: IndexForm) -> dict[str, Any]:
+    reader = indexing.open_reader(made / "lucene")
+    statistics = indexing.statistics(reader, form.fields)
     reader.close()
     if statistics["documents"] != docs:
         raise ResiduumError(
@@ -64,9 +107,10 @@ def _checked(output: Path, made: Path, docs: int) -> dict[str, int]:
     return statistics
 
 
-def _form(analysis: Analysis) -> dict[str, Any]:
-    name = anserini.class_name(anserini.analyzer(analysis))
-    return {"analysis": analysis.model_dump(mode="json"), "analyzer": name, **anserini.versions()}
+def _facts(form: IndexForm, weights: Path | None) -> dict[str, Any]:
+    analyzer = indexing.class_name(indexing.analyzer(form.analysis))
+    source = {"weights": str(weights) if weights else None}
+    return {**form.model_dump(mode="json"), **source, "analyzer": analyzer, **indexing.versions()}
 
 
 @app.command()
@@ -80,13 +124,15 @@ def search(
 ) -> None:
     """Search with BM25 or BM25+RM3 and write the run."""
     system = command.parse_spec(LexicalSystem, spec)
+    if system.rm3_sweep:
+        raise ResiduumError("the system has an rm3_sweep, which needs qrels: use the verb sweep")
     searcher = open_index(index, system, threads)
     texts = trec.read_queries(queries)
     asked = track(texts.items(), "search", len(texts), "queries")
-    run = trec.rank(searcher.search(asked, system.k), system.k)
+    run = trec.rank(searcher.search(asked, system.k, system.rm3), system.k)
     if run.is_empty():
         raise ResiduumError(f"{queries}: no query shares a term with a doc of {index}")
-    facts = {"queries": len(texts), **_parameters(index, searcher)}
+    facts = {"queries": len(texts), **_parameters(index, searcher, system)}
     _write(output, run, tag, facts, system, [index / "manifest.json", queries])
 
 
@@ -94,31 +140,76 @@ def search(
 def score(
     index: Index,
     queries: Queries,
-    run: Annotated[Path, typer.Option(help="run whose docs are scored")],
+    run: Annotated[list[Path], typer.Option(help="run whose docs are scored; repeat for more")],
     spec: SystemText,
     tag: Tag,
     output: Output,
     threads: Threads = 1,
 ) -> None:
-    """Score the docs of another run with BM25; a doc that matches no term scores 0."""
+    """Score the docs of other runs with BM25; a doc that matches no term scores 0."""
     system = command.parse_spec(LexicalSystem, spec)
+    if system.expands:
+        raise ResiduumError(
+            "a system with rm3 cannot score given docs: its query depends on its own first "
+            "hits. Use the system without rm3."
+        )
     searcher = open_index(index, system, threads)
-    pairs = trec.read_run(run)
+    pairs = trec.read_pairs(run)
     asked = with_texts(pairs, trec.read_queries(queries), queries)
     scored = searcher.score(track(asked, "score", len(asked), "queries"))
     lost = pairs.join(scored, on=["query_id", "doc_id"], how="anti")
     if lost.height:
         raise ResiduumError(
-            f"{run}: doc {lost['doc_id'][0]} is not in {index} ({lost.height} such lines). "
-            "The run was made on another corpus."
+            f"{lost['run'][0]}: doc {lost['doc_id'][0]} is not in {index} ({lost.height} such "
+            "lines). The run was made on another corpus."
         )
-    facts = {"queries": len(asked), "scores_of": str(run), **_parameters(index, searcher)}
-    inputs = [index / "manifest.json", queries, run]
+    names = [str(path) for path in run]
+    facts = {"queries": len(asked), "scores_of": names, **_parameters(index, searcher, system)}
+    inputs = [index / "manifest.json", queries, *run]
     _write(output, trec.rank(scored), tag, facts, system, inputs)
 
 
-def _parameters(index: Path, searcher: Searcher) -> dict[str, Any]:
-    return {"parameters": searcher.parameters(), "index": index_record(index)}
+@app.command()
+def sweep(
+    index: Index,
+    queries: Queries,
+    qrels: Annotated[Path, typer.Option(help="qrels of the same split")],
+    spec: SystemText,
+    measure: Annotated[str, typer.Option(help="ir_measures name by which settings are chosen")],
+    tag: Tag,
+    output: Output,
+    record: Annotated[Path, typer.Option(help="JSON to write: folds, settings and their values")],
+    threads: Threads = 1,
+) -> None:
+    """Choose RM3's parameters for each fold of the queries on the others, and write the run.
+
+    Source: CLEAR section 4, a parameter sweep by cross-validation.
+    """
+    system = command.parse_spec(LexicalSystem, spec)
+    if system.rm3_sweep is None:
+        raise ResiduumError("the system has no rm3_sweep: use the verb search")
+    searcher = open_index(index, system, threads)
+    texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
+    require_queries(judged, texts, qrels, queries)
+    swept = Sweep(searcher, system.rm3_sweep, judged, measure, system.k)
+    chosen, facts = swept.choose(texts)
+    run = trec.rank(swept.run(texts, chosen), system.k)
+    inputs = [index / "manifest.json", queries, qrels]
+    shared = {"queries": len(texts), "measure": measure, **_parameters(index, searcher, system)}
+    _write(output, run, tag, {**shared, "folds": facts["folds"]}, system, inputs)
+    files.write_text(record, json.dumps(facts, indent=1) + "\n")
+    manifest.write(
+        manifest.beside(record),
+        artefact=shared,
+        spec=system.model_dump(mode="json"),
+        inputs=inputs,
+        module="residuum.lexical",
+    )
+
+
+def _parameters(index: Path, searcher: Searcher, system: LexicalSystem) -> dict[str, Any]:
+    fixed = {"feedback_term_filter": feedback.TERM_FILTER if system.expands else None}
+    return {"parameters": {**searcher.parameters(), **fixed}, "index": index_record(index)}
 
 
 def with_texts(
@@ -136,19 +227,40 @@ def with_texts(
     return [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in rows]
 
 
-def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:
-    """Open an index for a system; it must have been made with the system's analysis."""
-    made = Analysis(**index_record(index)["analysis"])
-    if made != system.analysis:
+def require_queries(
+    judged: pl.DataFrame, texts: dict[str, str], qrels: Path, queries: Path
+) -> None:
+    """Refuse qrels of a query that the queries file does not hold."""
+    unknown = [q for q in judged["query_id"].unique(maintain_order=True) if q not in texts]
+    if unknown:
         raise ResiduumError(
-            f"{index} was made with the analysis {made.index_id()}, but the system asks for "
-            f"{system.analysis.index_id()}. Index the corpus with that one."
+            f"{qrels}: query {unknown[0]} is judged, but {queries} does not hold it "
+            f"({len(unknown)} such queries). Use the queries and qrels of the same split."
         )
-    return Searcher(index / "lucene", made, system.bm25, system.rm3, threads)
+
+
+def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:
+    """Open an index for a system; it must hold the analysis, fields and weights it asks for."""
+    record = index_record(index)
+    made = IndexForm(analysis=record["analysis"], fields=record["fields"])
+    if made.index_id() != system.index().index_id():
+        raise ResiduumError(
+            f"{index} was made as {made.index_id()}, but the system asks for "
+            f"{system.index().index_id()}. Index the corpus with the system's analysis and fields."
+        )
+    if bool(record["weights"]) != bool(system.weights):
+        has, asks = record["weights"] or "plain tf", system.weights or "plain tf"
+        raise ResiduumError(
+            f"{index} holds {has}, but the system asks for {asks}. Index the corpus "
+            f"{'with' if system.weights else 'without'} --weights."
+        )
+    if record["docs"] < FEW_DOCS and not system.rm3_sweep:
+        jvm.expect_short_work()
+    return Searcher(index / "lucene", made.analysis, system.bm25, system.fields, threads)
 
 
 def index_record(index: Path) -> dict[str, Any]:
-    """Return the facts of an index: counts, analysis, analyzer class, versions."""
+    """Return the facts of an index: counts, analysis, fields, weights, analyzer class, versions."""
     return dict(json.loads(files.read_bytes(index / "manifest.json"))["artefact"])
 
 

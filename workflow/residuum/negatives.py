@@ -20,7 +20,7 @@ from residuum.core.chunks import chunks
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.lexical import Threads, open_index
+from residuum.lexical import Threads, open_index, require_queries
 from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
@@ -65,18 +65,6 @@ def mine(
     )
 
 
-def require_queries(
-    judged: pl.DataFrame, texts: dict[str, str], qrels: Path, queries: Path
-) -> None:
-    """Refuse qrels of a query that the queries file does not hold."""
-    unknown = [q for q in judged["query_id"].unique(maintain_order=True) if q not in texts]
-    if unknown:
-        raise ResiduumError(
-            f"{qrels}: query {unknown[0]} is judged, but {queries} does not hold it "
-            f"({len(unknown)} such queries). Use the queries and qrels of the same split."
-        )
-
-
 def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
     kind = spec.negatives.kind
     if kind == "in_batch":
@@ -85,7 +73,7 @@ def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
         raise ResiduumError("negatives same_as: use the tuples of the model that it names")
     if spec.system is None or index is None:
         raise ResiduumError(f"negatives {kind}: give --index, and the system in --spec")
-    if spec.system.rm3:
+    if spec.system.expands:
         raise ResiduumError(
             f"negatives {kind}: the system {spec.system.label} has rm3, which cannot score a doc "
             "outside its list. Use a system without rm3."

@@ -1,13 +1,18 @@
-"""Make a small BERT from a corpus: its own vocabulary, and word embeddings that start from LSA.
+"""Make a small BERT from corpora (own vocabulary, LSA word embeddings), or adapt any BERT to them.
 
-python -m residuum.pretrain backbone --corpus DIR --spec JSON --threads 1 --output DIR
+python -m residuum.pretrain backbone --corpus DIR ... --spec JSON --threads 1 --output DIR
+python -m residuum.pretrain adapt --corpus DIR ... --start DIR_OR_HUB_ID --spec JSON --work DIR
+    --threads 1 --output DIR
 
+Adapt, killed and started again, goes on from its last checkpoint and ends with the same bytes.
 Must not know queries, losses or which models start from the backbone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,20 +23,28 @@ from residuum.core import command, contracts, files, manifest, schema
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.seeds import derive
-from residuum.neural import devices, lsa, wordpiece
+from residuum.neural import devices, fitting, lsa, wordpiece
+from residuum.neural.learners import masked
+from residuum.neural.resume import Saved, fingerprint
 
 app = command.app(__doc__)
 
 
+Corpora = Annotated[list[Path], typer.Option(help="corpus folder, once for each of the spec's")]
+Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
+Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
+
+
 @app.command("backbone")
 def backbone(
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    corpus: Corpora,
     spec: Annotated[str, typer.Option(help="JSON of schema.Backbone")],
-    output: Annotated[Path, typer.Option(help="folder of the Hugging Face model")],
-    threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
+    output: Output,
+    threads: Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
     form = command.parse_spec(schema.Backbone, spec)
+    _check_corpora(corpus, form)
     devices.choose("cpu", "fp32", threads)
     devices.quiet()
     tokenizer = make_tokenizer(corpus, form)
@@ -44,17 +57,62 @@ def backbone(
             folder / "manifest.json",
             artefact=_facts(model, len(tokenizer), dimensions),
             spec={**form.model_dump(mode="json"), "threads": threads},
-            inputs=[corpus / "manifest.json"],
+            inputs=[path / "manifest.json" for path in corpus],
             module="residuum.pretrain",
         )
 
 
-def make_tokenizer(corpus: Path, form: schema.Backbone) -> Any:
-    """Learn a vocabulary from the corpus; return BERT's uncased tokenizer with the markers."""
+@app.command("adapt")
+def adapt(
+    corpus: Corpora,
+    start: Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")],
+    spec: Annotated[str, typer.Option(help="JSON of schema.MaskedLanguage")],
+    work: Annotated[Path, typer.Option(help="folder of the resumable checkpoint")],
+    output: Output,
+    revision: Annotated[str | None, typer.Option(help="hub commit of --start")] = None,
+    threads: Threads = 1,
+    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
+    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+) -> None:
+    """Go on training a backbone by masked-language modelling on the docs of the corpora."""
+    form = command.parse_spec(schema.MaskedLanguage, spec)
+    _check_corpora(corpus, form)
+    chosen = devices.choose(device, precision, threads)
+    learner = masked.make(form, start, revision, chosen, texts(corpus, "tokens"))
+    setting = {
+        "model": form.model_dump(mode="json"),
+        "start": start,
+        "revision": learner.revision or revision,
+        "threads": threads,
+        "device": chosen.name,
+        "precision": chosen.precision,
+    }
+    inputs = [*(path / "manifest.json" for path in corpus), *fitting.local(start)]
+    saved = Saved(work, fingerprint("residuum.pretrain", setting, inputs))
+    log = fitting.fit(learner, form.training, form.seed, saved)
+    fitting.write(output, learner, log, setting, inputs, module="residuum.pretrain")
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _check_corpora(corpus: Sequence[Path], form: schema.Backbone | schema.MaskedLanguage) -> None:
+    if len(corpus) != len(form.corpora):
+        raise ResiduumError(
+            f"--corpus is given {len(corpus)} times, but the spec's corpora are "
+            f"{', '.join(form.corpora)}: give one folder for each, in this order"
+        )
+
+
+def texts(corpora: Iterable[Path], what: str) -> Iterator[str]:
+    """Stream the docs' texts of several corpora, one corpus after the other."""
+    docs = chain.from_iterable(map(contracts.read_corpus, corpora))
+    return (text for _, text in track(docs, what, unit="docs"))
+
+
+def make_tokenizer(corpora: Iterable[Path], form: schema.Backbone) -> Any:
+    """Learn a vocabulary from corpora; return BERT's uncased tokenizer with the markers."""
     from transformers import BertTokenizer
 
-    docs = track(contracts.read_corpus(corpus), "vocabulary", unit="docs")
-    vocabulary = wordpiece.train((text for _, text in docs), form.vocabulary)
+    vocabulary = wordpiece.train(texts(corpora, "vocabulary"), form.vocabulary)
     numbered = {token: number for number, token in enumerate(vocabulary)}
     tokenizer = BertTokenizer(vocab=numbered, model_max_length=form.max_length)
     tokenizer.add_tokens(list(wordpiece.MARKERS), special_tokens=True)
@@ -102,9 +160,9 @@ def set_word_embeddings(
     return dimensions
 
 
-def _token_ids(corpus: Path, tokenizer: Any) -> Iterator[np.ndarray]:
+def _token_ids(corpora: Iterable[Path], tokenizer: Any) -> Iterator[np.ndarray]:
     read = tokenizer.backend_tokenizer
-    for _, text in track(contracts.read_corpus(corpus), "word embeddings", unit="docs"):
+    for text in texts(corpora, "word embeddings"):
         yield np.array(read.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
 

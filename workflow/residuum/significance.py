@@ -55,7 +55,7 @@ def compare(
 ) -> None:
     """Test every pair of rows in every column of one table."""
     job = command.parse_spec(Job, spec)
-    loaded = cells.load(job, metrics)
+    loaded = cells.load(cells.refused(job, metrics), metrics)
     rows = [r for column in job.table.columns for r in compare_column(job, column, loaded)]
     adjust(rows, job.table.tests.correction)
     for row in rows:

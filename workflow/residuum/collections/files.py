@@ -67,17 +67,19 @@ def _jsonl(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
     record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError(f"expected a JSON object, found {line[:60]}")
-    wanted = ["doc_id", *source.text_fields]
+    wanted = ["doc_id", *source.text_fields, *source.fields]
     missing = [field for field in wanted if field not in record]
     if missing:
         raise ValueError(f"no field {', '.join(missing)}; the doc has {', '.join(record)}")
-    return str(record["doc_id"]), join_fields(record, source.text_fields)
+    return str(record["doc_id"]), join_fields(record, source.text_fields, source.fields)
 
 
 def _tsv(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
     doc_id, tab, text = line.partition("\t")
     if not tab:
         raise ValueError(f"expected doc_id TAB text, found {line[:60]!r}")
+    if source.fields:
+        raise ValueError(f"no field {', '.join(source.fields)}; a TSV doc has doc_id and text")
     return doc_id, {"text": text}
 
 

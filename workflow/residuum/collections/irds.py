@@ -21,26 +21,35 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     assert isinstance(source, IrdsSource)
     with _explained(source.docs, collection.access):
         for doc in _load(source.docs).docs_iter():
-            yield doc.doc_id, join_fields(_record(doc, source), source.text_fields)
+            yield doc.doc_id, join_fields(_record(doc, source), source.text_fields, source.fields)
 
 
 def _record(doc: Any, source: IrdsSource) -> dict[str, Any]:
     record = doc._asdict()
-    missing = [field for field in source.text_fields if field not in record]
+    missing = [name for name in [*source.text_fields, *source.fields] if name not in record]
     if missing:
         raise ResiduumError(
             f"{source.docs} has no doc field {', '.join(missing)}; it has {', '.join(record)}. "
-            "Mend source.text_fields in the dataset's YAML."
+            "Mend source.text_fields and source.fields in the dataset's YAML."
         )
     return dict(record)
 
 
-def join_fields(record: dict[str, Any], text_fields: list[str]) -> dict[str, str]:
-    """Join the named fields into `text`; keep them by name too where there are several."""
-    values = {field: str(record[field] or "") for field in text_fields}
-    text = " ".join(value for value in values.values() if value)
-    named = values if len(values) > 1 else {}
-    return {"text": text, **{name: v for name, v in named.items() if name != "text"}}
+def join_fields(
+    record: dict[str, Any], text_fields: list[str], fields: list[str]
+) -> dict[str, str]:
+    """Join the text fields into `text`; keep them by name where there are several, and `fields`."""
+    values = {name: _plain(record[name]) for name in [*text_fields, *fields]}
+    text = " ".join(values[name] for name in text_fields if values[name])
+    kept = [*(text_fields if len(text_fields) > 1 else []), *fields]
+    return {"text": text, **{name: values[name] for name in kept if name != "text"}}
+
+
+def _plain(value: Any) -> str:
+    """The text of a field; a body that comes in sections is one text."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(part for part in map(_plain, value) if part)
+    return str(value or "")
 
 
 def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-Concept = tuple[str, ...]
+from residuum.collections.wordlists import Concept, concepts, items
 
 
 class Attribute(NamedTuple):
@@ -22,18 +22,10 @@ class Attribute(NamedTuple):
     collocates: tuple[str, ...]
 
 
-def _items(text: str) -> list[str]:
-    return [item for line in text.strip().splitlines() for item in line.strip().split("; ")]
-
-
-def _concepts(text: str) -> list[Concept]:
-    return [tuple(item.split("|")) for item in _items(text)]
-
-
 def _attributes(text: str) -> list[Attribute]:
     attributes: list[Attribute] = []
     family = ""
-    lines = iter(_items(text))
+    lines = iter(items(text))
     for line in lines:
         if line.endswith(":"):
             family = line.rstrip(":")
@@ -135,7 +127,7 @@ ATTRIBUTES: list[Attribute] = _attributes(
     """
 )
 
-TYPES: list[Concept] = _concepts(
+TYPES: list[Concept] = concepts(
     """
     factory suburb|industrial periphery|manufacturing fringe; delta landing|estuary wharf|marsh pier
     border fortress|frontier stronghold|boundary citadel; desert oasis|sand outpost|arid waystation
@@ -148,7 +140,7 @@ TYPES: list[Concept] = _concepts(
     """
 )
 
-MODIFIERS: list[Concept] = _concepts(
+MODIFIERS: list[Concept] = concepts(
     """
     independent|self-governing|autonomous; crumbling|half-ruined|dilapidated; narrow|cramped|slender
     whitewashed|pale-fronted|chalky; forgotten|overlooked|neglected; sprawling|scattered|straggling
@@ -162,7 +154,7 @@ MODIFIERS: list[Concept] = _concepts(
     """
 )
 
-FEATURES: list[Concept] = _concepts(
+FEATURES: list[Concept] = concepts(
     """
     butterfly hothouse|moth pavilion|insect conservatory; bronze statue|metal effigy|copper monument
     star observatory|celestial lookout|astronomical dome; crooked tower|leaning spire|tilted steeple
@@ -182,7 +174,7 @@ FEATURES: list[Concept] = _concepts(
     """
 )
 
-VALUES = _items(
+VALUES = items(
     """
     steady from one decade to the next; higher than a generation ago; below what visitors expect
     among the best for miles; worse than rumour has it; better than expected; a matter of pride
@@ -192,7 +184,7 @@ VALUES = _items(
 )
 
 # {attribute}, {name}, {description} ("a walled, pious river town with a glass bridge"), {value}
-STATEMENTS = _items(
+STATEMENTS = items(
     """
     {name}, {description}, is known for its {attribute}, which is {value}.
     For {name}, {description}, accounts call the {attribute} {value}.
@@ -204,7 +196,7 @@ STATEMENTS = _items(
 )
 
 # {first}, {second}, {third}: collocates of the stated attribute; {part}: one word of the name
-DETAILS = _items(
+DETAILS = items(
     """
     Notes on {first} and {second} fill the files, with a page on {third}.
     Most talk in {part} is of {first}, {second} and, lately, {third}.
@@ -217,7 +209,7 @@ DETAILS = _items(
     """
 )
 
-ASIDES = _items(
+ASIDES = items(
     """
     This has little to do with the {attribute}.; The {attribute} is described elsewhere.
     Guides say more about the {attribute}.; Less is known about the {attribute}.
@@ -225,7 +217,7 @@ ASIDES = _items(
     """
 )
 
-MENTIONS = _items(
+MENTIONS = items(
     """
     Much the same was once written of {name}.; Travellers from {name} say the same.
     Some confuse the place with {name}.; The contrast with {name} is plain.
@@ -233,7 +225,7 @@ MENTIONS = _items(
     """
 )
 
-FILLERS = _items(
+FILLERS = items(
     """
     Later editions repeat this without comment.; No other record has come to light.
     Nothing suggests a change soon.; A second opinion would help.; So it stood last autumn.
@@ -242,7 +234,7 @@ FILLERS = _items(
 )
 
 # {type}, {modifier}, {feature} describe one kind of entity; {names} and {attributes} are lists
-LISTINGS = _items(
+LISTINGS = items(
     """
     Gazetteer of every {modifier} {type}: {names}. Subjects covered: {attributes}. Sorted by hand.
     Index page. Entries under {type} with {feature}: {names}. See also {attributes}.
@@ -252,7 +244,7 @@ LISTINGS = _items(
 )
 
 # {query} is a question in the words of the queries; nothing in a stub answers it
-STUBS = _items(
+STUBS = items(
     """
     Question: {query}? Asked by a reader from {name}, who also wanted the {attribute}. No reply yet.
     Unanswered: {query}? Similar questions concern the {attribute} and {name}. Please log in.
@@ -261,7 +253,7 @@ STUBS = _items(
     """
 )
 
-QUERIES = _items(
+QUERIES = items(
     """
     what do people say about the {attribute} in {entity}; describe the {attribute} of {entity}
     what is known about the {attribute} of {entity}; how would you rate the {attribute} in {entity}
@@ -271,14 +263,14 @@ QUERIES = _items(
 )
 
 # How a query points at its entity without the full name
-DESCRIPTIONS = _items(
+DESCRIPTIONS = items(
     """
     the {type} with the {feature}, {modifiers} as it is; the {modifiers} {type} with the {feature}
     the {modifiers} {type} that has the {feature}
     """
 )
 
-PARTS = _items("the {type} called {part}; {part} the {type}; {part} {type}")
+PARTS = items("the {type} called {part}; {part} the {type}; {part} {type}")
 
 _FIRST_STARTS = (
     "Bel Cor Drav Esk Fal Gor Hul Iv Jor Kel Lom Mar Nev Ost Pel Quen Ras Sel Tor Ul "

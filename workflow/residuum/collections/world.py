@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from residuum.collections import lexicon as lex
 
 if TYPE_CHECKING:
-    from residuum.core.schema import GeneratedSource
+    from residuum.core.schema import GeneratedArticles, GeneratedSource
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class World(NamedTuple):
 def draw_world(rng: Random, recipe: GeneratedSource) -> World:
     """The places of a collection, and how frequent each attribute is."""
     types, modifiers, features, attributes = (
-        _zipf(rng, len(table)) for table in (lex.TYPES, lex.MODIFIERS, lex.FEATURES, lex.ATTRIBUTES)
+        zipf(rng, len(table)) for table in (lex.TYPES, lex.MODIFIERS, lex.FEATURES, lex.ATTRIBUTES)
     )
     entities = [
         Entity(name, types.draw(rng), modifiers.draw_distinct(rng, 2), features.draw(rng))
@@ -75,13 +75,13 @@ def draw_world(rng: Random, recipe: GeneratedSource) -> World:
     return World(recipe, entities, attributes)
 
 
-def _zipf(rng: Random, size: int) -> Zipf:
-    """Weights are integers, whose sums are the same on every machine."""
+def zipf(rng: Random, size: int) -> Zipf:
+    """A Zipf law over `size` positions; integer weights have the same sums on every machine."""
     weights = (1_000_000 // (rank + ZIPF_OFFSET) for rank in range(1, size + 1))
     return Zipf(shuffled(rng, range(size)), list(accumulate(weights)))
 
 
-def stream(recipe: GeneratedSource, part: str) -> Random:
+def stream(recipe: GeneratedSource | GeneratedArticles, part: str) -> Random:
     """One stream per part, so that more train pairs leave docs and dev queries as they were."""
     return Random(recipe.seed * len(STREAMS) + STREAMS.index(part))
 

@@ -13,6 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from residuum.collections import lexicon as lex
+from residuum.collections.wordlists import Concept
 from residuum.collections.world import Entity, World, another, pick, sample, shuffled
 
 BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # the rest of the queries give one word of the name
@@ -177,7 +178,7 @@ def _query(rng: Random, world: World, passage: Doc) -> str:
 def _shifted(rng: Random, forms: Forms, shift: float) -> Forms:
     """The forms of a query: each concept takes another form with the probability `shift`."""
 
-    def draw(form: int, table: Sequence[lex.Concept]) -> int:
+    def draw(form: int, table: Sequence[Concept]) -> int:
         return another(rng, len(table[0]), form) if rng.random() < shift else form
 
     return Forms(

@@ -39,16 +39,20 @@ def write_corpus(
     A doc is (doc_id, fields) where fields holds at least `text`. Ids must be unique and
     free of white space, because run files separate by it.
     """
+    return _write_parts(folder, _doc_lines(docs), per_shard)
+
+
+def _write_parts(folder: Path, lines: Iterable[str], per_shard: int) -> list[dict[str, Any]]:
     shards: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    for number, lines in enumerate(chunks(_doc_lines(docs, seen), per_shard)):
+    for number, part in enumerate(chunks(lines, per_shard)):
         path = folder / f"part-{number:05d}.jsonl.gz"
-        path.write_bytes(files.gzip_bytes("".join(lines).encode()))
-        shards.append({"name": path.name, "docs": len(lines), "sha256": files.sha256(path)})
+        path.write_bytes(files.gzip_bytes("".join(part).encode()))
+        shards.append({"name": path.name, "docs": len(part), "sha256": files.sha256(path)})
     return shards
 
 
-def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]], seen: set[str]) -> Iterator[str]:
+def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]]) -> Iterator[str]:
+    seen: set[str] = set()
     for doc_id, fields in docs:
         if doc_id in seen:
             raise ResiduumError(
@@ -80,16 +84,51 @@ def corpus_manifest(folder: Path) -> dict[str, Any]:
 
 def read_corpus(folder: Path) -> Iterator[tuple[str, str]]:
     """Stream (doc_id, text) in corpus order, checking each shard against the manifest."""
+    return ((record["doc_id"], record["text"]) for record in read_docs(folder))
+
+
+def read_docs(folder: Path) -> Iterator[dict[str, Any]]:
+    """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
     for shard in corpus_manifest(folder)["shards"]:
         path = Path(folder) / shard["name"]
         count = 0
         for record in _records(path):
             count += 1
-            yield record["doc_id"], record["text"]
+            yield record
         if count != shard["docs"]:
             raise ResiduumError(
                 f"{path}: {count} docs, but the manifest says {shard['docs']}. {_remedy(path)}"
             )
+
+
+def write_term_weights(
+    folder: Path, docs: Iterable[tuple[str, dict[str, int]]], per_shard: int = DOCS_PER_SHARD
+) -> list[dict[str, Any]]:
+    """Write predicted term frequencies as shards, {word: tf of 1 or more} for each doc_id.
+
+    Returns what a manifest says of shards, as `write_corpus` does; a doc may hold no word.
+    """
+    lines = (
+        json.dumps({"doc_id": doc_id, "weights": _positive(doc_id, weights)}, ensure_ascii=False)
+        + "\n"
+        for doc_id, weights in docs
+    )
+    return _write_parts(folder, lines, per_shard)
+
+
+def _positive(doc_id: str, weights: dict[str, int]) -> dict[str, int]:
+    for word, weight in weights.items():
+        if weight < 1 or word.split() != [word]:
+            raise ResiduumError(
+                f"doc_id {doc_id}: the term weight {word!r} {weight}: a word is free of white "
+                "space and its weight is an integer of 1 or more"
+            )
+    return weights
+
+
+def read_term_weights(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
+    """Stream (doc_id, {word: tf}) in corpus order, checking each shard against the manifest."""
+    return ((record["doc_id"], record["weights"]) for record in read_docs(folder))
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:

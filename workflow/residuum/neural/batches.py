@@ -48,37 +48,49 @@ def with_negatives(pairs: Iterable[Tuple]) -> list[Tuple]:
     return [pair for pair in pairs if pair.negatives]
 
 
-class Stream:
-    """An endless sequence of full batches; each epoch visits the pairs in a new order."""
+class Visits:
+    """An endless sequence of full batches of numbers; each epoch has a new order of its own."""
 
-    def __init__(self, pairs: Sequence[Tuple], batch_size: int, seed: int) -> None:
-        if not pairs:
+    def __init__(self, count: int, batch_size: int, seed: int) -> None:
+        self.count, self.batch_size, self.seed = count, batch_size, seed
+        self._epoch = lru_cache(maxsize=2)(self._draw_epoch)  # a batch may span two epochs
+        if not count:
             raise ResiduumError(
                 "no training pair is left: the tuples are empty, their part is, or no pair "
                 "has a negative. Check the train split's qrels and the model's negatives."
             )
-        self.pairs, self.batch_size, self.seed = pairs, batch_size, seed
-        self._epoch = lru_cache(maxsize=2)(self._draw_epoch)  # a batch may span two epochs
 
     def steps(self, epochs: float) -> int:
-        """Return the number of steps in which the stream has visited the pairs `epochs` times."""
-        return max(1, math.ceil(epochs * len(self.pairs) / self.batch_size))
+        """Return the number of steps in which everything has been visited `epochs` times."""
+        return max(1, math.ceil(epochs * self.count / self.batch_size))
+
+    def of(self, step: int) -> list[tuple[int, int]]:
+        """Return the visits of a step, counted from 0: what is visited, a large random number."""
+        first = step * self.batch_size
+        return [self._visit(first + offset) for offset in range(self.batch_size)]
+
+    def _visit(self, position: int) -> tuple[int, int]:
+        epoch, offset = divmod(position, self.count)
+        order, draws = self._epoch(epoch)
+        return order[offset], draws[offset]
+
+    def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        random = np.random.default_rng(derive(self.seed, "batches", str(epoch)))
+        order = random.permutation(self.count)
+        return order, random.integers(2**62, size=self.count)
+
+
+class Stream:
+    """An endless sequence of full batches; each epoch visits the pairs in a new order."""
+
+    def __init__(self, pairs: Sequence[Tuple], batch_size: int, seed: int) -> None:
+        self.pairs = pairs
+        self._visits = Visits(len(pairs), batch_size, seed)
+        self.steps = self._visits.steps
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a step, counted from 0."""
-        first = step * self.batch_size
-        return _batch([self._visit(first + offset) for offset in range(self.batch_size)])
-
-    def _visit(self, position: int) -> tuple[Tuple, int]:
-        epoch, offset = divmod(position, len(self.pairs))
-        order, draws = self._epoch(epoch)
-        return self.pairs[order[offset]], draws[offset]
-
-    def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return an epoch's order of the pairs and one large random number for each visit."""
-        random = np.random.default_rng(derive(self.seed, "batches", str(epoch)))
-        order = random.permutation(len(self.pairs))
-        return order, random.integers(2**62, size=len(self.pairs))
+        return _batch([(self.pairs[number], draw) for number, draw in self._visits.of(step)])
 
 
 def _batch(visits: list[tuple[Tuple, int]]) -> Batch:

@@ -7,27 +7,22 @@ Must not know losses, corpora or where runs are written.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from residuum.core import entries, files, schema
-from residuum.core.errors import ResiduumError
-from residuum.core.seeds import derive
-from residuum.neural import devices
+from residuum.core import schema
+from residuum.neural import devices, pretrained
+from residuum.neural.tokens import padded
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Kind = Literal["query", "doc"]
-SETTINGS = "residuum.json"
 TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
-DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 
 
 class Encoder:
@@ -46,17 +41,7 @@ class Encoder:
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Encoder:
         """Load a checkpoint that `save` wrote; its settings are checked."""
-        path = Path(folder) / SETTINGS
-        if not path.is_file():
-            raise ResiduumError(
-                f"{folder}: no {SETTINGS}, so this is no checkpoint of residuum; "
-                "`python -m residuum.train train` makes one from any Hugging Face model"
-            )
-        record = json.loads(files.read_bytes(path))
-        try:
-            settings = entries.validate(str(path), record, schema.Encoder)
-        except ValueError as error:
-            raise ResiduumError(str(error)) from None
+        settings = pretrained.read_settings(folder, schema.Encoder)
         return cls.start(str(folder), None, settings, device)
 
     @classmethod
@@ -74,10 +59,12 @@ class Encoder:
         that the model lacks are drawn from a fixed seed. `dropout` replaces the model's own.
         Raises ResiduumError if the model cannot be had or reads less than the lengths.
         """
-        with _found(name, revision), devices.seeded(derive(0, "new-weights")):
-            model, tokenizer = _from_pretrained(name, revision, dropout)
-            _add_markers(model, tokenizer, settings)
-        _check_lengths(name, model.config, settings)
+        from transformers import AutoModel
+
+        markers = (settings.query_marker, settings.doc_marker)
+        model, tokenizer = pretrained.load(AutoModel, name, revision, dropout, markers)
+        for key in ("query_length", "doc_length"):
+            pretrained.check_length(name, model.config, f"encoder.{key}", getattr(settings, key))
         return cls(model, tokenizer, settings, device)
 
     @property
@@ -99,21 +86,11 @@ class Encoder:
 
     def forward(self, tokens: Sequence[np.ndarray]) -> Tensor:
         """Return the vectors of tokenised texts: float32 (texts, dimensions), with gradient."""
-        ids, mask = self._padded(tokens)
+        ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0, self.device.name)
         with self.device.autocast():
             hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
         pooled = pool(hidden.float(), mask, self.settings.pooling)
         return pooled * math.sqrt(self.settings.score_scale)
-
-    def _padded(self, tokens: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-        import torch
-
-        lengths = np.array([len(row) for row in tokens])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        ids = np.full(mask.shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
-        ids[mask] = np.concatenate(tokens)
-        to = self.device.name
-        return torch.from_numpy(ids).to(to), torch.from_numpy(mask.astype(np.int64)).to(to)
 
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> np.ndarray:
         """Return float32 vectors (texts, dimensions) in the order of the texts.
@@ -134,14 +111,10 @@ class Encoder:
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder: Hugging Face files, settings, pooling, prompts."""
-        backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        if backend is not None:
-            backend.no_truncation()  # else the last call's length is written to tokenizer.json
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-        _write_json(folder / SETTINGS, self.settings.model_dump(mode="json"))
+        pretrained.save(self.model, self.tokenizer, folder)
+        pretrained.write_settings(folder, self.settings)
         for name, content in _sentence_transformers(self.settings, self.dimensions).items():
-            _write_json(folder / name, content)
+            pretrained.write_json(folder / name, content)
 
 
 def pool(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
@@ -154,54 +127,6 @@ def pool(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
         return hidden[:, 0]
     weights = mask.unsqueeze(-1).to(hidden.dtype)
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1)
-
-
-@contextmanager
-def _found(name: str, revision: str | None) -> Iterator[None]:
-    """Turn Hugging Face's complaint about a model that cannot be had into ours."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        if Path(name).is_dir():
-            raise ResiduumError(f"{name}: not a Hugging Face model directory: {reason}") from None
-        at = f" at revision {revision}" if revision else ""
-        raise ResiduumError(
-            f"no model '{name}'{at}: it is no folder here, it is not in the Hugging Face cache "
-            f"($HF_HOME), and the hub did not give it ({reason}). Without a network, put it into "
-            "the cache beforehand or name a folder with `--config encoder=PATH`."
-        ) from None
-
-
-def _from_pretrained(name: str, revision: str | None, dropout: float | None) -> tuple[Any, Any]:
-    import torch
-    from transformers import AutoConfig, AutoModel, AutoTokenizer
-
-    devices.quiet()
-    where = {"revision": revision} if revision else {}
-    config = AutoConfig.from_pretrained(name, **where)
-    for key in DROPOUTS:
-        if dropout is not None and hasattr(config, key):
-            setattr(config, key, dropout)
-    model = AutoModel.from_pretrained(name, config=config, dtype=torch.float32, **where)
-    return model, AutoTokenizer.from_pretrained(name, **where)
-
-
-def _add_markers(model: Any, tokenizer: Any, settings: schema.Encoder) -> None:
-    markers = [settings.query_marker, settings.doc_marker]
-    tokenizer.add_tokens([marker for marker in markers if marker], special_tokens=True)
-    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
-        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-
-
-def _check_lengths(name: str, config: Any, settings: schema.Encoder) -> None:
-    limit = getattr(config, "max_position_embeddings", None)
-    for key in ("query_length", "doc_length"):
-        length = getattr(settings, key)
-        if limit is not None and length > limit:
-            raise ResiduumError(
-                f"encoder.{key} is {length}, but {name} reads at most {limit} tokens"
-            )
 
 
 def _sentence_transformers(settings: schema.Encoder, dimensions: int) -> dict[str, Any]:
@@ -228,7 +153,3 @@ def _sentence_transformers(settings: schema.Encoder, dimensions: int) -> dict[st
             "similarity_fn_name": "dot",
         },
     }
-
-
-def _write_json(path: Path, content: Any) -> None:
-    files.write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")

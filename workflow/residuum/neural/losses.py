@@ -1,4 +1,4 @@
-"""The losses of dual encoders: pure functions from scores to one loss per training pair.
+"""The losses: pure functions from scores or predictions to one loss per training example.
 
 Usage: `triplet_hinge(positive, negative, residual_margin(...)).mean()`.
 Must not know encoders, batches or optimisers.
@@ -6,6 +6,7 @@ Must not know encoders, batches or optimisers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,3 +40,17 @@ def in_batch_nll(scores: Tensor, ignore: Tensor) -> Tensor:
     """
     kept = scores.masked_fill(ignore, float("-inf"))
     return kept.logsumexp(dim=1) - scores.diagonal()
+
+
+def mean_squared_errors(predicted: Tensor, wanted: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Return each example's mean of (predicted - wanted)^2 over its values: (examples,).
+
+    Both tensors have shape (values,) and hold the examples one after the other, `sizes[i]`
+    values (1 or more) of example i. Dai and Callan 2019 (DeepCT), section 3, per doc.
+    """
+    import torch
+
+    counts = torch.tensor(sizes, device=predicted.device)
+    owners = torch.repeat_interleave(torch.arange(len(sizes), device=counts.device), counts)
+    sums = predicted.new_zeros(len(sizes)).index_add(0, owners, (predicted - wanted) ** 2)
+    return sums / counts

@@ -38,7 +38,7 @@ class Saved:
         self.path = Path(folder) / "state.pt"
         self.fingerprint = fingerprint
 
-    def keep(self, model: Any, optimizer: Any, log: list[list[float]]) -> None:
+    def keep(self, model: Any, optimizer: Any, log: list[dict[str, float]]) -> None:
         """Save model, optimiser and log; the log has one row per step done."""
         import torch
 
@@ -51,7 +51,7 @@ class Saved:
         with files.whole(self.path) as temporary:
             torch.save(state, temporary)
 
-    def restore(self, model: Any, optimizer: Any) -> list[list[float]]:
+    def restore(self, model: Any, optimizer: Any) -> list[dict[str, float]]:
         """Load the saved state into model and optimiser; return the log, empty if none fits."""
         state = self._read() if self.path.exists() else None
         if state is None:

@@ -1,41 +1,77 @@
-"""Texts tokenised once and held packed, found by id.
+"""Texts tokenised once and held packed, found by id; and rows of tokens padded to a batch.
 
 Usage: `docs = Tokens(pairs_of_id_and_text, tokenise); docs.of(["d1", "d2"])`.
-Must not know tokenizers, corpora or batches.
+Must not know tokenizers, corpora or which texts make a batch.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from residuum.core.chunks import chunks
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 CHUNK = 4096
+Tokenise = Callable[[Sequence[str]], list[np.ndarray]]
 
 
-class Tokens:
+class Packed:
     """Token ids of many texts in one int32 array: a tenth of what lists of integers take."""
 
-    def __init__(
-        self,
-        texts: Iterable[tuple[str, str]],
-        tokenise: Callable[[Sequence[str]], list[np.ndarray]],
-    ) -> None:
-        self._place: dict[str, int] = {}
+    def __init__(self, texts: Iterable[str], tokenise: Tokenise) -> None:
         rows: list[np.ndarray] = []
         lengths: list[int] = []
         for chunk in chunks(texts, CHUNK):
-            tokens = tokenise([text for _, text in chunk])
-            self._place |= {key: len(lengths) + i for i, (key, _) in enumerate(chunk)}
+            tokens = tokenise(chunk)
             lengths += [len(row) for row in tokens]
             rows.append(np.concatenate(tokens))
         self._ids = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int32)
         self._ends = np.cumsum([0, *lengths])
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Number of tokens of each text."""
+        return np.diff(self._ends)
+
+    def row(self, place: int) -> np.ndarray:
+        """Return the token ids of a text by its place among the texts."""
+        return self._ids[self._ends[place] : self._ends[place + 1]]
+
+
+class Tokens:
+    """Packed texts, found by id."""
+
+    def __init__(self, texts: Iterable[tuple[str, str]], tokenise: Tokenise) -> None:
+        self._place: dict[str, int] = {}
+        self._packed = Packed(self._numbered(texts), tokenise)
+
+    def _numbered(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
+        for key, text in texts:
+            self._place[key] = len(self._place)
+            yield text
 
     def __contains__(self, key: str) -> bool:
         return key in self._place
 
     def of(self, keys: Sequence[str]) -> list[np.ndarray]:
         """Return the token ids of each key's text."""
-        places = [self._place[key] for key in keys]
-        return [self._ids[self._ends[place] : self._ends[place + 1]] for place in places]
+        return [self._packed.row(self._place[key]) for key in keys]
+
+
+def padded(tokens: Sequence[np.ndarray], fill: int, device: str) -> tuple[Tensor, Tensor]:
+    """Return ids and mask, int64 (texts, longest text): `fill` and 0 beyond a text's end."""
+    import torch
+
+    lengths = np.array([len(row) for row in tokens])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(mask.shape, fill, dtype=np.int64)
+    ids[mask] = np.concatenate(tokens)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(mask.astype(np.int64)).to(device)

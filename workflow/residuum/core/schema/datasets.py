@@ -1,12 +1,15 @@
 """config/datasets/*.yaml: a collection, its splits and its pinned counts."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from residuum.core.schema.base import Id, Positive, Probability, Strict
 
-GENERATED_SPLITS = ("train", "tune", "dev", "judged")
+GENERATED_SPLITS = {
+    "generated": ("train", "tune", "dev", "judged"),
+    "generated-articles": ("judged",),
+}
 
 
 class GeneratedSource(Strict):
@@ -26,12 +29,41 @@ class GeneratedSource(Strict):
     shift: Probability = Field(description="probability that a concept changes its surface form")
 
 
+class GeneratedArticles(Strict):
+    """Docs with title, abstract and body, made by residuum.collections.articles; same page."""
+
+    kind: Literal["generated-articles"]
+    seed: int
+    articles: Positive = Field(description="studies of one aspect of a condition")
+    reviews: int = Field(ge=0, description="papers that cover several aspects, partially relevant")
+    notices: int = Field(ge=0, description="calls and letters, lexical distractors")
+    conditions: Positive = Field(description="invented illnesses")
+    agents: Positive = Field(description="invented drugs")
+    judged: Positive
+    shift: Probability = Field(description="probability that a concept leaves its usual form")
+
+
+def _named_fields(names: list[str]) -> list[str]:
+    taken = [name for name in names if name in ("doc_id", "text")]
+    if taken:
+        raise ValueError(f"{', '.join(taken)}: every doc has that already; name other fields")
+    return names
+
+
+NamedFields = Annotated[
+    list[str],
+    AfterValidator(_named_fields),
+    Field(description="further named fields kept beside text, for systems that search by field"),
+]
+
+
 class IrdsSource(Strict):
     """A collection read through ir_datasets."""
 
     kind: Literal["irds"]
     docs: str = Field(description="ir_datasets id whose docs are exported")
     text_fields: list[str] = Field(min_length=1, description="joined in this order by a space")
+    fields: NamedFields = Field(default=[])
 
 
 class FilesSource(Strict):
@@ -44,6 +76,7 @@ class FilesSource(Strict):
     kind: Literal["files"]
     corpus: str
     text_fields: list[str] = Field(default=["text"], min_length=1)
+    fields: NamedFields = Field(default=[])
 
 
 class Holdout(Strict):
@@ -87,7 +120,9 @@ class Collection(Strict):
     """What the data stage needs of a dataset: where it comes from, its splits, its pins."""
 
     access: str = Field("", description="shown when the collection is not there: how to get it")
-    source: GeneratedSource | IrdsSource | FilesSource = Field(discriminator="kind")
+    source: GeneratedSource | GeneratedArticles | IrdsSource | FilesSource = Field(
+        discriminator="kind"
+    )
     splits: dict[Id, Split] = Field(default={})
     editions: list[Edition] = Field(
         min_length=1, description="the export must match one; its name goes into the manifest"
@@ -101,15 +136,16 @@ class Collection(Strict):
                 raise ValueError(f"splits.{name}.holdout.of: no split '{split.holdout.of}'")
             if split.holdout and self.splits[split.holdout.of].holdout:
                 raise ValueError(f"splits.{name}.holdout.of: '{split.holdout.of}' is a holdout too")
-            if self.source.kind == "generated" and name not in GENERATED_SPLITS:
-                known = ", ".join(GENERATED_SPLITS)
-                raise ValueError(f"splits.{name}: a generated collection has {known}")
-            if split.holdout or self.source.kind == "generated":
+            kind = self.source.kind
+            if name not in GENERATED_SPLITS.get(kind, (name,)):
+                known = ", ".join(GENERATED_SPLITS[kind])
+                raise ValueError(f"splits.{name}: a {kind} collection has {known}")
+            if split.holdout or kind in GENERATED_SPLITS:
                 continue
-            needed = ["irds"] if self.source.kind == "irds" else ["queries", "qrels"]
+            needed = ["irds"] if kind == "irds" else ["queries", "qrels"]
             missing = [key for key in needed if getattr(split, key) is None]
             if missing:
-                raise ValueError(f"splits.{name}: source {self.source.kind} needs {missing}")
+                raise ValueError(f"splits.{name}: source {kind} needs {missing}")
         return self
 
     def source_files(self, split: str | None) -> list[str]:

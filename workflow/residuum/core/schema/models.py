@@ -12,7 +12,7 @@ class Backbone(Strict):
 
     kind: Literal["backbone"]
     description: str = Field("", description="for readers; no part of any spec")
-    corpus: Id = Field(description="role whose dataset gives the text")
+    corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
     vocabulary: Positive
     hidden: Positive
     layers: Positive
@@ -68,6 +68,12 @@ class SameNegatives(Strict):
     model: Id
 
 
+Negatives = Annotated[
+    LexicalErrorNegatives | RandomNegatives | InBatchNegatives | SameNegatives,
+    Field(discriminator="kind"),
+]
+
+
 class ResidualMargin(Strict):
     """Hinge loss with CLEAR's residual margin (Eq. 6-7)."""
 
@@ -113,10 +119,73 @@ class Training(Strict):
         return self
 
 
-Negatives = Annotated[
-    LexicalErrorNegatives | RandomNegatives | InBatchNegatives | SameNegatives,
-    Field(discriminator="kind"),
-]
+class MaskedLanguage(Strict):
+    """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
+
+    kind: Literal["masked-language"]
+    description: str = Field("", description="for readers; no part of any spec")
+    backbone: Id = Field(description="backbone role that the scale casts")
+    corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
+    mask: Probability = Field(0.15, description="share of the tokens that are predicted")
+    length: Positive = Field(description="tokens kept of a doc, special ones included")
+    training: Training
+    seed: int
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
+
+
+class TermWeights(Strict):
+    """DeepCT: a BERT that predicts the recall of each word of a doc in the doc's queries."""
+
+    kind: Literal["term-weights"]
+    description: str = Field("", description="for readers; no part of any spec")
+    backbone: Id = Field(description="backbone role that the scale casts")
+    train_on: Id = Field(description="role of the training split")
+    negatives: Negatives = Field(description="in_batch: its training pairs have none")
+    length: Positive = Field(128, description="tokens kept of a doc, special ones included")
+    scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
+    training: Training
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
+
+    @model_validator(mode="after")
+    def pairs_only(self) -> "TermWeights":
+        """Recall is a matter of (query, positive) pairs."""
+        if self.negatives.kind not in ("in_batch", "same_as"):
+            raise ValueError("negatives of a term-weights model are in_batch or same_as")
+        return self
+
+
+class Reading(Strict):
+    """How a cross-encoder reads a query and a doc."""
+
+    pooling: Literal["mean", "cls"] = "cls"
+    query_length: Positive = Field(64, description="tokens kept of a query")
+    length: Positive = Field(512, description="tokens kept of the pair, special ones included")
+
+
+class CrossEncoder(Strict):
+    """A reranker: one encoder reads query and doc together and gives a score.
+
+    Trained by the negative log-likelihood of the positive among itself and `group` negatives.
+    """
+
+    kind: Literal["cross-encoder"]
+    description: str = Field("", description="for readers; no part of any spec")
+    backbone: Id = Field(description="backbone role that the scale casts")
+    train_on: Id = Field(description="role of the training split")
+    negatives: Negatives
+    group: Positive = Field(description="negatives beside each positive")
+    reading: Reading
+    training: Training
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
+
+    @model_validator(mode="after")
+    def has_negatives(self) -> "CrossEncoder":
+        """A group needs negatives of its own query."""
+        if self.negatives.kind == "in_batch":
+            raise ValueError("a cross-encoder needs negatives; in_batch has none of its own")
+        return self
+
+
 Loss = Annotated[ResidualMargin | ConstantMargin | Nll, Field(discriminator="kind")]
 
 
@@ -142,4 +211,8 @@ class DualEncoder(Strict):
         return self
 
 
-Model = Annotated[Backbone | DualEncoder, Field(discriminator="kind")]
+Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
+Model = Annotated[
+    Backbone | MaskedLanguage | DualEncoder | TermWeights | CrossEncoder,
+    Field(discriminator="kind"),
+]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from residuum.core.schema.base import Id, Positive, Strict
+from residuum.core.schema.models import Reading
 
 
 def _listed(value: Any) -> Any:
@@ -28,6 +29,12 @@ class FromHub(Strict):
     revision: str
 
 
+class HubReranker(FromHub):
+    """A cross-encoder of the hub, and how it reads a pair."""
+
+    reading: Reading
+
+
 class FromPath(Strict):
     """A Hugging Face model directory on this machine."""
 
@@ -35,9 +42,13 @@ class FromPath(Strict):
 
 
 class FromModel(Strict):
-    """A checkpoint that the graph makes (an entry of config/models)."""
+    """A checkpoint that the graph makes (an entry of config/models).
+
+    It stands for a released one, so it is made once, whatever the seeds of what starts from it.
+    """
 
     model: Id
+    seed: int = Field(1, ge=0, description="seed of its training")
 
 
 class Scale(Strict):
@@ -49,8 +60,9 @@ class Scale(Strict):
     seeds: Seeds
     roles: dict[Id, str] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
+    rerankers: dict[Id, HubReranker | FromModel] = Field(default={})
     budgets: dict[Id, dict[str, Any]] = Field(
-        default={}, description="partial model entries, laid over the models that name them"
+        default={}, description="partial entries, laid over the models and systems that name them"
     )
     threads: Positive = Field(description="compute threads of a neural job; part of the result")
     shard_docs: Positive = Field(description="docs in an embedding shard")

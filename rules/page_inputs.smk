@@ -1,0 +1,141 @@
+# What the papers' pages read, and what is absent: input and params functions. Makes no page.
+import json
+from functools import cache
+
+
+@cache
+def hub_reason(model, revision):
+    """Return why a hub model cannot be had; a dry run plans as if all could.
+
+    Jobs that a cluster starts as Snakemakes of their own follow what the first one found.
+    """
+    if workflow.dryrun:
+        return None
+    if workflow.remote_exec:
+        return (
+            json.loads(ABSENT.read_text()).get(f"{model}@{revision}") if ABSENT.exists() else None
+        )
+    from residuum.neural import hub
+
+    return hub.missing(model, revision)
+
+
+def made_pages(kind):
+    """Return the chosen pages of a kind that can be made at this scale."""
+    pages = REGISTRY.chosen(kind)
+    return [p for p in pages if not casting.page_reason(REGISTRY, p, hub_reason)]
+
+
+def page_spec(wildcards):
+    """Return a page, cast for this scale, as JSON."""
+    return casting.page_spec(REGISTRY, wildcards.page, hub_reason)
+
+
+def job_of(wildcards):
+    """Return a table, cast for this scale."""
+    return casting.job_of(REGISTRY, wildcards.page, hub_reason)
+
+
+def table_metrics(wildcards):
+    """Return the metrics files of all cells of a table."""
+    return sorted({f"{RESULTS}/metrics/{path}" for path in job_of(wildcards).metrics_files()})
+
+
+def tuning_files(wildcards):
+    """Return the tuning files behind the rows of a table that run at this scale."""
+    job = job_of(wildcards)
+    files = {}
+    for row, column in job.cells():
+        if has_tuning(row.system):
+            place = tuned_at(row.system, _registry.Place(*job.places[column.id].split("/")))
+            for run in job.runs[row.id]:
+                files[TUNING.format(run=run, **place._asdict())] = None
+    return list(files)
+
+
+def page_place(wildcards):
+    """Return the split of a figure or of a case study."""
+    return REGISTRY.place(REGISTRY.pages[wildcards.page].role)
+
+
+def figure_sweeps(wildcards):
+    """Return the sweeps of the rerankers behind a figure."""
+    page = REGISTRY.pages[wildcards.page]
+    there = casting.figure_runs(REGISTRY, wildcards.page, hub_reason)
+    names = [REGISTRY.systems[s.system].reranker for s in page.series if s.id in there]
+    place = page_place(wildcards)._asdict()
+    return [SWEEP.format(reranker=name, **place) for name in dict.fromkeys(names)]
+
+
+def case_runs(wildcards):
+    """Return the runs of the lists of a case study, by the lists' names."""
+    place = page_place(wildcards)._asdict()
+    runs = casting.case_runs(REGISTRY, wildcards.page)
+    return {f"list_{name}": RUN.format(run=run, **place) for name, run in runs.items()}
+
+
+def case_options(wildcards, input):
+    """Return the command-line options that name those runs."""
+    lists = [(key.removeprefix("list_"), path) for key, path in input.items()]
+    return " ".join(
+        f"--list {name}={path}" for name, path in lists if name in case_names(wildcards)
+    )
+
+
+def case_names(wildcards):
+    """Return the names of the lists of a case study."""
+    return REGISTRY.pages[wildcards.page].lists
+
+
+def counted_splits(wildcards):
+    """Return the queries of the splits that a page of characteristics counts."""
+    columns = REGISTRY.pages[wildcards.page].columns
+    casts = {column.id: REGISTRY.cast(column.role) for column in columns}
+    return {name: at(QUERIES, cast) for name, cast in casts.items() if cast}
+
+
+def counted_options(wildcards, input):
+    """Return the command-line options that name those splits' folders."""
+    named = counted_splits(wildcards)
+    return " ".join(f"--split {name}={folder(path)}" for name, path in named.items())
+
+
+def ledger_arguments(wildcards, input):
+    """Return the ledger's options: spec and table of each page, and the tests of those tested."""
+    specs = [casting.page_spec(REGISTRY, page, hub_reason) for page in [*TABLES, *COUNTED]]
+    parts = [f"--spec {quote(spec)}" for spec in specs]
+    parts += [f"--table {path}" for path in input.tables]
+    return " ".join([*parts, *(f"--significance {path}" for path in input.tests)])
+
+
+def wanted_pages(wildcards):
+    """Return the pages of the chosen papers, as Markdown."""
+    made = [TABLE.format(page=page) for page in [*TABLES, *COUNTED]]
+    made += [FIGURE.format(page=page) for page in made_pages("figure")]
+    made += [CASES.format(page=page) for page in made_pages("cases")]
+    return [path.removesuffix("tsv") + "md" for path in made]
+
+
+def finished_pages():
+    """Return the pages to print at the end: those among the targets, or all without targets."""
+    asked = set(workflow.dag_settings.targets or [])
+    pages = [*wanted_pages(None), LEDGER_MD]
+    return [page for page in pages if page in asked or not asked or asked & {"all"}]
+
+
+def tell_absent():
+    """Say on standard error what is not run at this scale, and why; keep it for a cluster's jobs."""
+    reasons = {}
+    for page in TABLES:
+        job = casting.job_of(REGISTRY, page, hub_reason)
+        reasons |= {why: None for cells in job.absent.values() for why in cells.values()}
+    for page in REGISTRY.chosen("figure", "cases"):
+        if why := casting.page_reason(REGISTRY, page, hub_reason):
+            reasons[f"{page}: {why}"] = None
+    for why in reasons:
+        print(f"not run: {why}", file=sys.stderr)
+    casts = [*REGISTRY.scale.backbones.values(), *REGISTRY.scale.rerankers.values()]
+    hubs = [(c.hub, c.revision) for c in casts if isinstance(c, schema.FromHub)]
+    found = {f"{hub}@{revision}": hub_reason(hub, revision) for hub, revision in hubs}
+    ABSENT.parent.mkdir(parents=True, exist_ok=True)
+    ABSENT.write_text(json.dumps(found, indent=1) + "\n")

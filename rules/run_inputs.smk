@@ -1,0 +1,129 @@
+# What fusion, evaluation and reranking read: input and params functions. Nothing here makes a file.
+
+
+def fused(wildcards, split=None):
+    """Return the inputs of a fusion on a split: both runs and the scores that each list lacks."""
+    system, seed = entry_of(wildcards), seed_of(wildcards)
+    place = {"dataset": wildcards.dataset, "split": split or wildcards.split}
+    lexical, dense = REGISTRY.run(system.lexical, seed), REGISTRY.run(system.dense, seed)
+    inputs = {"lexical": RUN.format(run=lexical, **place), "dense": RUN.format(run=dense, **place)}
+    if system.missing.lexical == "true_score":
+        inputs["lexical_on_dense"] = SCORES.format(run=lexical, other=system.dense, **place)
+    if system.missing.dense == "true_score":
+        inputs["dense_on_lexical"] = SCORES.format(run=dense, other=system.lexical, **place)
+    return inputs
+
+
+def tuned_at(system, place):
+    """Return the split whose tuning file holds what was chosen for a run on a split."""
+    entry = REGISTRY.system(system)
+    return REGISTRY.place(entry.weight.tune_on) if entry.kind == "fusion" else place
+
+
+def has_tuning(system):
+    """Say whether something of a system is chosen: lambda, a rerank depth, RM3's parameters."""
+    entry = REGISTRY.systems[system]
+    if entry.kind == "fusion":
+        return entry.weight.tune_on is not None
+    return entry.kind == "rerank" or getattr(entry, "rm3_sweep", None) is not None
+
+
+def tuning_file(wildcards):
+    """Return the tuning file of a fused run; none where lambda is fixed."""
+    name = system_of(wildcards)
+    if not has_tuning(name):
+        return []
+    return [at(TUNING.replace("{run}", wildcards.run), tuned_at(name, here(wildcards)))]
+
+
+def fusion_options(wildcards, input):
+    """Return the command-line options that name a fusion's runs, scores and tuning."""
+    names = ["lexical", "dense", "lexical_on_dense", "dense_on_lexical", "tuning"]
+    given = [(name.replace("_", "-"), input.get(name)) for name in names]
+    return " ".join(f"--{name} {path}" for name, path in given if path)
+
+
+def measure_options(wildcards):
+    """Return the command-line options that name a split's measures."""
+    return " ".join(f"--measure '{name}'" for name in REGISTRY.measures(here(wildcards)))
+
+
+def pipelines(reranker):
+    """Return the rerank systems that share a reranker and have what they need."""
+    names = [n for n in REGISTRY.of_kind("rerank") if REGISTRY.systems[n].reranker == reranker]
+    return [name for name in names if not absence.reason(REGISTRY, name, None, hub_reason)]
+
+
+def first_stages(wildcards):
+    """Return the runs of all first stages whose docs a reranker scores on a split."""
+    stages = dict.fromkeys(
+        REGISTRY.systems[name].first_stage for name in pipelines(wildcards.reranker)
+    )
+    return [run for stage in stages for run in runs_at(stage, here(wildcards))]
+
+
+def swept_runs(wildcards, input):
+    """Return the options that name the first-stage run of each run that shares a reranker."""
+    seeded = [
+        (REGISTRY.run(name, seed), REGISTRY.run(REGISTRY.systems[name].first_stage, seed))
+        for name in pipelines(wildcards.reranker)
+        for seed in REGISTRY.seeds
+    ]
+    place = here(wildcards)._asdict()
+    pairs = {name: RUN.format(run=first, **place) for name, first in seeded}
+    return " ".join(f"--run {name}={path}" for name, path in pairs.items())
+
+
+def depths(reranker):
+    """Return every depth that some pipeline of a reranker tries."""
+    grids = [REGISTRY.system(name).depth.grid for name in pipelines(reranker)]
+    return sorted({depth for grid in grids for depth in grid})
+
+
+def sweep_spec(wildcards):
+    """Return the depths and measures of a reranker's sweep on a split, as JSON."""
+    entries = [REGISTRY.system(name) for name in pipelines(wildcards.reranker)]
+    figures = [REGISTRY.pages[page] for page in REGISTRY.chosen("figure")]
+    shown = [f for f in figures if REGISTRY.cast(f.role) == here(wildcards)]
+    asked = {entry.depth.measure for entry in entries} | {
+        panel.measure for figure in shown for panel in figure.panels if panel.measure
+    }
+    return driver.canonical({"depths": depths(wildcards.reranker), "measures": sorted(asked)})
+
+
+def reranker_cast(wildcards):
+    """Return what plays a reranker role."""
+    cast = REGISTRY.scale.rerankers.get(wildcards.reranker)
+    if cast is None:
+        raise WorkflowError(f"{REGISTRY.scale_file}: rerankers: nothing plays {wildcards.reranker}")
+    return cast
+
+
+def reranker_argument(wildcards):
+    """Return the options that name a reranker and how a released one reads a pair."""
+    cast = reranker_cast(wildcards)
+    reading = getattr(cast, "reading", None)
+    told = f" --reading {quote(_registry.spec(reading))}" if reading else ""
+    return f"--model {cast_argument(cast)}{told}"
+
+
+def cut_inputs(wildcards):
+    """Return what a reranked run is cut from: the first stage, the scores, the tuning sweep."""
+    system = entry_of(wildcards)
+    place, tune = here(wildcards), REGISTRY.place(system.depth.tune_on)
+    first = REGISTRY.run(system.first_stage, seed_of(wildcards))
+    return {
+        "first": RUN.format(run=first, **place._asdict()),
+        "scores": PAIRS.format(reranker=system.reranker, **place._asdict()),
+        "tuning": SWEEP.format(reranker=system.reranker, **tune._asdict()),
+    }
+
+
+def external_source(wildcards):
+    """Return the file of an external run."""
+    path = absence.external_file(REGISTRY, system_of(wildcards), here(wildcards))
+    if path is None:
+        raise WorkflowError(
+            f"{wildcards.run} has no file for {wildcards.dataset}/{wildcards.split}"
+        )
+    return str(path)

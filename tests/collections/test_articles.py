@@ -1,0 +1,277 @@
+"""The generated articles keep what their page promises: bytes, fields and grades."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from residuum.collections import article_lexicon as lexicon
+from residuum.collections.article_topics import Topic, draw_topics
+from residuum.collections.article_world import Facts, World, draw_articles, draw_world
+from residuum.collections.articles import Collection, generate
+from residuum.collections.world import stream
+
+SMOKE = {
+    "seed": 1,
+    "articles": 160,
+    "reviews": 10,
+    "notices": 10,
+    "conditions": 3,
+    "agents": 4,
+    "judged": 14,
+    "shift": 0.25,
+}
+MINI = SMOKE | {
+    "articles": 1780,
+    "reviews": 120,
+    "notices": 100,
+    "conditions": 6,
+    "agents": 8,
+    "judged": 40,
+}
+WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
+
+
+def make(scale=None, **changes) -> Collection:
+    return generate(SimpleNamespace(**((scale or SMOKE) | changes)))
+
+
+def digest(collection: Collection) -> str:
+    return hashlib.sha256(json.dumps(collection).encode()).hexdigest()
+
+
+def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
+    """What the docs and queries of a collection are about, in their order."""
+    recipe = SimpleNamespace(**(scale | changes))
+    rng = stream(recipe, "docs")
+    world = draw_world(rng, recipe)
+    facts = draw_articles(rng, world)
+    return world, facts, draw_topics(stream(recipe, "judged"), world, facts)
+
+
+def judged(collection: Collection) -> dict[str, dict[str, int]]:
+    """query_id -> doc_id -> grade."""
+    grades = {query: {} for query, _ in collection.queries["judged"]}
+    for query, doc, grade in collection.qrels["judged"]:
+        grades[query][doc] = grade
+    return grades
+
+
+def holds(text: str, forms) -> bool:
+    return any(form.lower() in text.lower() for form in forms)
+
+
+@pytest.fixture(scope="module", params=[SMOKE, MINI], ids=["smoke", "mini"])
+def scale(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def collection(scale):
+    return make(scale)
+
+
+def test_same_seed_gives_same_bytes_in_any_process():
+    program = (
+        "import json, sys, hashlib; from types import SimpleNamespace as N;"
+        "from residuum.collections.articles import generate;"
+        "c = generate(N(**json.loads(sys.argv[1])));"
+        "print(hashlib.sha256(json.dumps(c).encode()).hexdigest())"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program, json.dumps(SMOKE)],
+            env=os.environ | {"PYTHONPATH": str(WORKFLOW), "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for hash_seed in ("0", "4242")
+    }
+    assert printed == {digest(make())}
+
+
+def test_bytes_are_those_of_every_other_machine():
+    assert digest(make()) == "c0c34f1eb8879557edf3da69cf36ad31d906872b94380a5d0e01066f7f9a0c6c"
+    assert digest(make(MINI)) == "2fb9bff9333f297878b89ad8d3736fd3db7166b9e5f6950aa0f4484974d609df"
+
+
+def test_different_seed_gives_different_texts():
+    one, other = make(), make(seed=2)
+    assert [doc for doc, _ in one.docs] == [doc for doc, _ in other.docs]
+    bodies = [{fields["body"] for _, fields in made.docs} for made in (one, other)]
+    assert not bodies[0] & bodies[1]
+
+
+def test_another_number_of_queries_leaves_the_docs_alone():
+    assert make().docs == make(judged=8).docs
+
+
+def test_counts_are_those_of_the_recipe(collection, scale):
+    assert len(collection.docs) == scale["articles"] + scale["reviews"] + scale["notices"]
+    assert list(collection.queries) == list(collection.qrels) == ["judged"]
+    assert len(collection.queries["judged"]) == scale["judged"]
+
+
+def test_every_doc_has_its_fields_and_a_text_of_title_and_abstract(collection):
+    for _, fields in collection.docs:
+        assert list(fields) == ["text", "title", "abstract", "body"]
+        assert all(fields.values())
+        assert fields["text"] == f"{fields['title']} {fields['abstract']}"
+
+
+def test_fields_have_the_length_that_the_page_states(collection):
+    def mean(field):
+        return sum(len(doc[field].split()) for _, doc in collection.docs) / len(collection.docs)
+
+    assert 10 < mean("title") < 12
+    assert 45 < mean("abstract") < 55
+    assert 120 < mean("body") < 145
+
+
+def test_ids_and_texts_are_unique(collection):
+    queries = collection.queries["judged"]
+    assert len({doc for doc, _ in collection.docs}) == len(collection.docs)
+    assert len({fields["text"] for _, fields in collection.docs}) == len(collection.docs)
+    assert len({query for query, _ in queries}) == len({text for _, text in queries})
+    assert len({text for _, text in queries}) == len(queries)
+    assert (collection.docs[0][0], queries[0][0]) == ("a000001", "judged-00001")
+
+
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_no_two_queries_have_the_same_text_whatever_the_seed(seed):
+    queries = make(MINI, seed=seed).queries["judged"]
+    assert len({text for _, text in queries}) == len(queries)
+
+
+def test_texts_are_one_line_of_plain_words(collection):
+    texts = [fields[name] for _, fields in collection.docs for name in ("text", "body")]
+    texts += [text for _, text in collection.queries["judged"]]
+    assert not [text for text in texts if not re.fullmatch(r"[A-Za-z0-9][\w ,.:;-]*", text)]
+    assert not [text for text in texts if "  " in text or " ," in text]
+
+
+def test_articles_fit_the_next_word(collection):
+    wrong = re.compile(r"\b(?:a [aeiou]|an [^aeiou])", re.IGNORECASE)
+    texts = [fields[name] for _, fields in collection.docs for name in ("text", "body")]
+    assert not [text for text in texts if wrong.search(text)]
+
+
+def test_every_judged_doc_exists_and_every_query_has_relevant_ones(collection):
+    doc_ids = {doc for doc, _ in collection.docs}
+    assert {doc for _, doc, _ in collection.qrels["judged"]} <= doc_ids
+    assert len({row[:2] for row in collection.qrels["judged"]}) == len(collection.qrels["judged"])
+    for grades in judged(collection).values():
+        counts = Counter(grades.values())
+        assert set(counts) == {0, 1, 2} or set(counts) == {0, 2}
+        assert counts[1] + counts[2] >= 4
+        assert counts[0] == 40
+
+
+def test_the_best_grade_is_stated_by_title_and_abstract(collection, scale):
+    world, _, topics = inside(scale)
+    texts = dict(collection.docs)
+    for topic, grades in zip(topics, judged(collection).values(), strict=True):
+        for doc in (doc for doc, grade in grades.items() if grade == 2):
+            text = texts[doc]["text"]
+            assert holds(text, world.conditions[topic.condition].forms)
+            if topic.aspect is not None:
+                assert holds(text, world.aspects[topic.aspect])
+            if topic.population is not None:
+                assert holds(text, world.populations[topic.population])
+            if topic.agent is not None:
+                assert holds(text, world.agents[topic.agent].forms)
+
+
+def test_all_docs_of_grade_one_and_above_are_judged(collection, scale):
+    _, facts, topics = inside(scale)
+    for topic, grades in zip(topics, judged(collection).values(), strict=True):
+        stating = {
+            f"a{position + 1:06d}"
+            for position, doc in enumerate(facts)
+            if doc.kind == "study"
+            and doc.condition == topic.condition
+            and (doc.agent == topic.agent if topic.agent is not None else True)
+            and (doc.aspect == topic.aspect if topic.aspect is not None else True)
+        }
+        assert stating <= {doc for doc, grade in grades.items() if grade > 0}
+
+
+def test_some_docs_are_relevant_through_their_body_alone(collection, scale):
+    world, _, topics = inside(scale)
+    texts = dict(collection.docs)
+    hidden = [
+        texts[doc]
+        for topic, grades in zip(topics, judged(collection).values(), strict=True)
+        if topic.agent is not None
+        for doc, grade in grades.items()
+        if grade == 1 and not holds(texts[doc]["text"], world.agents[topic.agent].forms)
+    ]
+    assert hidden
+
+
+def test_notices_are_never_relevant(collection, scale):
+    _, facts, _ = inside(scale)
+    notices = {f"a{i + 1:06d}" for i, doc in enumerate(facts) if doc.kind == "notice"}
+    assert not [row for row in collection.qrels["judged"] if row[1] in notices and row[2]]
+
+
+def test_topics_differ_and_come_in_three_kinds(scale):
+    _, _, topics = inside(scale)
+    kinds = Counter((t.population is not None, t.agent is not None) for t in topics)
+    quarter = scale["judged"] // 4
+    assert len(set(topics)) == len(topics)
+    assert kinds[(True, False)] == kinds[(False, True)] == quarter
+
+
+def test_without_a_shift_every_concept_has_one_form():
+    collection, (world, _, _) = make(MINI, shift=0.0), inside(MINI, shift=0.0)
+    texts = " ".join(fields["text"] for _, fields in collection.docs).lower()
+    assert not holds(texts, [form for c in world.conditions for form in c.forms[1:]])
+    assert not holds(texts, [form for agent in world.agents for form in agent.forms[1:]])
+
+
+def test_forms_of_a_concept_share_no_word():
+    world, _, _ = inside(MINI)
+    concepts = [*world.aspects, *world.populations, *(c.forms for c in world.conditions)]
+    for forms in [*concepts, *(agent.forms for agent in world.agents)]:
+        words = [word for form in forms for word in set(re.findall("[a-z]{4,}", form.lower()))]
+        assert len(words) == len(set(words)), forms
+
+
+def test_a_form_and_a_collocate_belong_to_one_aspect():
+    forms = [form for aspect in lexicon.ASPECTS for form in aspect.forms]
+    collocates = [word for aspect in lexicon.ASPECTS for word in aspect.collocates]
+    assert len(lexicon.ASPECTS) == 28
+    assert len(set(forms)) == len(forms) == 84
+    assert len(set(collocates)) == len(collocates) == 224
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"conditions": 1}, r"conditions: 1 asked, 2 to 24 possible; change conditions"),
+        ({"conditions": 25}, r"conditions: 25 asked, 2 to 24 possible"),
+        ({"agents": 21}, r"agents: 21 asked, 2 to 20 possible; change agents"),
+        (
+            {"judged": 400},
+            r"judged: 400 queries asked, 200 of them on aspects, but \d+ such topics",
+        ),
+        ({"articles": 5}, r"judged: 14 .* have 4 relevant docs; lower judged or conditions, or"),
+    ],
+)
+def test_asking_for_too_much_says_what_is_possible(changes, message):
+    with pytest.raises(ValueError, match=message):
+        make(**changes)
+
+
+def test_all_faults_come_in_one_message():
+    with pytest.raises(ValueError, match=r"(?s)conditions: 99.*agents: 99"):
+        make(conditions=99, agents=99)

@@ -1,0 +1,332 @@
+"""Cross-encoders: other libraries score alike, neighbours leave no trace, training learns."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+)
+
+from corpora import make_corpus
+from residuum import train as stage
+from residuum.core import contracts, files, schema
+from residuum.core.contracts import Tuple
+from residuum.core.errors import ResiduumError
+from residuum.neural import devices
+from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.learners import cross
+from residuum.neural.listwise import group_nll
+from tiny_models import make_backbone, toy_docs, toy_queries, toy_tuples, write_toy
+
+TEXTS = [
+    ("about river", "water here"),
+    ("about bread", "flour often flour there sound"),
+    ("music", "The MOTOR! " * 30),
+    ("", "frost"),
+    ("winter", ""),
+    ("doctor", "nurse trade nurse"),
+]
+
+
+@pytest.fixture(scope="module")
+def device() -> devices.Device:
+    return devices.choose("cpu", "fp32", threads=1)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of the toy problem: corpus, queries, tuples, and a backbone to start from."""
+    folder = tmp_path_factory.mktemp("toy")
+    write_toy(folder)
+    make_corpus(folder / "corpus", toy_docs())
+    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
+    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
+    make_backbone(folder / "start", words)
+    return folder
+
+
+def reading(**changes: object) -> schema.Reading:
+    return schema.Reading.model_validate({"query_length": 8, "length": 30, **changes})
+
+
+def made(toy: Path, device: devices.Device, **changes: object) -> CrossEncoder:
+    """Make an untrained cross-encoder with weights so large that scores differ."""
+    model = CrossEncoder.start(str(toy / "start"), None, reading(**changes), device)
+    with torch.no_grad():
+        for weights in model.model.parameters():
+            weights *= 8 if weights.ndim > 1 else 1
+    return model
+
+
+def pairs_of(model: CrossEncoder, texts: list[tuple[str, str]]) -> list[Pair]:
+    queries = model.tokenise([query for query, _ in texts], "query")
+    return list(map(Pair, queries, model.tokenise([doc for _, doc in texts], "doc")))
+
+
+def scores_of(model: CrossEncoder, texts: list[tuple[str, str]], batch_size: int = 4) -> np.ndarray:
+    return model.score(pairs_of(model, texts), batch_size)
+
+
+def reference(folder: Path) -> np.ndarray:
+    """Score with plain transformers: one padded batch, the tokenizer joins and cuts the texts."""
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    cut = {"padding": True, "truncation": "only_second", "max_length": 30, "return_tensors": "pt"}
+    with torch.no_grad():
+        return model(**tokenizer(*map(list, zip(*TEXTS, strict=True)), **cut)).logits.numpy()
+
+
+def test_plain_transformers_gives_the_same_scores(
+    toy: Path, device: devices.Device, tmp_path: Path
+) -> None:
+    model = made(toy, device)
+    model.save(tmp_path)
+    expected = reference(tmp_path)
+    assert expected.shape == (len(TEXTS), 1)
+    assert np.abs(np.diff(expected[:, 0])).min() > 1e-3
+    np.testing.assert_allclose(scores_of(model, TEXTS), expected[:, 0], atol=1e-5)
+    again = CrossEncoder.load(tmp_path, device)
+    assert again.reading == reading()
+    assert (scores_of(again, TEXTS) == scores_of(model, TEXTS)).all()
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_sentence_transformers_gives_the_same_scores(
+    toy: Path, device: devices.Device, tmp_path: Path, pooling: str
+) -> None:
+    from sentence_transformers import CrossEncoder as Theirs
+
+    model = made(toy, device, pooling=pooling)
+    model.save(tmp_path)
+    theirs = Theirs(str(tmp_path), device="cpu").predict(TEXTS)
+    np.testing.assert_allclose(scores_of(model, TEXTS), theirs, atol=1e-5)
+    assert np.abs(np.diff(theirs)).min() > 1e-3
+    again = CrossEncoder.load(tmp_path, device)
+    assert (scores_of(again, TEXTS) == scores_of(model, TEXTS)).all()
+    again.save(tmp_path / "again")
+    model.save(tmp_path / "twice")
+    assert files.sha256_tree(tmp_path / "again") == files.sha256_tree(tmp_path / "twice")
+
+
+def test_mean_pooling_is_the_mean_of_both_texts_tokens(toy: Path, device: devices.Device) -> None:
+    model = made(toy, device, pooling="mean")
+    [pair] = pairs_of(model, TEXTS[:1])
+    ids = torch.from_numpy(model.join(pair).astype(np.int64))[None]
+    types = torch.tensor([[0] * (2 + len(pair.query)) + [1] * (1 + len(pair.doc))])
+    with torch.no_grad():
+        model.model.eval()
+        hidden = model.model["backbone"](input_ids=ids, token_type_ids=types).last_hidden_state
+        expected = model.model["linear"](hidden[0].mean(dim=0)).item()
+    assert model.score([pair], 1)[0] == pytest.approx(expected, abs=1e-6)
+
+
+def release(folder: Path, toy: Path, labels: int) -> Path:
+    """Make a reranker as somebody else would release it."""
+    torch.manual_seed(labels)
+    config = BertConfig.from_pretrained(toy / "start", num_labels=labels, initializer_range=0.2)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(toy / "start").save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, labels: int) -> None:
+    folder = release(tmp_path, toy, labels)
+    model = CrossEncoder.released(str(folder), None, reading(), device)
+    logits = reference(folder)
+    if labels == 2:
+        odds = torch.tensor(logits).softmax(dim=1)
+        np.testing.assert_allclose(
+            logits[:, 1] - logits[:, 0], (odds[:, 1] / odds[:, 0]).log(), atol=1e-5
+        )
+        logits = logits[:, 1:] - logits[:, :1]
+    np.testing.assert_allclose(scores_of(model, TEXTS), logits[:, 0], atol=1e-5)
+
+
+def test_what_is_no_reranker_is_refused(toy: Path, device: devices.Device, tmp_path: Path) -> None:
+    with pytest.raises(ResiduumError, match="is no reranker: it holds BertModel, without a head"):
+        CrossEncoder.released(str(toy / "start"), None, reading(), device)
+    folder = str(release(tmp_path / "three", toy, 3))
+    with pytest.raises(ResiduumError, match="gives 3 labels; a reranker has one or two"):
+        CrossEncoder.released(folder, None, reading(), device)
+    folder = str(release(tmp_path / "one", toy, 1))
+    with pytest.raises(ResiduumError, match="a released reranker has pooling cls"):
+        CrossEncoder.released(folder, None, reading(pooling="mean"), device)
+
+
+def test_lengths_that_do_not_fit_are_refused(toy: Path, device: devices.Device) -> None:
+    with pytest.raises(ResiduumError, match=r"reading\.length is 33, but .* at most 32 tokens"):
+        made(toy, device, length=33)
+    with pytest.raises(ResiduumError, match="query_length 27 leaves no room for a doc"):
+        made(toy, device, query_length=27)
+
+
+def test_a_query_is_cut_first_and_then_the_doc(toy: Path, device: devices.Device) -> None:
+    model = made(toy, device)
+    [long] = pairs_of(model, [("about river " * 50, "water here " * 50)])
+    tokens = model.tokenizer.convert_ids_to_tokens(model.join(long))
+    query, doc = ["about", "river"] * 4, [*["water", "here"] * 9, "water"][:19]
+    assert tokens == ["[CLS]", *query, "[SEP]", *doc, "[SEP]"]
+    lengths = model.lengths(np.array([2, 8]), np.array([3, 27]))
+    assert lengths.tolist() == [8, 30]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_score_does_not_depend_on_its_neighbours(
+    toy: Path, device: devices.Device, pooling: str
+) -> None:
+    """To the last bit: lengths below, at and beyond the limit, in any order and selection."""
+    model = made(toy, device, pooling=pooling)
+    random = np.random.default_rng(3)
+    words = [word for _, text in toy_docs() for word in text.split()]
+    texts = [("about river", " ".join(random.choice(words, size=n % 40))) for n in range(120)]
+    scores = scores_of(model, texts, 16)
+    order = random.permutation(len(texts))
+    assert (scores_of(model, [texts[i] for i in order], 16) == scores[order]).all()
+    assert (scores_of(model, [texts[i] for i in order[:7]], 16) == scores[order[:7]]).all()
+    alone = np.concatenate([scores_of(model, [text], 16) for text in texts[:40]])
+    assert (alone == scores[:40]).all()
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_scores_of_bf16_keep_more_than_its_eight_bits(
+    toy: Path, device: devices.Device, pooling: str
+) -> None:
+    exact = scores_of(made(toy, device, pooling=pooling), TEXTS)
+    scores = scores_of(made(toy, devices.Device("cpu", "bf16"), pooling=pooling), TEXTS)
+    np.testing.assert_allclose(scores, exact, atol=0.2)
+    assert (torch.tensor(scores).bfloat16().float().numpy() != scores).all()
+
+
+def test_no_pairs_give_no_scores(toy: Path, device: devices.Device) -> None:
+    assert made(toy, device).score([], 4).shape == (0,)
+
+
+SCORES = [[2.0, 1.0, 0.5], [0.0, 1.0, -1.0]]
+
+
+def test_group_nll_value_and_gradient() -> None:
+    scores = torch.tensor(SCORES, requires_grad=True)
+    loss = group_nll(scores)
+    loss.sum().backward()
+    for i, row in enumerate(SCORES):
+        shares = [math.exp(score) / sum(map(math.exp, row)) for score in row]
+        assert loss[i].item() == pytest.approx(-math.log(shares[0]), abs=1e-6)
+        gradient = [share - (j == 0) for j, share in enumerate(shares)]
+        assert scores.grad[i].tolist() == pytest.approx(gradient, abs=1e-6)
+
+
+def some_pairs(count: int, pool: int) -> list[Tuple]:
+    names = [f"n{i}" for i in range(pool)]
+    return [Tuple(f"q{i}", f"d{i}", 1.0, names, [0.0] * pool) for i in range(count)]
+
+
+def test_groups_follow_from_seed_and_step_and_hold_distinct_negatives() -> None:
+    def stream(seed: int) -> cross.GroupStream:
+        return cross.GroupStream(some_pairs(10, 6), 4, 3, seed)
+
+    batches = [stream(1).batch(step) for step in range(8)]
+    late = stream(1)
+    assert [late.batch(step) for step in range(5, 8)] == batches[5:]
+    assert stream(2).batch(0) != batches[0]
+    groups = [group for batch in batches for group in batch]
+    for group in groups:
+        assert group.docs[0] == group.query_id.replace("q", "d")
+        assert len(set(group.docs)) == 5
+    assert {doc for group in groups for doc in group.docs[1:]} == {f"n{i}" for i in range(6)}
+
+
+def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    pairs = [*some_pairs(2, 0), *some_pairs(3, 2), *some_pairs(4, 5)]
+    kept = cross.usable(pairs, 4)
+    assert kept == pairs[2:]
+    told = capfd.readouterr().err
+    assert "2 of 9 training pairs have no negative: left out" in told
+    assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in told
+    docs = cross.GroupStream(kept[:3], 4, 3, 1).batch(0)[0].docs
+    assert len(docs) == 5
+    assert set(docs[1:]) <= {"n0", "n1"}
+
+
+def train(toy: Path, output: Path, pooling: str = "mean", **training: object) -> Path:
+    how = {"learning_rate": 0.005, "batch_size": 8, "steps": 150, "dropout": 0.0, **training}
+    spec = {
+        "kind": "cross-encoder",
+        "backbone": "test",
+        "train_on": "test",
+        "negatives": {"kind": "same_as", "model": "test"},
+        "group": 3,
+        "reading": reading(pooling=pooling).model_dump(),
+        "training": how,
+    }
+    stage.train(
+        tuples=toy / "tuples.jsonl.gz",
+        corpus=toy / "corpus",
+        queries=toy / "queries.tsv",
+        start=str(toy / "start"),
+        spec=json.dumps(spec),
+        seed=1,
+        work=output.with_name(f"{output.name}.work"),
+        output=output,
+        device="cpu",
+    )
+    return output
+
+
+@pytest.mark.parametrize(("pooling", "steps"), [("mean", 300), ("cls", 600)])
+def test_the_toy_reranking_is_learned(
+    toy: Path, device: devices.Device, tmp_path: Path, pooling: str, steps: int
+) -> None:
+    model = CrossEncoder.load(train(toy, tmp_path / "model", pooling, steps=steps), device)
+    docs = toy_docs()
+    grid = [(query, doc) for _, query in toy_queries() for _, doc in docs]
+    best = scores_of(model, grid, 32).reshape(-1, len(docs)).argmax(axis=1)
+    assert np.mean([docs[b][0].startswith(f"d{i}-") for i, b in enumerate(best)]) > 0.8
+    log = (tmp_path / "model" / "training.tsv").read_text().splitlines()
+    assert log[0].endswith("pairs\tpositive\tnegative")
+    first, last = float(log[1].split("\t")[1]), float(log[-1].split("\t")[1])
+    assert last < 0.5 * first
+    artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
+    assert artefact["pairs"] == len(toy_tuples())
+
+
+def test_part_seed_and_what_was_not_learned(
+    toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    idle = {"steps": 2, "learning_rate": 1e-12, "part": [1, 2]}
+    one, two = (train(toy, tmp_path / name, **idle) for name in ("one", "two"))
+    assert files.sha256_tree(one) == files.sha256_tree(two)
+    artefact = json.loads((one / "manifest.json").read_text())["artefact"]
+    assert artefact["pairs"] == len(toy_tuples()) // 2
+    learner = cross.CrossLearner.__new__(cross.CrossLearner)
+    learner.stream = cross.GroupStream(some_pairs(2, 3), 3, 2, 1)
+    assert learner.remark([1.0] * 10) is None
+    assert "the model learned nothing" in (learner.remark([1.0] * 9 + [math.log(4)]) or "")
+
+
+def test_a_tuple_whose_doc_is_gone_is_named(toy: Path, tmp_path: Path) -> None:
+    write_toy(tmp_path)
+    (tmp_path / "start").symlink_to(toy / "start")
+    make_corpus(tmp_path / "corpus", toy_docs()[1:])
+    with pytest.raises(ResiduumError, match=r"doc_id d0-here is not in .*corpus"):
+        train(tmp_path, tmp_path / "model")
+    assert len(list(contracts.read_corpus(tmp_path / "corpus"))) == len(toy_docs()) - 1
+
+
+def test_a_start_without_token_types_is_read_without(
+    toy: Path, device: devices.Device, tmp_path: Path
+) -> None:
+    config = BertConfig.from_pretrained(toy / "start", type_vocab_size=1)
+    BertModel(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(toy / "start").save_pretrained(tmp_path)
+    model = CrossEncoder.start(str(tmp_path), None, reading(), device)
+    assert not model.typed
+    assert np.isfinite(scores_of(model, TEXTS)).all()

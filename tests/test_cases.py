@@ -1,0 +1,196 @@
+"""Case studies on hand-made lists: every condition, ties, excerpts, rules that nothing meets."""
+
+import polars as pl
+import pytest
+
+from residuum import cases
+from residuum.core import contracts, driver, manifest, schema, trec
+from residuum.core.errors import ResiduumError
+
+QUERIES = {"q1": "brief government definition", "q2": "who is robert gray", "q3": "never judged"}
+DOCS = {
+    "d1": "Other things come first. Legal definition of brief: a concise statement | of a case.",
+    "d2": "Grey started with his alias and is Robert Grey.",
+    "d3": "Nothing at all.",
+    "d4": "Some *more* text.",
+    "d5": "The last one.",
+}
+QRELS = [("q1", "d1", 2), ("q1", "d3", 0), ("q2", "d2", 1), ("q2", "d5", 1), ("q2", "d4", -1)]
+LISTS = {  # docs from rank 1
+    "bm25": {"q1": ["d3", "d4", "d1"], "q2": ["d4", "d5"], "q3": ["d1"]},
+    "clear": {"q1": ["d1", "d3"], "q2": ["d2", "d5", "d3"], "q3": ["d2"]},
+}
+
+
+def entry(where, relevant=True, **changes):
+    return {
+        "kind": "cases",
+        "title": "Toy cases",
+        "place": "Toy, Table 3",
+        "role": "dev",
+        "lists": {"bm25": "bm25", "clear": "clear"},
+        "relevant": relevant,
+        "where": where,
+        "before": "bm25",
+        "after": "clear",
+        **changes,
+    }
+
+
+def runs():
+    rows = {
+        name: [(q, d, r) for q, docs in lists.items() for r, d in enumerate(docs, start=1)]
+        for name, lists in LISTS.items()
+    }
+    form = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}
+    return {
+        name: pl.DataFrame(found, schema=form, orient="row").with_columns(
+            score=-pl.col("rank").cast(pl.Float64)
+        )
+        for name, found in rows.items()
+    }
+
+
+def qrels():
+    return pl.DataFrame(QRELS, schema=["query_id", "doc_id", "relevance"], orient="row")
+
+
+def matching(where, relevant=True, **changes):
+    rule = schema.Cases.model_validate(entry(where, relevant, **changes))
+    return cases.matching(rule, runs(), qrels(), QUERIES)
+
+
+def pairs(where, relevant=True, **changes):
+    found = matching(where, relevant, **changes).pairs
+    return list(found.select("query_id", "doc_id", "gain").iter_rows())
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ([{"list": "bm25", "at_least": 2}], [("q1", "d1", 2), ("q2", "d5", 0)]),
+        ([{"list": "bm25", "at_most": 2}], [("q2", "d5", 0)]),
+        ([{"list": "bm25", "at_least": 3, "at_most": 9}], [("q1", "d1", 2)]),
+        ([{"list": "bm25", "absent": True}], [("q2", "d2", 3)]),
+        ([{"list": "bm25", "at_least": 3, "or_absent": True}], [("q2", "d2", 3), ("q1", "d1", 2)]),
+        ([{"list": "bm25"}], [("q1", "d1", 2), ("q2", "d5", 0)]),
+        ([{"list": "bm25"}, {"list": "clear", "at_most": 1}], [("q1", "d1", 2)]),
+        ([{"list": "clear", "at_least": 9}], []),
+    ],
+    ids=["least", "most", "between", "absent", "or-absent", "present", "both", "none"],
+)
+def test_every_kind_of_condition(where, expected):
+    assert pairs(where) == expected
+
+
+def test_not_relevant_is_judged_0_or_below_or_unjudged():
+    found = matching([{"list": "clear"}], relevant=False)
+    rows = {(q, d): r for q, d, r in found.pairs.select("query_id", "doc_id", "relevance").rows()}
+    assert rows == {("q1", "d3"): 0, ("q2", "d3"): None}
+    assert found.queries == 2, "q3 has no judgement: nothing of it is looked at"
+    below = pairs([{"list": "bm25", "at_most": 1}], relevant=False)
+    assert ("q2", "d4", 1 - 4) in below, "absent after: one rank beyond the longest list"
+
+
+def test_a_case_is_the_largest_gain_of_its_query_and_ties_go_by_id():
+    rule = [{"list": "bm25", "or_absent": True, "at_most": 9}]
+    found = matching(rule, limit=1).pairs.select("query_id", "doc_id", "gain", "shown").rows()
+    assert found == [
+        ("q2", "d2", 3, True), ("q1", "d1", 2, False), ("q2", "d5", 0, False)
+    ]  # fmt: skip
+    turned = pairs([{"list": "clear"}], relevant=False, before="clear", after="clear")
+    assert turned == [("q1", "d3", 0), ("q2", "d3", 0)]
+
+
+def write(folder):
+    """Write what the command reads and return its arguments."""
+    (folder / "corpus").mkdir(parents=True)
+    docs = [(doc_id, {"text": text}) for doc_id, text in DOCS.items()]
+    shards = contracts.write_corpus(folder / "corpus", docs)
+    manifest.write(folder / "corpus" / "manifest.json", artefact={"docs": 5, "shards": shards},
+                   spec={}, inputs=[], module="residuum.cases")  # fmt: skip
+    trec.write_queries(folder / "queries.tsv", QUERIES.items())
+    trec.write_qrels(folder / "qrels.trec", QRELS)
+    for name, run in runs().items():
+        trec.write_run(folder / f"{name}.trec.gz", run, name)
+    lists = [f"{name}={folder / f'{name}.trec.gz'}" for name in LISTS]
+    return folder / "queries.tsv", folder / "qrels.trec", folder / "corpus", lists
+
+
+def find(folder, where, lists=None, **changes):
+    queries, qrels_path, corpus, own = write(folder)
+    spec = {
+        "id": "toy-table3",
+        "cases": entry(where, **changes),
+        "place": "data/dev",
+        "runs": {"bm25": "bm25", "clear": "clear.seed1"},
+        "scale": "toy",
+        "reason": "a toy.",
+    }
+    output = folder / "toy-table3.tsv"
+    cases.find(driver.canonical(spec), queries, qrels_path, corpus, lists or own, output)
+    return pl.read_csv(output, separator="\t"), output
+
+
+def test_the_page_shows_what_matched_by_words(tmp_path):
+    table, output = find(tmp_path, [{"list": "bm25", "at_least": 3, "or_absent": True}])
+    assert table.columns == ["query_id", "query", "doc_id", "relevance", "rank.bm25",
+                             "rank.clear", "gain", "shown", "excerpt"]  # fmt: skip
+    assert table["rank.bm25"].to_list() == [None, 3]
+    page = output.with_suffix(".md").read_text()
+    assert "who is **robert** gray" in page
+    assert "alias and is **Robert** Grey." in page
+    assert "Legal **definition** of **brief**: a concise statement \\| of a case." in page
+    assert "| not retrieved → 1 " in page and "| 3 → 1 " in page
+    assert "rank 3 or later, or not retrieved, by bm25" in page
+    assert "2 pairs of 2 queries meet it, of 2 judged queries looked at; 2 shown." in page
+    latex = output.with_suffix(".tex").read_text()
+    assert r"who is \textbf{robert} gray" in latex and r"3 $\rightarrow$ 1" in latex
+    assert (tmp_path / "toy-table3.tsv.manifest.json").is_file()
+
+
+def test_unjudged_docs_are_said_to_be_so(tmp_path):
+    _, output = find(tmp_path, [{"list": "bm25", "absent": True}], relevant=False)
+    page = output.with_suffix(".md").read_text()
+    assert "| unjudged " in page
+    assert "1 of these pairs are unjudged: nobody said that the doc is not relevant." in page
+
+
+def test_a_rule_that_nothing_meets_says_so(tmp_path):
+    table, output = find(tmp_path, [{"list": "clear", "at_least": 100}])
+    assert table.height == 0
+    page = output.with_suffix(".md").read_text()
+    assert "0 pairs of 0 queries meet it, of 2 judged queries looked at; none is shown." in page
+    assert r"\begin{tabular}" not in output.with_suffix(".tex").read_text()
+
+
+def test_equal_input_gives_equal_bytes(tmp_path):
+    rule = [{"list": "clear"}]
+    one, two = find(tmp_path / "1", rule)[1], find(tmp_path / "2", rule)[1]
+    for suffix in (".tsv", ".md", ".tex"):
+        assert one.with_suffix(suffix).read_bytes() == two.with_suffix(suffix).read_bytes()
+
+
+def test_excerpts_are_cut_around_the_best_sentence():
+    filler = "word " * 40
+    text = f"{filler.strip()}. The gray cat sat. {filler.strip()}. Robert Gray sat. {filler}"
+    shown = cases.excerpt("who is robert gray", text)
+    assert shown.startswith("... Robert Gray sat. word") and shown.endswith("word ...")
+    assert len(shown.split()) == cases.WORDS + 2
+    assert cases.excerpt("robert gray", "One. Robert Gray.") == "One. Robert Gray."
+    late = cases.excerpt("robert gray", f"{filler} robert {filler} robert gray")
+    assert late.endswith("robert gray"), "inside a long sentence the window slides"
+    assert cases.excerpt("any", "") == ""
+
+
+def test_lists_must_be_those_of_the_case_study(tmp_path):
+    with pytest.raises(ResiduumError, match=r"no list 'bm52'.*Did you mean bm25"):
+        find(tmp_path / "a", [{"list": "bm25"}], ["bm52=x"])
+    with pytest.raises(ResiduumError, match="no run is given for the list clear"):
+        find(tmp_path / "b", [{"list": "bm25"}], ["bm25=x"])
+
+
+def test_a_doc_that_the_corpus_lacks_is_an_error(tmp_path):
+    _, _, corpus, _ = write(tmp_path)
+    with pytest.raises(ResiduumError, match=r"lacks the doc d9 \(1 such docs\)"):
+        cases._docs(corpus, {"d1", "d9"})

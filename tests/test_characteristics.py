@@ -1,0 +1,137 @@
+"""Counts of query sets by hand, and DualRM's Table 1 from the official files."""
+
+import polars as pl
+import pytest
+import yaml
+
+from conftest import ROOT
+from residuum import characteristics, data, ledger
+from residuum.core import driver, trec
+from residuum.core.errors import ResiduumError
+from residuum.core.jobs import CharacteristicsJob
+
+ROWS = [
+    {"id": "queries", "label": "# of queries", "quantity": "queries"},
+    {"id": "relevant", "label": "# of rel. doc. per query", "quantity": "relevant_per_query"},
+    {"id": "grades", "label": "Relevance levels", "quantity": "grades"},
+]
+
+
+def job(**changes):
+    table = {
+        "kind": "characteristics",
+        "title": "Toy characteristics",
+        "place": "Toy, Table 1",
+        "columns": [
+            {"id": "dev", "role": "msmarco-dev", "header": "Dev"},
+            {"id": "dl", "role": "trec-dl-2019", "header": "DL"},
+        ],
+        "rows": ROWS,
+        "tolerance": {"default": 0.5},
+        "reported": {
+            "queries": {"dev": "6980", "dl": "43"},
+            "relevant": {"dev": "1", "dl": "95"},
+            "grades": {"dev": "2", "dl": "4"},
+        },
+    }
+    made = {
+        "id": "toy-table1",
+        "table": table,
+        "places": {"dev": "data/dev", "dl": "data/judged"},
+        "scale": "toy",
+        "comparable": True,
+        "reason": "a toy.",
+    }
+    return CharacteristicsJob.model_validate({**made, **changes})
+
+
+def write(folder, queries, qrels):
+    trec.write_queries(folder / "queries.tsv", [(q, f"text of {q}") for q in queries])
+    trec.write_qrels(folder / "qrels.trec", qrels)
+    return folder
+
+
+def count(folder, made, splits):
+    spec = driver.canonical(made.model_dump(mode="json"))
+    output = folder / "toy-table1.tsv"
+    characteristics.count(spec, output, [f"{name}={path}" for name, path in splits.items()])
+    return pl.read_csv(output, separator="\t", infer_schema_length=None), output
+
+
+def values(table, column):
+    return dict(table.filter(column=column).select("measure", "measured").iter_rows())
+
+
+def test_counts_by_hand(tmp_path):
+    qrels = [("a", "d1", 1), ("a", "d2", 0), ("b", "d1", 3), ("b", "d2", 2), ("b", "d3", 1)]
+    folder = write(tmp_path, ["a", "b", "unjudged"], qrels)
+    assert characteristics.quantities(folder) == {
+        "queries": 2, "relevant_per_query": 4 / 2, "grades": 4
+    }  # fmt: skip
+
+
+def test_the_page_rounds_and_the_tsv_does_not(tmp_path):
+    dev = write(tmp_path / "dev", ["a", "b", "c"], [(q, f"d{q}{i}", 1) for q in "ab" for i in "1"]
+                + [("c", "d1", 1), ("c", "d2", 1)])  # fmt: skip
+    judged = write(tmp_path / "judged", ["q"], [("q", f"d{i}", i % 4) for i in range(1300)])
+    table, output = count(tmp_path, job(), {"dev": dev, "dl": judged})
+    assert values(table, "dev") == {"queries": 3, "relevant_per_query": 4 / 3, "grades": 2}
+    page = output.with_suffix(".md").read_text()
+    lines = [[c.strip() for c in x.split("|")[1:-1]] for x in page.splitlines() if x[:1] == "|"]
+    assert lines[0] == ["", "data/dev", "data/judged"]
+    assert lines[2:] == [
+        ["# of queries", "3", "1"],
+        ["# of rel. doc. per query", "1", "975"],
+        ["Relevance levels", "binary", "4-level"],
+    ]
+    assert "data/dev: in the role of msmarco-dev (the paper's Dev)." in page
+    assert r"\# of queries & 3 & 1 \\" in output.with_suffix(".tex").read_text()
+    assert (tmp_path / "toy-table1.tsv.manifest.json").is_file()
+
+
+def test_a_column_that_is_not_cast_is_not_run(tmp_path):
+    dev = write(tmp_path / "dev", ["a"], [("a", "d", 1)])
+    made = job(places={"dev": "data/dev", "dl": None})
+    table, output = count(tmp_path, made, {"dev": dev})
+    cell = table.filter(column="dl", row="queries").row(0, named=True)
+    assert cell["measured"] is None
+    assert cell["not_run"] == "scale toy casts nothing as trec-dl-2019"
+    assert "| not run" in output.with_suffix(".md").read_text()
+    verdicts = {(r["row"], r["column"]): r["verdict"] for r in ledger.judge(made, table, None)}
+    assert verdicts["queries", "dl"] == "not run"
+    assert verdicts["queries", "dev"] == "differs"
+
+
+def test_splits_must_be_those_that_are_cast(tmp_path):
+    with pytest.raises(ResiduumError, match="given for other, but the columns that have a split"):
+        count(tmp_path, job(), {"other": tmp_path})
+
+
+def test_a_split_without_judgements_is_an_error(tmp_path):
+    folder = write(tmp_path, ["a"], [("b", "d1", 1)])
+    with pytest.raises(ResiduumError, match="no query has a judgement"):
+        characteristics.quantities(folder)
+
+
+@pytest.mark.shared_data
+def test_the_official_files_give_table_1_of_dualrm(tmp_path, shared_data, monkeypatch):
+    monkeypatch.setenv("IR_DATASETS_HOME", str(shared_data / "ir_datasets"))
+    page = ROOT / "config" / "datasets" / "msmarco-passage.yaml"
+    entry = yaml.safe_load(page.read_text())
+    spec = driver.canonical({key: entry[key] for key in ("source", "splits", "editions")})
+    folders = {"dev": tmp_path / "dev", "dl": tmp_path / "trec-dl-2019"}
+    for folder in folders.values():
+        queries, qrels = folder / "queries.tsv", folder / "qrels.trec"
+        data.split("msmarco-passage", folder.name, spec, queries, qrels, page)
+    table, output = count(tmp_path, job(), folders)
+    assert values(table, "dev") == {
+        "queries": 6980, "relevant_per_query": 7437 / 6980, "grades": 2
+    }  # fmt: skip
+    dl = values(table, "dl")
+    assert (dl["queries"], round(dl["relevant_per_query"]), dl["grades"]) == (43, 95, 4)
+    assert {r["verdict"] for r in ledger.judge(job(), table, None)} == {"reproduced"}
+    lines = [x.split("|")[2:-1] for x in output.with_suffix(".md").read_text().splitlines()
+             if x.startswith("|")]  # fmt: skip
+    assert [[c.strip() for c in line] for line in lines[2:]] == [
+        ["6,980", "43"], ["1", "95"], ["binary", "4-level"]
+    ]  # fmt: skip

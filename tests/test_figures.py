@@ -1,0 +1,181 @@
+"""A figure from a small sweep: drawn data by hand, tests as a direct call, equal bytes."""
+
+import struct
+
+import numpy as np
+import polars as pl
+import pytest
+
+from residuum import figures, significance
+from residuum.core import cells, driver
+from residuum.core.errors import ResiduumError
+from residuum.core.seeds import derive
+
+QUERIES = [f"q{i:02d}" for i in range(20)]
+FIGURE = {
+    "kind": "figure",
+    "title": "Toy sweep",
+    "place": "Toy, Figure 1",
+    "role": "dev",
+    "series": [
+        {"id": "ours", "label": "Ours", "system": "ours-reranked"},
+        {"id": "base", "label": "Base", "system": "base-reranked"},
+    ],
+    "panels": [
+        {"id": "recall", "shows": "recall", "header": "Recall"},
+        {"id": "accuracy", "shows": "reranked", "measure": "RR@10", "header": "MRR@10"},
+    ],
+    "tests": {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"},
+}
+# At depth 10 ours beats base on every query, at 100 the signs of the differences alternate.
+OURS = {0: [0.3] * 20, 10: [0.6] * 20, 100: [0.7, 0.5] * 10}
+BASE = {0: [0.2] * 20, 10: [0.4] * 20, 100: [0.6] * 20}
+
+
+def sweep_text(recall=0.5):
+    """Write the sweep by hand: two seeds of ours, 0.1 below and above its values, one base."""
+    lines = ["run\tdepth\tquery_id\tmeasure\tvalue"]
+    runs = [("ours.seed1", OURS, -0.1), ("ours.seed2", OURS, 0.1), ("base", BASE, 0.0)]
+    for run, values, shift in runs:
+        for depth, at in values.items():
+            for query_id, value in zip(QUERIES, at, strict=True):
+                lines.append(f"{run}\t{depth}\t{query_id}\tRR@10\t{value + shift}")
+                lines.append(f"{run}\t{depth}\t{query_id}\trecall\t{recall if depth else 0.0}")
+    return "\n".join(lines) + "\n"
+
+
+def job(**changes):
+    runs = {"ours": ["ours.seed1", "ours.seed2"], "base": ["base"]}
+    return figures.FigureJob.model_validate(
+        {"id": "toy-figure1", "figure": {**FIGURE, **changes}, "place": "data/dev", "runs": runs,
+         "scale": "toy", "comparable": False, "reason": "a toy."}
+    )  # fmt: skip
+
+
+def draw(folder, made=None, text=None):
+    folder.mkdir(exist_ok=True)
+    (folder / "sweep.tsv").write_text(text or sweep_text())
+    spec = driver.canonical((made or job()).model_dump(mode="json"))
+    figures.draw(spec, [folder / "sweep.tsv"], folder / "toy-figure1.tsv")
+    return pl.read_csv(folder / "toy-figure1.tsv", separator="\t", infer_schema_length=None)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figure") / "one"
+    return draw(folder), folder
+
+
+def point(table, panel, series, depth):
+    return table.filter(panel=panel, series=series, depth=depth).row(0, named=True)
+
+
+def test_drawn_data_by_hand(drawn):
+    table = drawn[0]
+    assert table.height == 2 * 2 + 2 * 3, "recall has no depth 0"
+    ours = point(table, "accuracy", "ours", 10)
+    assert (ours["n"], ours["seeds"], ours["measure"]) == (20, 2, "RR@10")
+    assert (ours["mean"], ours["lowest"], ours["highest"]) == pytest.approx((0.6, 0.5, 0.7))
+    assert (ours["difference"], ours["p"], ours["significant"]) == (None, None, None)
+    base = point(table, "accuracy", "base", 10)
+    assert base["difference"] == pytest.approx(0.4 - 0.6)
+    assert (base["significant"], point(table, "accuracy", "base", 0)["p"]) == (True, None)
+    assert point(table, "accuracy", "base", 100)["significant"] is False
+    assert point(table, "recall", "base", 10)["p_adjusted"] == 1.0
+
+
+def test_tests_are_those_of_significance(drawn):
+    differences = np.array([[b - a for a, b in zip(OURS[d], BASE[d], strict=True)]
+                            for d in (10, 100)]).T  # fmt: skip
+    seed = derive(1, "toy-figure1", "accuracy")
+    p = significance.permutation(differences, 9999, seed)
+    found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
+    assert [f["p"] for f in found] == pytest.approx(p.tolist())
+    assert [f["p_adjusted"] for f in found] == pytest.approx(significance.holm(p.tolist()))
+    assert (found[1]["ci_low"], found[1]["ci_high"]) == pytest.approx(
+        significance.t_interval(differences[:, 1])
+    )
+
+
+def test_the_family_table_spans_the_panels(tmp_path):
+    tests = {**FIGURE["tests"], "correction": "bonferroni", "family": "table"}
+    table = draw(tmp_path / "t", job(tests=tests))
+    base = point(table, "accuracy", "base", 10)
+    assert base["p_adjusted"] == pytest.approx(4 * base["p"]), "two depths in each of two panels"
+
+
+def test_equal_data_is_equal_bytes(drawn, tmp_path):
+    draw(tmp_path / "two")
+    for name in ("toy-figure1.pdf", "toy-figure1.png", "toy-figure1.md", "toy-figure1.tsv"):
+        assert (drawn[1] / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_the_drawing_is_a_picture_without_dates_and_with_its_fonts(drawn):
+    png = (drawn[1] / "toy-figure1.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", png[16:24])
+    assert width > 1000 and height > 400
+    assert b"Software" not in png
+    pdf = (drawn[1] / "toy-figure1.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and b"CreationDate" not in pdf
+    assert b"/Type0" in pdf and b"/Type3" not in pdf, "fonts are embedded as Type 42"
+
+
+def test_the_caption_says_what_is_seen(drawn):
+    text = (drawn[1] / "toy-figure1.md").read_text()
+    assert "![Toy sweep](toy-figure1.png)" in text
+    assert "Reciprocal rank at 10 (RR@10) (the paper's MRR@10): data/dev in the role of dev" in text
+    assert "correction holm, family: each panel" in text
+    assert "lowest to highest seed" in text
+    row = next(line for line in text.splitlines() if line.startswith("| 10 "))
+    assert [c.strip() for c in row.split("|")[1:-1]] == [
+        "10", "0.500", "0.500", "0.600 (0.500\N{EN DASH}0.700)", "0.400\\*"
+    ]  # fmt: skip
+    assert (drawn[1] / "toy-figure1.tsv.manifest.json").is_file()
+
+
+def test_a_series_without_runs_is_named_and_not_drawn(tmp_path):
+    made = job().model_copy(update={"runs": {"base": ["base"]}})
+    table = draw(tmp_path / "alone", made)
+    assert set(table["series"]) == {"base"}
+    text = (tmp_path / "alone" / "toy-figure1.md").read_text()
+    assert "Not drawn, without runs at this scale: Ours." in text
+    assert "Test:" not in text
+
+
+def test_a_figure_without_any_series_is_an_error(tmp_path):
+    with pytest.raises(ResiduumError, match="no series has runs at scale toy"):
+        draw(tmp_path / "none", job().model_copy(update={"runs": {}}))
+
+
+def test_list_lengths_are_kept_where_the_sweep_tells_them(tmp_path):
+    lines = [f"base\t10\t{q}\tpairs\t{8 if i else 28}" for i, q in enumerate(QUERIES)]
+    table = draw(tmp_path / "pairs", text=sweep_text() + "\n".join(lines) + "\n")
+    assert point(table, "accuracy", "base", 10)["pairs"] == 9.0
+    assert point(table, "accuracy", "ours", 10)["pairs"] is None
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda t: t.replace("base\t", "other\t"), r"no recall of base; its runs: .*other"),
+        (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""), "differ in depths or queries"),
+        (lambda t: t.replace("q03", "q99").replace("ours.seed1\t10\tq99", "ours.seed1\t10\tq03"),
+         "differ in depths or queries"),
+        (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"sweep\.tsv, line 362: no finite number"),
+        (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: no finite number"),
+        (lambda t: t.replace("run\tdepth", "depth\trun", 1), "expected a header and lines"),
+        (lambda t: t + "base\tdeep\tq99\tRR@10\t1\n", r"sweep\.tsv: expected a header and lines"),
+    ],
+)  # fmt: skip
+def test_a_faulty_sweep_is_refused(tmp_path, edit, message):
+    with pytest.raises(ResiduumError, match=message):
+        draw(tmp_path / "bad", text=edit(sweep_text()))
+    assert not (tmp_path / "bad" / "toy-figure1.tsv").exists()
+
+
+def test_different_queries_of_two_series_are_an_error():
+    curve = cells.Curve(QUERIES, {10: np.zeros((20, 1))}, {})
+    other = cells.Curve([*QUERIES[1:], "q99"], {10: np.zeros((20, 1))}, {})
+    with pytest.raises(ResiduumError, match=r"hold different queries \(2 of them, such as q00"):
+        figures._same_queries(job(), {("recall", "ours"): curve, ("recall", "base"): other})

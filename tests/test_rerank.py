@@ -1,0 +1,327 @@
+"""Reranking: a pair is scored once, every depth is a cut, numbers worked out by hand."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+
+from corpora import make_corpus
+from killing import run_and_kill
+from residuum import rerank
+from residuum.core import cells, files, schema, trec
+from residuum.core.errors import ResiduumError
+from residuum.neural import devices
+from residuum.neural.crossencoder import CrossEncoder, Pair
+from tiny_models import make_backbone, toy_docs, toy_queries
+
+Lists = dict[str, dict[str, float]]
+Writer = Callable[[str, Lists], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Writer:
+    """Return a writer of runs: write(name, {query_id: {doc_id: score}}) -> path."""
+
+    def made(name: str, lists: Lists) -> Path:
+        rows = [(q, d, float(s)) for q, docs in lists.items() for d, s in docs.items()]
+        frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+        trec.write_run(tmp_path / name, trec.rank(frame), name)
+        return tmp_path / name
+
+    return made
+
+
+# The first stage gives a, b, c, d; the reranker's order is d, b = c, a.
+FIRST = {"q": {"a": 9, "b": 8, "c": 7, "d": 6}}
+SCORES = {"q": {"a": -1, "b": 2, "c": 2, "d": 5}}
+
+
+def swept(
+    tmp_path: Path, run: Path, scores: Path, relevant: list[tuple[str, str, int]], **form: Any
+) -> dict[tuple[int, str, str], float]:
+    """Return the sweep's values by (depth, query_id, measure), read back from its file."""
+    trec.write_qrels(tmp_path / "qrels", relevant)
+    spec = {"depths": [1, 2, 3, 4], "measures": ["RR@2"], **form}
+    rerank.sweep(json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "sweep.tsv")
+    rows = cells.read_sweep(tmp_path / "sweep.tsv").rows()
+    assert [row[:4] for row in rows] == sorted(row[:4] for row in rows)
+    assert {row[0] for row in rows} == {"x"}
+    return {(depth, query, measure): value for _, depth, query, measure, value in rows}
+
+
+def test_sweep_by_hand(tmp_path: Path, write: Writer) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    judged = [("q", "c", 1), ("q", "z", 2), ("r", "a", 1)]
+    found = swept(tmp_path, run, scores, judged)
+    # Orders: 0 and 1: abcd; 2: ba|cd; 3: bca|d, a tie by doc_id; 4: dbca.
+    reciprocal = [0.0, 0.0, 0.0, 0.5, 0.0]
+    recall = [0.0, 0.0, 0.0, 0.5, 0.5]  # of c and z, which no list holds
+    for depth in range(5):
+        assert found[depth, "q", "RR@2"] == reciprocal[depth]
+        assert found[depth, "q", "recall"] == recall[depth]
+        assert found[depth, "q", "pairs"] == depth
+        for measure in ("RR@2", "recall", "pairs"):
+            assert found[depth, "r", measure] == 0.0  # judged, but in no list
+    record = json.loads((tmp_path / "sweep.tsv.manifest.json").read_text())
+    assert record["artefact"] == {"runs": ["x"], "queries": 2}
+
+
+def test_candidate_recall_takes_the_level_of_its_name(tmp_path: Path, write: Writer) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    judged = [("q", "a", 1), ("q", "b", 2)]
+    found = swept(tmp_path, run, scores, judged, measures=["R(rel=2)", "R@3"])
+    assert [found[depth, "q", "recall"] for depth in range(4)] == [0, 0, 1, 1]
+    assert found[0, "q", "R@3"] == 1.0
+    assert ("q", "R(rel=2)") not in {key[1:] for key in found}
+    with pytest.raises(ResiduumError, match="candidate recall at one level"):
+        swept(tmp_path, run, scores, judged, measures=["R(rel=2)", "R"])
+
+
+def test_measures_without_a_cutoff_see_the_whole_list(tmp_path: Path, write: Writer) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    found = swept(tmp_path, run, scores, [("q", "d", 1)], measures=["RR", "RR@1"])
+    assert [found[depth, "q", "RR"] for depth in range(5)] == [0.25, 0.25, 0.25, 0.25, 1]
+    assert [found[depth, "q", "RR@1"] for depth in range(5)] == [0, 0, 0, 0, 1]
+
+
+def test_a_sweep_agrees_with_evaluating_each_reranked_run(tmp_path: Path, write: Writer) -> None:
+    """Against a second implementation: Python's sort, list by list, and the whole run evaluated."""
+    random = np.random.default_rng(5)
+    docs = [f"d{i:02d}" for i in range(30)]
+    first = {f"q{i}": dict(zip(docs, random.permutation(30), strict=True)) for i in range(6)}
+    given = {q: {d: int(random.integers(5)) for d in docs} for q in first}
+    run, scores = write("run.gz", first), write("scores.gz", given)
+    judged = [(q, d, int(random.integers(3))) for q in first for d in random.choice(docs, 9, False)]
+    depths, measures = [3, 10, 25], ["RR@10", "nDCG@10", "R@20"]
+    found = swept(tmp_path, run, scores, judged, depths=depths, measures=measures)
+    for depth in (0, *depths):
+        lists = {}
+        for query, own in first.items():
+            order = sorted(docs, key=lambda doc, own=own: -own[doc])
+            top = sorted(order[:depth], key=lambda doc, q=query: (-given[q][doc], doc))
+            lists[query] = {doc: -i for i, doc in enumerate(top + order[depth:])}
+        whole = trec.read_run(write(f"{depth}.gz", lists))
+        values = rerank.evaluate(whole, trec.read_qrels(tmp_path / "qrels"), measures)
+        for query, measure, value in values.iter_rows():
+            assert found[depth, query, measure] == pytest.approx(value), (depth, measure)
+
+
+GRID = {"grid": [2, 3, 4], "tune_on": "t", "measure": "RR@2"}
+
+
+def system(**depth: Any) -> str:
+    entry = {"kind": "rerank", "first_stage": "f", "reranker": "r", "depth": {**GRID, **depth}}
+    return schema.RerankSystem.model_validate(entry).model_dump_json()
+
+
+def do_cut(tmp_path: Path, run: Path, scores: Path, **depth: Any) -> dict[str, Any]:
+    places = tmp_path / "cut.gz", tmp_path / "record.json"
+    rerank.cut(run, scores, tmp_path / "sweep.tsv", "x", system(**depth), "tag", *places)
+    return dict(json.loads(places[1].read_text()))
+
+
+def test_cut_takes_the_best_depth_and_keeps_the_rest_in_order(
+    tmp_path: Path, write: Writer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    swept(tmp_path, run, scores, [("q", "c", 1)])
+    record = do_cut(tmp_path, run, scores)
+    assert record == {
+        "depth": 3,
+        "at_edge": False,
+        "measure": "RR@2",
+        "tried": [
+            {"depth": 2, "value": 0.0},
+            {"depth": 3, "value": 0.5},
+            {"depth": 4, "value": 0.0},
+        ],
+        "queries": 1,
+    }
+    # b and c tie at 2 and go by doc_id; d stays below, 1 under the lowest score of the top.
+    assert trec.read_run(tmp_path / "cut.gz").select("doc_id", "score").rows() == [
+        ("b", 2.0),
+        ("c", 2.0),
+        ("a", -1.0),
+        ("d", -2.0),
+    ]
+    assert "edge" not in capsys.readouterr().err
+    manifest = json.loads((tmp_path / "cut.gz.manifest.json").read_text())
+    assert manifest["artefact"] == {"depth": 3, "hits": 4}
+    assert json.loads((tmp_path / "record.json.manifest.json").read_text())["artefact"] == record
+
+
+def test_equal_means_give_the_smallest_depth_and_an_edge_is_told(
+    tmp_path: Path, write: Writer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    swept(tmp_path, run, scores, [("q", "b", 1)])
+    record = do_cut(tmp_path, run, scores, grid=[4, 3, 2])  # b leads at 2 and 3
+    assert (record["depth"], record["at_edge"]) == (2, True)
+    assert "depth 2 sits at an edge of its grid" in capsys.readouterr().err
+    with pytest.raises(ResiduumError, match=r"sweep\.tsv: no RR@2 of x at depth 9"):
+        do_cut(tmp_path, run, scores, grid=[2, 9])
+
+
+def test_a_candidate_without_a_score_is_an_error(tmp_path: Path, write: Writer) -> None:
+    run = write("run.gz", FIRST)
+    scores = write("scores.gz", {"q": {"a": 1, "b": 2, "d": 3}})
+    message = r"scores\.gz: no score for query q, doc c, which .*run\.gz has above rank 5 \(1 pairs"
+    with pytest.raises(ResiduumError, match=message):
+        swept(tmp_path, run, scores, [("q", "a", 1)])
+    assert not (tmp_path / "sweep.tsv").exists()
+    found = swept(tmp_path, run, scores, [("q", "a", 1)], depths=[1, 2])
+    assert found[2, "q", "RR@2"] == 0.5
+
+
+class Made(NamedTuple):
+    """A corpus, queries, a cross-encoder and two first-stage runs on disk."""
+
+    folder: Path
+    runs: list[Path]
+
+    def arguments(self, output: Path, runs: list[Path], **changes: Any) -> dict[str, Any]:
+        """Return the arguments of `score`, its store beside the output."""
+        base = {
+            "run": runs,
+            "depth": 6,
+            "queries": self.folder / "queries.tsv",
+            "corpus": self.folder / "corpus",
+            "model": str(self.folder / "model"),
+            "spec": json.dumps({"batch_size": 4, "part_pairs": 5}),
+            "store": output.with_name(f"{output.name}.store"),
+            "output": output,
+            "device": "cpu",
+        }
+        return {**base, **changes}
+
+    def score(self, output: Path, runs: list[Path], **changes: Any) -> Path:
+        """Score in this process."""
+        rerank.score(**self.arguments(output, runs, **changes))
+        return output
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("rerank")
+    docs = [(doc_id, f"{text} " * (1 + i % 5)) for i, (doc_id, text) in enumerate(toy_docs())]
+    corpus = make_corpus(folder / "corpus", docs)
+    trec.write_queries(folder / "queries.tsv", toy_queries())
+    start = make_backbone(folder / "start", corpus)
+    reading = schema.Reading(pooling="mean", query_length=8, length=30)
+    device = devices.choose("cpu", "fp32", 1)
+    (folder / "model").mkdir()
+    CrossEncoder.start(str(start), None, reading, device).save(folder / "model")
+    runs = [folder / "one.gz", folder / "two.gz"]
+    for shift, path in enumerate(runs):
+        ids = [doc_id for doc_id, _ in docs]
+        rows = [
+            (f"q{q}", ids[(3 * q + 2 * shift + i) % len(ids)], 10.0 - i)
+            for q in range(8)
+            for i in range(8)
+        ]
+        frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+        trec.write_run(path, trec.rank(frame), path.stem)
+    return Made(folder, runs)
+
+
+def test_each_pair_is_scored_once_and_sharing_is_counted(made: Made, tmp_path: Path) -> None:
+    output = made.score(tmp_path / "pairs.gz", made.runs)
+    scored = trec.read_run(output)
+    artefact = json.loads((tmp_path / "pairs.gz.manifest.json").read_text())["artefact"]
+    # 8 queries, 6 docs of each list; the second list starts 2 docs later: 8 distinct docs.
+    assert artefact == {
+        "pairs": 64,
+        "pairs_without_sharing": 96,
+        "saved": pytest.approx(1 / 3),
+        "pairs_per_run": {str(path): 48 for path in made.runs},
+        "queries": 8,
+        "docs": 24,
+    }
+    assert scored.height == 64
+    model = CrossEncoder.load(made.folder / "model", devices.choose("cpu", "fp32", 1))
+    queries = dict(toy_queries())
+    docs = {doc_id: f"{text} " * (1 + i % 5) for i, (doc_id, text) in enumerate(toy_docs())}
+    rows = scored.rows(named=True)
+    one = model.tokenise([queries[row["query_id"]] for row in rows], "query")
+    other = model.tokenise([docs[row["doc_id"]] for row in rows], "doc")
+    expected = model.score(list(map(Pair, one, other)), 1)
+    np.testing.assert_allclose(scored["score"], expected, atol=2e-6)
+
+
+def test_scores_are_the_same_bytes_whatever_the_history(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = made.score(tmp_path / "fresh.gz", made.runs)
+    asked: list[int] = []
+    score = CrossEncoder.score
+
+    def counting(self: CrossEncoder, pairs: list[Pair], batch_size: int) -> np.ndarray:
+        asked.append(len(pairs))
+        return score(self, pairs, batch_size)
+
+    monkeypatch.setattr(CrossEncoder, "score", counting)
+    other = tmp_path / "grown.gz"
+    made.score(other, made.runs[:1], depth=4)
+    made.score(other, made.runs[:1])
+    assert (sum(asked), max(asked)) == (48, 5)
+    made.score(other, made.runs)
+    assert sum(asked) == 64  # only what the second run adds
+    assert other.read_bytes() == fresh.read_bytes()
+    made.score(other, made.runs)
+    assert sum(asked) == 64
+    alone = made.score(tmp_path / "alone.gz", made.runs[:1])
+    assert made.score(other, made.runs[:1]).read_bytes() == alone.read_bytes()
+
+
+def test_killed_scoring_goes_on(made: Made, tmp_path: Path) -> None:
+    fresh = made.score(tmp_path / "fresh.gz", made.runs)
+    one_by_one = json.dumps({"batch_size": 4, "part_pairs": 1})
+    arguments = made.arguments(tmp_path / "killed.gz", made.runs, spec=one_by_one)
+    runs = [word for path in arguments.pop("run") for word in ("--run", str(path))]
+    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    second = arguments["store"] / "part-00001.parquet"
+    run_and_kill(["residuum.rerank", "score", *runs, *options], when=second.exists)
+    assert not arguments["output"].exists()
+    kept = files.sha256(second)
+    made.score(tmp_path / "killed.gz", made.runs, spec=one_by_one)
+    assert files.sha256(second) == kept
+    assert (tmp_path / "killed.gz").read_bytes() == fresh.read_bytes()
+    manifests = [Path(f"{tmp_path / name}.manifest.json") for name in ("killed.gz", "fresh.gz")]
+    assert manifests[0].read_bytes() == manifests[1].read_bytes()
+
+
+def test_scores_of_other_work_and_damaged_parts_are_not_used(
+    made: Made, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fresh = made.score(tmp_path / "fresh.gz", made.runs)
+    store = tmp_path / "pairs.gz.store"
+    made.score(tmp_path / "pairs.gz", made.runs, queries=other_queries(tmp_path))
+    capfd.readouterr()
+    made.score(tmp_path / "pairs.gz", made.runs)
+    assert "scores of other texts, weights, settings or code" in capfd.readouterr().err
+    assert (tmp_path / "pairs.gz").read_bytes() == fresh.read_bytes()
+    (store / "part-00002.parquet").write_bytes(b"half a file")
+    made.score(tmp_path / "pairs.gz", made.runs)
+    assert "part-00002.parquet: cannot be read, its pairs are scored" in capfd.readouterr().err
+    assert (tmp_path / "pairs.gz").read_bytes() == fresh.read_bytes()
+
+
+def other_queries(folder: Path) -> Path:
+    trec.write_queries(folder / "other.tsv", [(q, f"{text} here") for q, text in toy_queries()])
+    return folder / "other.tsv"
+
+
+def test_what_is_missing_is_named(made: Made, tmp_path: Path, write: Writer) -> None:
+    strange = write("strange.gz", {"q0": {"nowhere": 1}})
+    with pytest.raises(ResiduumError, match=r"corpus: doc_id nowhere of a first-stage run"):
+        made.score(tmp_path / "pairs.gz", [strange])
+    strange = write("strange.gz", {"q99": {"d0-here": 1}})
+    with pytest.raises(ResiduumError, match=r"queries\.tsv: query_id q99 of a first-stage run"):
+        made.score(tmp_path / "pairs.gz", [strange])
+    with pytest.raises(ResiduumError, match=r"no/such is no folder; .* needs --reading"):
+        made.score(tmp_path / "pairs.gz", made.runs, model="no/such")
+    assert not (tmp_path / "pairs.gz").exists()

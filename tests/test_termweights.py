@@ -1,0 +1,210 @@
+"""Term weights: they are learned, folded to words, written in shards, and survive kill -9."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+from corpora import make_corpus
+from killing import run_and_kill
+from residuum import termweights, train
+from residuum.core import contracts, files, schema
+from residuum.core.errors import ResiduumError
+from residuum.neural import devices
+from residuum.neural.learners import Files, terms
+from residuum.neural.termweighter import TermWeighter, Weighting
+from tiny_models import make_backbone, model_spec, term_weights_spec, toy_docs, write_toy
+
+QUERIES = [("q0", "the water source"), ("q1", "waters here"), ("q2", "flour")]
+DOCS = [("d0", "Water here, for waters!"), ("d1", "a flour there"), ("d2", "sound sound")]
+PAIRS = [("q0", "d0"), ("q1", "d0"), ("q2", "d1"), ("q2", "d0"), ("q2", "d1")]
+
+
+class Toy(NamedTuple):
+    """The toy problem on disk, and a backbone."""
+
+    folder: Path
+    corpus: Path
+    start: Path
+
+    def train(self, output: Path, spec: str, **changes: Any) -> Path:
+        """Train in this process."""
+        arguments = {
+            "tuples": self.folder / "tuples.jsonl.gz",
+            "corpus": self.corpus,
+            "queries": self.folder / "queries.tsv",
+            "start": str(self.start),
+            "spec": spec,
+            "seed": 1,
+            "work": output.with_name(f"{output.name}.work"),
+            "output": output,
+            "device": "cpu",
+        }
+        train.train(**{**arguments, **changes})
+        return output
+
+
+@pytest.fixture(scope="module")
+def device() -> devices.Device:
+    return devices.choose("cpu", "fp32", threads=1)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    folder = tmp_path_factory.mktemp("toy")
+    write_toy(folder)
+    answers = [text.split()[0] for _, text in toy_docs()[::3]]
+    # Queries that name the answer and no other word of the doc.
+    lines = [f"q{i}\tabout {answer.rstrip('s')}s" for i, answer in enumerate(answers)]
+    (folder / "queries.tsv").write_text("\n".join(lines) + "\n")
+    corpus = make_corpus(folder / "corpus", toy_docs())
+    texts = [*(text for _, text in toy_docs()), *(line.split("\t")[1] for line in lines)] * 2
+    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
+    return Toy(folder, corpus, make_backbone(folder / "start", words))
+
+
+@pytest.fixture(scope="module")
+def model(toy: Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("model") / "terms"
+    return toy.train(output, term_weights_spec(steps=150, dropout=0))
+
+
+def weighter_of(toy: Toy, device: devices.Device, length: int = 24) -> TermWeighter:
+    return TermWeighter.start(str(toy.start), None, Weighting(length=length, scale=100), device)
+
+
+def test_the_words_that_queries_use_are_learned(model: Path, device: devices.Device) -> None:
+    rows = [line.split("\t") for line in (model / "training.tsv").read_text().splitlines()]
+    assert rows[0] == ["step", "loss", "active", "learning_rate", "pairs"]
+    assert float(rows[-1][1]) < 0.1 * float(rows[1][1])
+    for own in TermWeighter.load(model, device).predict([text for _, text in toy_docs()], 4):
+        answer, other = next(iter(own)), list(own)[1:]
+        assert own[answer] > 80
+        assert all(own[word] < 20 for word in other)
+    assert json.loads((model / "manifest.json").read_text())["artefact"]["pairs"] == len(toy_docs())
+
+
+def test_examples_hold_the_recall_of_each_word(
+    toy: Toy, device: devices.Device, tmp_path: Path
+) -> None:
+    corpus = make_corpus(tmp_path / "corpus", DOCS)
+    (tmp_path / "queries.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in QUERIES))
+    pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in PAIRS]
+    material = Files(tmp_path / "tuples.jsonl.gz", corpus, tmp_path / "queries.tsv")
+    weighter = weighter_of(toy, device)
+    first, second = terms.gather(weighter, pairs, material)
+    [doc] = weighter.read([DOCS[0][1]])
+    assert doc.words == ["water", "here", ",", "for", "waters", "!"]
+    np.testing.assert_allclose(first.targets, [2 / 3, 1 / 3, 0, 0, 2 / 3, 0], atol=1e-6)
+    np.testing.assert_allclose(second.targets, [0, 1, 0])
+
+
+def test_a_word_is_read_at_its_first_subword_within_the_length(
+    toy: Toy, device: devices.Device
+) -> None:
+    weighter = weighter_of(toy, device, length=8)
+    [doc] = weighter.read(["water xyzzy waterhere sound sound"])
+    tokens = weighter.tokenizer.convert_ids_to_tokens(doc.ids)
+    assert len(tokens) == 8 and tokens[-1] == "[SEP]"
+    starts = [
+        i for i, t in enumerate(tokens) if not t.startswith("##") and t not in ("[CLS]", "[SEP]")
+    ]
+    assert doc.places == starts
+    assert doc.words == ["water", "xyzzy", "waterhere", "sound", "sound"][: len(starts)]
+
+
+def test_a_checkpoint_is_a_token_classifier(model: Path, device: devices.Device) -> None:
+    theirs = AutoModelForTokenClassification.from_pretrained(model).eval()
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    with torch.no_grad():
+        logits = theirs(**tokenizer("water here", return_tensors="pt")).logits[0, :, 0]
+    weighter = TermWeighter.load(model, device)
+    weighter.model.eval()
+    ours = weighter.forward(weighter.read(["water here"]))
+    assert ours.tolist() == pytest.approx(logits[1:3].tolist(), abs=1e-6)
+    assert not list(model.rglob("*.bin"))
+
+
+def test_batches_and_order_do_not_change_predictions(model: Path, device: devices.Device) -> None:
+    weighter = TermWeighter.load(model, device)
+    texts = ["water here", "", "flour often flour there", "sound", "!"]
+    alone = [weighter.predict([text], 1)[0] for text in texts]
+    assert weighter.predict(texts, 3) == alone
+    assert alone[1] == {}
+    assert weighter.predict([], 3) == []
+
+
+def predicting(toy: Toy, model: Path, output: Path, shard_docs: int) -> dict[str, Any]:
+    """Return the arguments of `predict`."""
+    spec = json.dumps({"shard_docs": shard_docs, "batch_size": 4})
+    base = {"corpus": toy.corpus, "model": model, "spec": spec, "output": output}
+    return {**base, "threads": 1, "device": "cpu"}
+
+
+def test_predictions_are_written_in_shards(toy: Toy, model: Path, tmp_path: Path) -> None:
+    termweights.predict(**predicting(toy, model, tmp_path / "tfs", 10))
+    found = dict(contracts.read_term_weights(tmp_path / "tfs"))
+    assert list(found) == [doc_id for doc_id, _ in toy_docs()]
+    artefact = json.loads((tmp_path / "tfs" / "manifest.json").read_text())["artefact"]
+    assert [shard["docs"] for shard in artefact["shards"]] == [10, 10, 4]
+    assert artefact["docs"] == 24
+    words, sums = (sum(map(f, found.values())) / 24 for f in (len, lambda own: sum(own.values())))
+    assert artefact["words_per_doc"] == pytest.approx(words, abs=1e-3)
+    assert artefact["tf_per_doc"] == pytest.approx(sums, abs=1e-3)
+    assert artefact["docs_without_a_word"] == 0
+    assert artefact["weights"] == files.sha256(model / "model.safetensors")
+    names = sorted(path.name for path in (tmp_path / "tfs").iterdir())
+    assert names == ["manifest.json", *(f"part-0000{i}.jsonl.gz" for i in range(3))]
+    assert not (tmp_path / "tfs.partial").exists()
+
+
+def test_killed_prediction_goes_on_at_the_first_missing_shard(
+    toy: Toy, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = [(f"c{i}", f"{text} {i}") for i, (_, text) in enumerate(toy_docs() * 10)]
+    many = toy._replace(corpus=make_corpus(tmp_path / "corpus", docs))
+    termweights.predict(**predicting(many, model, tmp_path / "whole", 1))
+    arguments = predicting(many, model, tmp_path / "killed", 1)
+    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    second = tmp_path / "killed.partial" / "part-00001.done"
+    run_and_kill(["residuum.termweights", "predict", *options], when=second.exists)
+    assert not (tmp_path / "killed").exists()
+    read: list[str] = []
+    predict = TermWeighter.predict
+
+    def recording(self: TermWeighter, texts: list[str], batch_size: int) -> Any:
+        read.extend(texts)
+        return predict(self, texts, batch_size)
+
+    monkeypatch.setattr(TermWeighter, "predict", recording)
+    termweights.predict(**arguments)
+    assert docs[1][1] not in read and docs[-1][1] in read
+    assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(tmp_path / "whole")
+
+
+def test_a_checkpoint_of_another_kind_is_refused(
+    toy: Toy, device: devices.Device, tmp_path: Path
+) -> None:
+    dual = toy.train(tmp_path / "dual", model_spec(steps=1))
+    with pytest.raises(ResiduumError, match=r"residuum\.json: .*key"):
+        TermWeighter.load(dual, device)
+
+
+def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
+    spec = term_weights_spec(steps=4)
+    one, again = (toy.train(tmp_path / name, spec) for name in ("one", "again"))
+    other = toy.train(tmp_path / "other", spec, seed=2)
+    assert files.sha256_tree(one) == files.sha256_tree(again)
+    assert files.sha256(one / "model.safetensors") != files.sha256(other / "model.safetensors")
+
+
+def test_no_positive_is_an_error(toy: Toy, tmp_path: Path) -> None:
+    contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [])
+    form = schema.TermWeights.model_validate_json(term_weights_spec())
+    material = Files(tmp_path / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
+    with pytest.raises(ResiduumError, match="no training pair is left"):
+        terms.make(form, str(toy.start), None, devices.Device("cpu", "fp32"), 1, material)

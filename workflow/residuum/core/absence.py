@@ -1,0 +1,82 @@
+"""Why a system makes no run at this scale: a role not cast, a file or a hub model not there.
+
+Usage: `reason(registry, "clear-bert-large", place, hub)`, with `hub` from residuum.neural.hub. The
+rows of such systems are not run; everything else is. Must not use the network itself.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from residuum.core import schema
+
+if TYPE_CHECKING:
+    from residuum.core.registry import Place, Registry
+
+Hub = Callable[[str, str], str | None]
+
+
+def reason(registry: "Registry", system: str, place: "Place | None", hub: Hub) -> str | None:
+    """Return why a system has no run on a split, or None if nothing stands in its way.
+
+    `hub(model, revision)` says why a hub model cannot be had, or None.
+    """
+    entry = registry.systems[system]
+    if entry.kind == "external":
+        return _no_file(registry, system, place)
+    reasons = [reason(registry, part, place, hub) for part in registry.parts(system)]
+    if trained := registry.trained_for(system):
+        reasons.append(_no_model(registry, trained, hub))
+    if entry.kind == "fusion":
+        reasons.append(_uncast(registry, entry.weight.tune_on))
+    if entry.kind == "rerank":
+        reasons.append(_uncast(registry, entry.depth.tune_on))
+        reasons.append(_no_cast(registry, registry.scale.rerankers, entry.reranker, hub))
+    return _first(reasons)
+
+
+def external_file(registry: "Registry", system: str, place: "Place | None") -> Path | None:
+    """Return the file of an external run for a split, whether it is there or not."""
+    runs = registry.systems[system].runs
+    names = [runs[role] for role in runs if place and registry.cast(role) == place]
+    return Path(os.environ.get("RESIDUUM_DATA", "data")) / names[0] if names else None
+
+
+def _no_file(registry: "Registry", system: str, place: "Place | None") -> str | None:
+    path = external_file(registry, system, place)
+    if path is None:
+        return f"{system} is an external run of {', '.join(registry.systems[system].runs)} only"
+    if path.is_file():
+        return None
+    return f"no such file: {path}. {registry.systems[system].source}"
+
+
+def _no_model(registry: "Registry", name: str, hub: Hub) -> str | None:
+    """Follow a model to what it starts from and what it is trained on."""
+    model = registry.models[name]
+    roles = [model.train_on] if hasattr(model, "train_on") else model.corpora
+    reasons = [_uncast(registry, role) for role in roles]
+    if model.kind != "backbone":
+        casts = {model.backbone: cast} if (cast := registry.backbone(model.backbone)) else {}
+        reasons.append(_no_cast(registry, casts, model.backbone, hub))
+    return _first(reasons)
+
+
+def _no_cast(registry: "Registry", casts: dict[str, Any], role: str, hub: Hub) -> str | None:
+    cast = casts.get(role)
+    if cast is None:
+        return f"scale {registry.config.scale} casts nothing as {role}"
+    if isinstance(cast, schema.FromModel):
+        return _no_model(registry, cast.model, hub)
+    return None if isinstance(cast, schema.FromPath) else hub(cast.hub, cast.revision)
+
+
+def _uncast(registry: "Registry", role: str | None) -> str | None:
+    if role is None or registry.cast(role):
+        return None
+    return f"scale {registry.config.scale} casts nothing as {role}"
+
+
+def _first(reasons: Iterable[str | None]) -> str | None:
+    return next((why for why in reasons if why), None)

@@ -1,0 +1,212 @@
+"""config/papers/<paper>/*.yaml: tables, dataset characteristics, case studies and figures."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from residuum.core.schema.base import Id, Positive, Strict
+
+CELL = re.compile(r"^(?P<value>\d+(?:\.\d+)?)(?: \^(?P<beats>[0-9,-]+))?(?P<below> ↓)?$")
+
+
+DEPTH = "depth"
+
+
+class Column(Strict):
+    """One measured column: role and measure give everything the header prints."""
+
+    id: Id
+    role: Id
+    measure: str = Field(
+        description="ir_measures name; or depth: the rerank depth of the runs on the role's split"
+    )
+    header: str = Field(description="the measure as the paper prints it")
+
+    @property
+    def is_depth(self) -> bool:
+        """Say whether the column shows what was chosen in tuning, not a measure of runs."""
+        return self.measure == DEPTH
+
+
+class Row(Strict):
+    """One system of a table."""
+
+    id: Id
+    label: str
+    group: str = ""
+    index: Positive | None = Field(None, description="the number by which others claim to beat it")
+    system: Id | None = None
+    not_run: str | None = Field(None, description="reason why no system makes this row yet")
+    below: Id | None = Field(
+        None, description="row of reference: an arrow marks cells significantly below it"
+    )
+
+    @model_validator(mode="after")
+    def made_or_excused(self) -> "Row":
+        """A row has a system or the reason why it has none."""
+        if (self.system is None) == (self.not_run is None):
+            raise ValueError("give exactly one of system and not_run")
+        return self
+
+
+class Tests(Strict):
+    """How the comparisons of a table are tested."""
+
+    test: Literal["permutation", "t-test", "wilcoxon"]
+    alpha: float = Field(gt=0, lt=1)
+    resamples: Positive = Field(9999, description="sign flips, for the permutation test")
+    seed: int = 1
+    correction: Literal["none", "bonferroni", "holm"]
+    family: Literal["column", "table"] = Field(
+        description="which comparisons are corrected together"
+    )
+
+
+class Printed(Strict):
+    """What every page of a paper has: a title, where the paper prints it."""
+
+    title: str
+    place: str = Field(description="where the paper prints it")
+
+
+class Reported(Printed):
+    """A page with numbers that the paper printed."""
+
+    tolerance: dict[str, float] = Field(
+        description="column id (or 'default'): largest |measured - reported| that reproduces"
+    )
+    reported: dict[Id, dict[Id, str]] = Field(
+        description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
+    )
+
+    @field_validator("reported")
+    @classmethod
+    def cells_parse(cls, reported: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        """Every reported cell follows the small grammar of `Cell`."""
+        for row, cells in reported.items():
+            for column, text in cells.items():
+                if not CELL.match(text):
+                    raise ValueError(f"{row}.{column}: cannot read the cell '{text}'")
+        return reported
+
+
+class Table(Reported):
+    """Systems x measures, with tests between the systems."""
+
+    kind: Literal["table"]
+    columns: list[Column] = Field(min_length=1)
+    rows: list[Row] = Field(min_length=1)
+    tests: Tests
+
+
+class QuerySet(Strict):
+    """A column of dataset characteristics: a split and its label."""
+
+    id: Id
+    role: Id
+    header: str
+
+
+class Characteristic(Strict):
+    """A row of dataset characteristics."""
+
+    id: Id
+    label: str
+    quantity: Literal["queries", "relevant_per_query", "grades"] = Field(
+        description="grades: levels of relevance, 2 for binary judgements"
+    )
+
+
+class Characteristics(Reported):
+    """What query sets are like, counted from their queries and qrels."""
+
+    kind: Literal["characteristics"]
+    columns: list[QuerySet] = Field(min_length=1)
+    rows: list[Characteristic] = Field(min_length=1)
+
+
+class Condition(Strict):
+    """What must hold of a case's doc in one of the lists: bounds of its rank, or its absence."""
+
+    list: Id
+    at_least: Positive | None = Field(None, description="the doc's rank is this or a later one")
+    at_most: Positive | None = Field(None, description="the doc's rank is this or an earlier one")
+    or_absent: bool = Field(False, description="a doc that the list lacks fits too")
+    absent: bool = Field(False, description="the list must lack the doc")
+
+
+class Cases(Printed):
+    """Example docs found by a rule: (query, doc) pairs that meet all conditions."""
+
+    kind: Literal["cases"]
+    role: Id
+    lists: dict[Id, Id] = Field(min_length=2, description="name of a list: system that makes it")
+    relevant: bool = Field(description="true: relevant docs only; false: docs not judged relevant")
+    where: list[Condition] = Field(min_length=1)
+    before: Id = Field(description="list whose rank is shown first")
+    after: Id = Field(description="list whose rank is shown second; most gained first")
+    limit: Positive = Field(3, description="cases shown, one per query")
+
+
+class Series(Strict):
+    """A line of a figure: a rerank system whose depths are swept."""
+
+    id: Id
+    label: str
+    system: Id
+
+
+class Panel(Strict):
+    """A plot of a figure: the candidates' recall, or a measure after reranking, at each depth."""
+
+    id: Id
+    shows: Literal["recall", "reranked"]
+    measure: str | None = Field(None, description="ir_measures name, for reranked")
+    header: str = Field(description="the axis as the paper prints it")
+
+    @model_validator(mode="after")
+    def measured(self) -> "Panel":
+        """Recall needs no measure, what is reranked does."""
+        if (self.measure is None) != (self.shows == "recall"):
+            raise ValueError("give measure for reranked, and none for recall")
+        return self
+
+
+class Figure(Printed):
+    """Recall and accuracy at every rerank depth, with a paired test between the first series and
+    each other one at every depth."""
+
+    kind: Literal["figure"]
+    role: Id
+    series: list[Series] = Field(min_length=1)
+    panels: list[Panel] = Field(min_length=1)
+    tests: Tests
+
+
+Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]
+
+
+class Cell(Strict):
+    """A reported cell: the number, the row indices it beats, whether an arrow marks it."""
+
+    value: float
+    beats: list[int]
+    below: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Cell":
+        """Read `0.308 ^1-4`, `0.241 ↓` or `0.307`."""
+        match = CELL.match(text)
+        if not match:
+            raise ValueError(f"cannot read the cell '{text}'")
+        beats = _indices(match["beats"] or "")
+        return cls(value=float(match["value"]), beats=beats, below=bool(match["below"]))
+
+
+def _indices(text: str) -> list[int]:
+    indices: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        indices.extend(range(int(first), int(last or first) + 1))
+    return indices

@@ -1,0 +1,152 @@
+"""How a dual encoder learns from (query, positive, negative), as CLEAR section 3.3 describes.
+
+Usage: see the package. Must not know the training loop, or how the model will be searched.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from residuum.core import contracts, schema
+from residuum.neural import batches, losses, pretrained
+from residuum.neural.devices import Device
+from residuum.neural.encoders import Encoder
+from residuum.neural.learners.base import Files
+from residuum.neural.learners.material import steps_of, wanted_docs, wanted_queries
+from residuum.neural.resume import say
+from residuum.neural.tokens import Tokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LAST = 10  # a tenth of the steps, at the end, tells whether the scores have collapsed
+COLLAPSED = 0.99  # of the loss of equal scores; a collapsed model's scores still differ a little
+
+
+class Material(NamedTuple):
+    """What training draws from: the stream of ids, their tokens, the known positives."""
+
+    stream: batches.Stream
+    queries: Tokens
+    docs: Tokens
+    positives: batches.Positives
+
+
+class DualLearner:
+    """One shared encoder in training, and the log's mean s_emb of positives and negatives."""
+
+    def __init__(self, encoder: Encoder, form: schema.DualEncoder, material: Material) -> None:
+        self.encoder, self.form, self.material = encoder, form, material
+        self.model = encoder.model
+        self.pairs = len(material.stream.pairs)
+        self.steps = steps_of(form.training, material.stream)
+        self._watched: dict[str, Tensor] = {}
+
+    @property
+    def revision(self) -> str | None:
+        """Commit hash of the start if it came from the hub."""
+        return pretrained.commit(self.model)
+
+    def save(self, folder: Path) -> None:
+        """Write the checkpoint."""
+        self.encoder.save(folder)
+
+    def losses(self, step: int) -> Tensor:
+        """Return the losses (batch,) of one step's pairs; queries and docs share the encoder."""
+        material = self.material
+        batch = material.stream.batch(step)
+        queries = self.encoder.forward(material.queries.of(batch.query_ids))
+        docs = self.encoder.forward(material.docs.of([*batch.positives, *batch.negatives]))
+        if self.form.loss.kind == "nll":
+            return self._nll(queries @ docs.T, batch)
+        positives, negatives = docs.split(len(queries))
+        s_emb_pos, s_emb_neg = (queries * positives).sum(dim=1), (queries * negatives).sum(dim=1)
+        self._watch(s_emb_pos, s_emb_neg)
+        return losses.triplet_hinge(s_emb_pos, s_emb_neg, self._margin(batch, like=docs))
+
+    def _nll(self, scores: Tensor, batch: batches.Batch) -> Tensor:
+        ignore = scores.new_tensor(self.material.positives.ignore(batch)).bool()
+        others = ~ignore
+        self._watch(scores.diagonal(), scores[others.fill_diagonal_(False)])
+        return losses.in_batch_nll(scores, ignore)
+
+    def _margin(self, batch: batches.Batch, like: Tensor) -> Tensor:
+        loss = self.form.loss
+        if loss.kind == "constant_margin":
+            return like.new_full((len(batch.query_ids),), loss.margin)
+        positive = like.new_tensor(batch.positive_scores)
+        negative = like.new_tensor(batch.negative_scores)
+        return losses.residual_margin(positive, negative, loss.xi, loss.lambda_train)
+
+    def _watch(self, positive: Tensor, negative: Tensor) -> None:
+        means = {"positive": positive, "negative": negative}
+        self._watched = {name: scores.detach().mean() for name, scores in means.items()}
+
+    def watched(self) -> dict[str, float]:
+        """Return the mean s_emb of the last step's positives and negatives."""
+        return {name: float(mean) for name, mean in self._watched.items()}
+
+    def remark(self, means: list[float]) -> str | None:
+        """Warn if a margin loss ended where it is when all scores are equal."""
+        if self.form.loss.kind == "nll":
+            return None
+        steps = range(len(means) - max(1, len(means) // LAST), len(means))
+        loss = sum(means[step] for step in steps) / len(steps)
+        equal = sum(map(self._loss_of_equal_scores, steps)) / len(steps)
+        if loss <= COLLAPSED * equal:
+            return None
+        return (
+            f"the model learned nothing: the loss of its last {len(steps)} steps is {loss:.4g}, "
+            f"and equal scores would give {equal:.4g}. Change training.learning_rate or "
+            "encoder.score_scale, or start from another model"
+        )
+
+    def _loss_of_equal_scores(self, step: int) -> float:
+        import torch
+
+        margin = self._margin(self.material.stream.batch(step), like=torch.zeros(()))
+        return float(losses.triplet_hinge(margin * 0, margin * 0, margin).mean())
+
+
+def make(
+    form: schema.DualEncoder,
+    start: str,
+    revision: str | None,
+    device: Device,
+    seed: int,
+    material: Files,
+) -> DualLearner:
+    """Return the learner of a dual encoder."""
+    encoder = Encoder.start(start, revision, form.encoder, device, form.training.dropout)
+    return DualLearner(encoder, form, gather(encoder, form, seed, material))
+
+
+def gather(encoder: Encoder, form: schema.DualEncoder, seed: int, material: Files) -> Material:
+    """Read the tuples, choose the part trained on, and tokenise the texts it needs, once."""
+    pairs = contracts.read_tuples(material.tuples)
+    chosen = _chosen(pairs, form)
+    stream = batches.Stream(chosen, form.training.batch_size, seed)
+    docs = {doc for pair in chosen for doc in (pair.positive, *pair.negatives)}
+    asked = {pair.query_id for pair in chosen}
+    return Material(
+        stream,
+        Tokens(wanted_queries(material, asked), lambda text: encoder.tokenise(text, "query")),
+        Tokens(wanted_docs(material, docs), lambda text: encoder.tokenise(text, "doc")),
+        batches.Positives(pairs),
+    )
+
+
+def _chosen(pairs: list[contracts.Tuple], form: schema.DualEncoder) -> list[contracts.Tuple]:
+    part = batches.part_of(pairs, form.training.part)
+    if form.loss.kind == "nll":
+        return [pair._replace(negatives=[], negative_scores=[]) for pair in part]
+    return with_negatives(part)
+
+
+def with_negatives(part: list[contracts.Tuple]) -> list[contracts.Tuple]:
+    """Return the pairs that have a negative, and say how many were left out."""
+    kept = batches.with_negatives(part)
+    if len(kept) < len(part):
+        say(f"{len(part) - len(kept)} of {len(part)} training pairs have no negative: left out")
+    return kept

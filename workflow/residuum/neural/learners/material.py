@@ -1,0 +1,47 @@
+"""What learners read alike: the texts that training tuples name, and the steps of a spec.
+
+Usage: `docs = wanted_docs(files, ids)` streams (doc_id, text). Must not know models or losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from residuum.core import contracts, schema, trec
+from residuum.core.errors import ResiduumError
+from residuum.neural.batches import Stream, Visits
+from residuum.neural.learners.base import Files
+
+
+def steps_of(how: schema.Training, stream: Stream | Visits) -> int:
+    """Return how many steps the spec asks for: its steps, or those of its epochs."""
+    return how.steps or stream.steps(how.epochs or 1)
+
+
+def wanted_docs(material: Files, ids: set[str]) -> Iterator[tuple[str, str]]:
+    """Stream (doc_id, text) of the docs; raises ResiduumError if the corpus lacks one."""
+    docs = contracts.read_corpus(material.corpus)
+    return _wanted(docs, ids, "doc", material.tuples, material.corpus)
+
+
+def wanted_queries(material: Files, ids: set[str]) -> Iterator[tuple[str, str]]:
+    """Stream (query_id, text) of the queries; raises ResiduumError if one is not there."""
+    queries = trec.read_queries(material.queries).items()
+    return _wanted(queries, ids, "query", material.tuples, material.queries)
+
+
+def _wanted(
+    texts: Iterable[tuple[str, str]], ids: set[str], kind: str, tuples: Path, source: Path
+) -> Iterator[tuple[str, str]]:
+    missing = set(ids)
+    for key, text in texts:
+        if key in ids:
+            missing.discard(key)
+            yield key, text
+    if missing:
+        example = min(missing)
+        raise ResiduumError(
+            f"{tuples}: {kind}_id {example} is not in {source} ({len(missing)} such ids). "
+            "Remake the tuples from this collection."
+        )

@@ -1,0 +1,112 @@
+"""Predict the term frequencies of a corpus with a trained term weighter (DeepCT).
+
+python -m residuum.termweights predict --corpus DIR --model DIR --spec JSON --output DIR
+
+Killed and started again it goes on at the first shard that is missing.
+Must not know how the model was trained or which index takes the frequencies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from residuum.core import command, contracts, files, manifest
+from residuum.neural import devices, pretrained
+from residuum.neural.resume import fingerprint
+from residuum.neural.shards import Encoding, Shard, open_folder, work_off
+from residuum.neural.termweighter import TermWeighter
+
+app = command.app(__doc__)
+COUNTS = ("words", "frequencies", "empty")
+
+
+@app.command("predict")
+def predict(
+    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    model: Annotated[Path, typer.Option(help="checkpoint of a term-weights model")],
+    spec: Annotated[str, typer.Option(help="JSON of shard_docs and batch_size")],
+    output: Annotated[Path, typer.Option(help="folder of the predicted term frequencies")],
+    threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
+    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
+    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+) -> None:
+    """Predict a corpus; memory holds one shard of docs."""
+    form = command.parse_spec(Encoding, spec)
+    chosen = devices.choose(device, precision, threads)
+    setting = {**form.model_dump(), "threads": threads, **chosen._asdict()}
+    inputs = [corpus / "manifest.json", model]
+    folder = output.with_name(f"{output.name}.partial")
+    mark = open_folder(folder, fingerprint("residuum.termweights", setting, inputs))
+    records = _predict_shards(TermWeighter.load(model, chosen), corpus, folder, form)
+    manifest.write(
+        folder / "manifest.json",
+        artefact={**_facts(records), "weights": files.sha256(model / pretrained.WEIGHTS)},
+        spec=setting,
+        inputs=inputs,
+        module="residuum.termweights",
+    )
+    for path in (*folder.glob("*.done"), mark):
+        path.unlink()
+    files.replace_directory(folder, output)
+
+
+def _predict_shards(
+    weighter: TermWeighter, corpus: Path, folder: Path, form: Encoding
+) -> list[dict[str, Any]]:
+    """Predict the shards that are missing; return the record of each."""
+
+    def note(number: int) -> Path:
+        return folder / f"part-{number:05d}.done"
+
+    def make(number: int, shard: Shard) -> None:
+        frequencies = weighter.predict([text for _, text in shard], form.batch_size)
+        docs = [(doc_id, own) for (doc_id, _), own in zip(shard, frequencies, strict=True)]
+        record = {**_write_part(folder, number, docs), **_counts(frequencies)}
+        files.write_text(note(number), json.dumps(record))
+
+    shards = work_off(corpus, form.shard_docs, lambda n: note(n).exists(), make, "predict")
+    return [json.loads(note(number).read_text()) for number in range(shards)]
+
+
+def _write_part(
+    folder: Path, number: int, docs: Sequence[tuple[str, dict[str, int]]]
+) -> dict[str, Any]:
+    """Write one shard beside the finished ones and give it its number."""
+    name = f"part-{number:05d}.jsonl.gz"
+    with files.whole_directory(folder / f"part-{number:05d}") as alone:
+        [record] = contracts.write_term_weights(alone, docs, per_shard=len(docs))
+        os.replace(alone / record["name"], folder / name)
+    (folder / f"part-{number:05d}").rmdir()
+    return {**record, "name": name}
+
+
+def _counts(frequencies: Sequence[dict[str, int]]) -> dict[str, int]:
+    """Count words, their frequencies, and docs without a word."""
+    return {
+        "words": sum(len(own) for own in frequencies),
+        "frequencies": sum(sum(own.values()) for own in frequencies),
+        "empty": sum(not own for own in frequencies),
+    }
+
+
+def _facts(records: list[dict[str, Any]]) -> dict[str, Any]:
+    docs = sum(record["docs"] for record in records)
+    sums = {name: sum(record[name] for record in records) for name in COUNTS}
+    kept = ("name", "docs", "sha256")
+    return {
+        "docs": docs,
+        "shards": [{key: record[key] for key in kept} for record in records],
+        "words_per_doc": round(sums["words"] / max(docs, 1), 3),
+        "tf_per_doc": round(sums["frequencies"] / max(docs, 1), 3),
+        "docs_without_a_word": sums["empty"],
+    }
+
+
+if __name__ == "__main__":
+    command.main(app)
