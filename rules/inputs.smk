@@ -135,6 +135,14 @@ def negatives_index(wildcards):
     return [index_of(REGISTRY.place(model.train_on).dataset, system, "")] if system else []
 
 
+def negatives_run(wildcards):
+    """Return the run of the dense system that negatives are mined from too, at the first seed."""
+    dense = REGISTRY.mined_dense(wildcards.model)
+    place = REGISTRY.place(REGISTRY.models[wildcards.model].train_on)
+    run = dense and REGISTRY.run(dense, REGISTRY.seeds[0])
+    return [RUN.format(run=run, **place._asdict())] if run else []
+
+
 def text_of(wildcards):
     """Return the corpora that a backbone is made from or adapted to."""
     roles = REGISTRY.models[wildcards.backbone].corpora
@@ -197,8 +205,14 @@ def made_by(cast):
 
 
 def searched_queries(wildcards):
-    """Return the queries of the splits of a dataset that runs are made for."""
+    """Return the queries of the splits of a dataset that runs are made for, or mined from."""
     splits = REGISTRY.searched(wildcards.dataset)
+    for name in REGISTRY.models_of("cross-encoder") + REGISTRY.models_of("dual-encoder"):
+        dense = REGISTRY.mined_dense(name)
+        place = REGISTRY.cast(REGISTRY.models[name].train_on)
+        mined = dense and REGISTRY.trained_for(dense) == wildcards.model
+        if mined and place and place.dataset == wildcards.dataset and place.split not in splits:
+            splits.append(place.split)
     return [QUERIES.format(dataset=wildcards.dataset, split=split) for split in splits]
 
 

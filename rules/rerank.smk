@@ -23,7 +23,7 @@ rule rerank_score:
         mem_mb=6000,
         gpu=GPU,
     params:
-        spec=driver.canonical({"batch_size": REGISTRY.scale.batch_size}),
+        spec=driver.canonical({"batch_size": REGISTRY.scale.pair_batch_size}),
         runs=run_options,
         depth=lambda w: max(depths(w.reranker)),
         corpus=lambda w, input: folder(input.corpus),

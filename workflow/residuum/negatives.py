@@ -43,6 +43,7 @@ def mine(
     spec: Annotated[str, typer.Option(help="negatives.Spec as JSON")],
     output: Annotated[Path, typer.Option(help="tuples.jsonl.gz to write")],
     index: Annotated[Path | None, typer.Option(help="Lucene index; in_batch needs none")] = None,
+    dense: Annotated[Path | None, typer.Option(help="run whose docs join the pool")] = None,
     threads: Threads = 1,
 ) -> None:
     """Write one tuple for each query and positive, in the order of the qrels."""
@@ -50,12 +51,12 @@ def mine(
     texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
     require_queries(judged, texts, qrels, queries)
     searcher = _searcher(asked, index, threads)
-    miner = Miner(asked, _doc_ids(corpus), judged, searcher)
+    miner = Miner(asked, _doc_ids(corpus), judged, searcher, _hits(asked, dense))
     pairs = judged.filter(pl.col("relevance") >= asked.positive_level)
     tuples = list(miner.mine([(q, texts[q], d) for q, d, _ in pairs.iter_rows()]))
     _warn(miner.counts, pairs.height, corpus)
     contracts.write_tuples(output, tuples)
-    used = [corpus / "manifest.json", queries, qrels]
+    used = [corpus / "manifest.json", queries, qrels, *([dense] if dense else [])]
     manifest.write(
         manifest.beside(output),
         artefact={"pairs": pairs.height, "tuples": len(tuples), **miner.counts, **summary(tuples)},
@@ -63,6 +64,16 @@ def mine(
         inputs=[*used, index / "manifest.json"] if index else used,
         module="residuum.negatives",
     )
+
+
+def _hits(spec: Spec, run: Path | None) -> dict[str, list[str]]:
+    """Return the docs of each query that a dense system found, best first."""
+    if (getattr(spec.negatives, "dense", None) is None) != (run is None):
+        raise ResiduumError("give --dense if, and only if, negatives.dense names a system")
+    if run is None:
+        return {}
+    lists = trec.read_run(run).group_by("query_id", maintain_order=True).agg("doc_id")
+    return dict(lists.iter_rows())
 
 
 def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
@@ -99,13 +110,19 @@ class Miner:
     """Draws negatives and counts what it could not do as asked."""
 
     def __init__(
-        self, spec: Spec, doc_ids: list[str], judged: pl.DataFrame, searcher: Searcher | None
+        self,
+        spec: Spec,
+        doc_ids: list[str],
+        judged: pl.DataFrame,
+        searcher: Searcher | None,
+        hits: dict[str, list[str]],
     ) -> None:
         relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
         self._relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
         self._spec = spec.negatives
         self._doc_ids = doc_ids
         self._searcher = searcher
+        self._hits = hits
         self._counts: Counter[str] = Counter()
 
     @property
@@ -137,12 +154,13 @@ class Miner:
             yield Tuple(query_id, positive, of[0], negatives, of[1:])
 
     def _pools(self, searcher: Searcher, texts: dict[str, str]) -> dict[str, list[str]]:
-        """Return the top docs of each query without its relevant ones, best first."""
+        """Return the top docs of each query without its relevant ones, each once."""
         if self._spec.kind != "lexical_error":
             return {}
         run = trec.rank(searcher.search(texts.items(), self._spec.pool), self._spec.pool)
-        ranked = run.group_by("query_id").agg("doc_id").iter_rows()
-        return {q: [d for d in docs if d not in self._relevant[q]] for q, docs in ranked}
+        ranked = dict(run.group_by("query_id").agg("doc_id").iter_rows())
+        pools = {q: dict.fromkeys([*ranked.get(q, []), *self._hits.get(q, [])]) for q in texts}
+        return {q: [d for d in docs if d not in self._relevant[q]] for q, docs in pools.items()}
 
     def _draw(self, query_id: str, positive: str, pool: list[str]) -> list[str]:
         """Draw from a seed of the pair's own, so that the order of pairs does not matter."""

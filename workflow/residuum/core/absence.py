@@ -57,6 +57,8 @@ def _no_model(registry: "Registry", name: str, hub: Hub) -> str | None:
     model = registry.models[name]
     roles = [model.train_on] if hasattr(model, "train_on") else model.corpora
     reasons = [_uncast(registry, role) for role in roles]
+    if hasattr(model, "negatives") and (dense := registry.mined_dense(name)):
+        reasons.append(_no_model(registry, registry.systems[dense].model, hub))
     if model.kind != "backbone":
         casts = {model.backbone: cast} if (cast := registry.backbone(model.backbone)) else {}
         reasons.append(_no_cast(registry, casts, model.backbone, hub))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from residuum.core import schema
 from residuum.core.errors import unknown
 
-ENCODERS = ("backbone", "masked-language", "dual-encoder")
+STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 if TYPE_CHECKING:
     from residuum.core.registry import Registry
@@ -66,7 +66,7 @@ def _cast_faults(
         return
     if cast.model not in registry.models and _has_faults(folder, "models", cast.model):
         return
-    fits = ("cross-encoder",) if key == "rerankers" else ENCODERS
+    fits = ("cross-encoder",) if key == "rerankers" else STARTS
     known = [name for name, model in registry.models.items() if model.kind in fits]
     if cast.model not in known:
         add = f"{folder}/models/{cast.model}.yaml"
@@ -93,6 +93,8 @@ def _negatives_faults(file: Path, model: Any, registry: "Registry") -> Iterator[
     elif model.negatives.kind != "in_batch":
         key = "negatives.system"
         yield from system_fault(file, key, model.negatives.system, registry, ["lexical"])
+        if dense := getattr(model.negatives, "dense", None):
+            yield from system_fault(file, "negatives.dense", dense, registry, ["dense"])
 
 
 def _budget_faults(registry: "Registry", folder: Path, budgets: set[str]) -> Iterator[str]:

@@ -106,6 +106,10 @@ class Registry(NamedTuple):
         negatives = self.models[name].negatives
         return negatives.model if negatives.kind == "same_as" else name
 
+    def mined_dense(self, name: str) -> str | None:
+        """Return the dense system whose hits are among a model's negatives, or None."""
+        return getattr(self.models[self.tuples_of(name)].negatives, "dense", None)
+
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
         entry = self.systems[system]

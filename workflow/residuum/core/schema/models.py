@@ -37,11 +37,17 @@ class Encoder(Strict):
 
 
 class LexicalErrorNegatives(Strict):
-    """Negatives drawn uniformly from a lexical system's top docs that are not positives."""
+    """Negatives drawn uniformly from a lexical system's top docs that are not positives.
+
+    A dense system's hits may join them; the lexical system scores all of them.
+    """
 
     kind: Literal["lexical_error"]
     system: Id = Field(description="lexical system that makes the errors and the scores")
     pool: Positive = Field(description="top N docs drawn from")
+    dense: Id | None = Field(
+        None, description="dense system whose hits for the training queries join the pool"
+    )
     per_pair: Positive = Field(description="negatives stored for each training pair")
     seed: int = 1
 

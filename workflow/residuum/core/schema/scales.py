@@ -67,6 +67,7 @@ class Scale(Strict):
     threads: Positive = Field(description="compute threads of a neural job; part of the result")
     shard_docs: Positive = Field(description="docs in an embedding shard")
     batch_size: Positive = Field(description="texts in an encoding batch")
+    pair_batch_size: Positive = Field(description="pairs in a batch of a cross-encoder")
 
     @field_validator("roles")
     @classmethod
