@@ -15,7 +15,7 @@ rule lexical_index:
         f"{TIMES}/lexical/{{dataset}}.{{index}}.index.tsv"
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: 2
+    threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000,
         gpu=0,
@@ -46,7 +46,7 @@ rule lexical_search:
         run=runs_of("lexical", swept=False),
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: 2
+    threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000,
         gpu=0,
@@ -79,7 +79,7 @@ rule lexical_sweep:
         run=runs_of("lexical", swept=True),
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: 2
+    threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000,
         gpu=0,
@@ -112,7 +112,7 @@ rule lexical_score:
         run=runs_of("lexical"),
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: 2
+    threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000,
         gpu=0,

@@ -19,7 +19,7 @@ rule negatives_mine:
         f"{TIMES}/negatives/{{model}}.tsv"
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: 2
+    threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000,
         gpu=0,

@@ -64,7 +64,9 @@ class Scale(Strict):
     budgets: dict[Id, dict[str, Any]] = Field(
         default={}, description="partial entries, laid over the models and systems that name them"
     )
-    threads: Positive = Field(description="compute threads of a neural job; part of the result")
+    threads: Positive = Field(
+        description="threads of a job; the last digits of what is neural depend on them"
+    )
     shard_docs: Positive = Field(description="docs in an embedding shard")
     batch_size: Positive = Field(description="texts in an encoding batch")
     pair_batch_size: Positive = Field(description="pairs in a batch of a cross-encoder")
