@@ -62,7 +62,7 @@ def figure_sweeps(wildcards):
     """Return the sweeps of the rerankers behind a figure."""
     page = REGISTRY.pages[wildcards.page]
     there = casting.figure_runs(REGISTRY, wildcards.page, hub_reason)
-    names = [REGISTRY.systems[s.system].reranker for s in page.series if s.id in there]
+    names = [REGISTRY.reranker(s.system) for s in page.series if s.id in there]
     place = page_place(wildcards)._asdict()
     return [SWEEP.format(reranker=name, **place) for name in dict.fromkeys(names)]
 

@@ -50,7 +50,7 @@ def measure_options(wildcards):
 
 def pipelines(reranker):
     """Return the rerank systems that share a reranker and have what they need."""
-    names = [n for n in REGISTRY.of_kind("rerank") if REGISTRY.systems[n].reranker == reranker]
+    names = [n for n in REGISTRY.of_kind("rerank") if REGISTRY.reranker(n) == reranker]
     return [name for name in names if not absence.reason(REGISTRY, name, None, hub_reason)]
 
 
@@ -92,8 +92,8 @@ def sweep_spec(wildcards):
 
 
 def reranker_cast(wildcards):
-    """Return what plays a reranker role."""
-    cast = REGISTRY.scale.rerankers.get(wildcards.reranker)
+    """Return what plays a reranker."""
+    cast = REGISTRY.reranker_cast(wildcards.reranker)
     if cast is None:
         raise WorkflowError(f"{REGISTRY.scale_file}: rerankers: nothing plays {wildcards.reranker}")
     return cast
@@ -112,10 +112,11 @@ def cut_inputs(wildcards):
     system = entry_of(wildcards)
     place, tune = here(wildcards), REGISTRY.place(system.depth.tune_on)
     first = REGISTRY.run(system.first_stage, seed_of(wildcards))
+    reranker = REGISTRY.reranker(system_of(wildcards))
     return {
         "first": RUN.format(run=first, **place._asdict()),
-        "scores": PAIRS.format(reranker=system.reranker, **place._asdict()),
-        "tuning": SWEEP.format(reranker=system.reranker, **tune._asdict()),
+        "scores": PAIRS.format(reranker=reranker, **place._asdict()),
+        "tuning": SWEEP.format(reranker=reranker, **tune._asdict()),
     }
 
 

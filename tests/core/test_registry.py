@@ -46,7 +46,7 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
 
 def test_a_scale_lays_its_budget_over_the_model():
     clear = load(scale="mini").model("clear")
-    assert (clear.training.steps, clear.training.epochs, clear.negatives.pool) == (400, None, 100)
+    assert (clear.training.steps, clear.training.epochs, clear.negatives.pool) == (200, None, 100)
     assert clear.loss.xi == 1.0
 
 

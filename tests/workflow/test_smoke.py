@@ -3,7 +3,9 @@
 The tests of this file share one copy of the project and run in order.
 """
 
+import gzip
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -16,15 +18,16 @@ import polars as pl
 import pytest
 
 from projects import PARTS, command, copy_project, snakemake
+from residuum.core import trec
 
 pytestmark = pytest.mark.workflow
 RESULTS = ["runs", "metrics", "tables", "significance", "tuning", "training", "ledger.tsv"]
 
 
-def planned(project):
+def planned(project, *targets):
     """Return the output files that a dry run would make."""
     done = subprocess.run(
-        [*command()[:-1], "--dry-run", "--quiet", "progress"],
+        [*command()[:-1], "--dry-run", "--quiet", "progress", "--", *targets],
         cwd=project,
         capture_output=True,
         text=True,
@@ -74,6 +77,7 @@ def test_it_ends_with_the_table_and_the_ledger(project):
     said = (project / "said.txt").read_text()
     assert "results/smoke/tables/clear-table1.md" in said
     assert "| Lexical" in said and "w/ Constant Margin" in said
+    assert "not run: no such file: data/trec-covid/round2/GUIR_S2_run1.txt" in said
     assert "## Ledger" in said
 
 
@@ -82,7 +86,7 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
     table = pl.read_csv(results / "tables" / "clear-table1.tsv", separator="\t")
     assert table.height == 8 * 5
     measured = table.filter(pl.col("measured").is_not_null())
-    assert set(table["row"]) - set(measured["row"]) == {"deepct", "deepct-rm3"}
+    assert measured.height == table.height
     runs = {"bm25": "bm25", "clear": "clear.seed1", "bert-siamese": "bert-siamese.seed1"}
     for row, run in runs.items():
         path = results / "metrics" / "generated-smoke" / "dev" / f"{run}.tsv"
@@ -91,10 +95,41 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
         cell = table.filter(row=row, column="dev-rr")["measured"].item()
         assert cell == pytest.approx(values["value"].mean(), abs=1e-12)
     ledger = pl.read_csv(results / "ledger.tsv", separator="\t")
-    kinds = dict(ledger.group_by("kind").len().iter_rows())
-    # Table 1 prints 8 x 5 numbers and, counted in the paper, 64 superscripts and 9 arrows.
-    assert kinds == {"number": 40, "comparison": 73}
-    assert set(ledger.filter(kind="number")["verdict"]) == {"not comparable", "not run"}
+    counts = ledger.group_by("table", "kind").len().sort("table", "kind").rows()
+    # Counted in the papers: numbers (rerank depths included), and superscripts and arrows.
+    assert counts == [
+        ("clear-table1", "comparison", 64 + 9), ("clear-table1", "number", 8 * 5),
+        ("clear-table2", "comparison", 25), ("clear-table2", "number", 6 * 2 + 4),
+        ("dualrm-table1", "number", 3 * 2),
+        ("dualrm-table2", "comparison", 64 + 9), ("dualrm-table2", "number", 8 * 5),
+        ("dualrm-table4", "comparison", 25), ("dualrm-table4", "number", 6 * 2 + 4),
+        ("dualrm-table5", "comparison", 17), ("dualrm-table5", "number", 4 * 3 - 1),
+    ]  # fmt: skip
+    numbers = ledger.filter(kind="number")
+    assert set(numbers["verdict"]) == {"not comparable", "not run"}
+    absent = numbers.filter(verdict="not run")
+    assert set(absent["row"]) == {"guir"} and absent["reason"][0].startswith("no such file")
+
+
+def test_every_page_of_both_papers_is_there(project):
+    results = project / "results" / "smoke"
+    for folder, pages, kinds in [
+        ("tables", ["clear-table1", "clear-table2", "dualrm-table1", "dualrm-table2",
+                    "dualrm-table4", "dualrm-table5"], ["tsv", "md", "tex"]),
+        ("cases", ["clear-table3", "clear-table4", "dualrm-table3"], ["tsv", "md", "tex"]),
+        ("figures", ["clear-figure1", "dualrm-figure2"], ["tsv", "md", "pdf", "png"]),
+    ]:  # fmt: skip
+        made = {p.name for p in (results / folder).iterdir() if "manifest" not in p.name}
+        assert made == {f"{page}.{kind}" for page in pages for kind in kinds}
+
+
+def test_a_pair_is_scored_once_for_all_first_stages(project):
+    place = project / "results" / "smoke" / "rerank" / "generated-smoke" / "dev"
+    scores = trec.read_run(place / "bert-base-reranker.trec.gz")
+    record = json.loads((place / "bert-base-reranker.trec.gz.manifest.json").read_text())
+    facts = record["artefact"]
+    assert facts["pairs"] == scores.height == scores.select("query_id", "doc_id").unique().height
+    assert facts["pairs_without_sharing"] == sum(facts["pairs_per_run"].values()) > facts["pairs"]
 
 
 def test_every_artefact_of_a_run_has_its_log_time_and_manifest(project):
@@ -119,7 +154,7 @@ def test_touching_every_file_reruns_nothing(project):
 
 
 def test_editing_bm25_reruns_its_descendants_only(project, edited):
-    edited("config/systems/bm25.yaml", "k1: 0.82", "k1: 0.9")
+    edited("config/systems/bm25.yaml", "k1: 0.6", "k1: 0.9")
     made = planned(project)
     names = {name.removeprefix("results/smoke/") for name in made}
     assert "runs/generated-smoke/dev/bm25.trec.gz" in names
@@ -132,16 +167,124 @@ def test_editing_bm25_reruns_its_descendants_only(project, edited):
 def test_editing_fusion_reruns_fusion_and_what_follows_only(project, edited):
     edited("workflow/residuum/fusion.py", "PAIR = [", "PAIR: list[str] = [")
     made = {name.removeprefix("results/smoke/") for name in planned(project)}
-    assert "tuning/generated-smoke/clear.seed1.json" in made
+    assert "tuning/generated-smoke/tune/clear.seed1.json" in made
     assert "runs/generated-smoke/dev/clear.seed1.trec.gz" in made
     assert "ledger.tsv" in made
     first = {name.split("/")[0] for name in made}
     assert first == {
-        "tuning", "runs", "metrics", "significance", "tables", "ledger.tsv", "ledger.md",
-        "ledger.tsv.manifest.json",
+        "tuning", "runs", "rerank", "metrics", "significance", "tables", "figures", "cases",
+        "ledger.tsv", "ledger.md", "ledger.tsv.manifest.json",
     }  # fmt: skip
     assert not {n for n in made if n.startswith("runs/") and "embedding" in n}
-    assert not {n for n in made if n.startswith("runs/") and "/bm25" in n}
+    assert not {n for n in made if n.startswith("runs/") and "/bm25." in n}
+
+
+def pages_of(*tables):
+    return {
+        *(f"significance/{t}.tsv{m}" for t in tables for m in ("", ".manifest.json")),
+        *(f"tables/{t}.{kind}" for t in tables for kind in ("tsv", "md", "tex")),
+        *(f"tables/{t}.tsv.manifest.json" for t in tables),
+        "ledger.tsv", "ledger.md", "ledger.tsv.manifest.json",
+    }  # fmt: skip
+
+
+def test_a_row_less_or_more_reruns_its_table_and_what_it_needs(project, edited):
+    table = "config/papers/clear/table2.yaml"
+    row = "  - {id: bm25, index: 1, group: no reranker, label: BM25, system: bm25}\n"
+    more = row.replace("id: bm25, index: 1", "id: default, index: 7").replace(
+        "system: bm25", "system: bm25-default"
+    )
+    edited(table, row, row + more)
+    made = {name.removeprefix("results/smoke/") for name in planned(project)}
+    splits = ("dev", "judged")
+    assert made == pages_of("clear-table2") | {
+        f"{kind}/generated-smoke/{split}/bm25-default.{form}{manifest}"
+        for kind, form in (("runs", "trec.gz"), ("metrics", "tsv"))
+        for split in splits
+        for manifest in ("", ".manifest.json")
+    }
+    (project / table).write_text((project / table).read_text().replace(row + more, more))
+    reported = '  bm25: {dev-rr: "0.191", dl-ndcg: "0.506"}\n'
+    text = (project / table).read_text()
+    assert reported in text
+    text = re.sub(r" \^[0-9,-]+", "", text)
+    (project / table).write_text(text.replace(more, "").replace(reported, ""))
+    made = {name.removeprefix("results/smoke/") for name in planned(project)}
+    assert made == pages_of("clear-table2")
+
+
+def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
+    new = project / "config" / "systems" / "bm25-mine.yaml"
+    text = (project / "config" / "systems" / "bm25-bert-base.yaml").read_text()
+    new.write_text(
+        text.replace("reranker: bert-base-reranker", "reranker: {model: reranker-base, seed: 3}")
+    )
+    target = "results/smoke/metrics/generated-smoke/dev/bm25-mine.tsv"
+    try:
+        made = {name.removeprefix("results/smoke/") for name in planned(project, target)}
+        assert planned(project) == set(), "nothing that the papers' pages need"
+    finally:
+        new.unlink()
+    assert {name for name in made if "manifest" not in name or name.startswith("models/")} == {
+        "models/reranker-base/seed3/manifest.json",
+        "rerank/generated-smoke/dev/bm25-mine.trec.gz",
+        "rerank/generated-smoke/tune/bm25-mine.trec.gz",
+        "rerank/generated-smoke/tune/bm25-mine.sweep.tsv",
+        "runs/generated-smoke/dev/bm25-mine.trec.gz",
+        "tuning/generated-smoke/dev/bm25-mine.json",
+        "metrics/generated-smoke/dev/bm25-mine.tsv",
+    }
+
+
+def external_run(project, damage):
+    """Return an environment whose data folder holds an external run, damaged as asked."""
+    data = project / "their-data"
+    path = data / "trec-covid" / "round2" / "GUIR_S2_run1.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ours = project / "results/smoke/runs/generated-articles-smoke/judged/bm25-fields.trec.gz"
+    path.write_text(damage(gzip.decompress(ours.read_bytes()).decode()))
+    return {**os.environ, "RESIDUUM_DATA": str(data)}
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: text, None),
+        (lambda text: re.sub(r"Q0 \S+ 1 ", "Q0 no-such-doc 1 ", text, count=1), "no-such-doc"),
+        (lambda text: re.sub(r"^judged-00001 .*\n", "", text, flags=re.M), "no line for query"),
+    ],
+)
+def test_a_faulty_external_run_empties_its_row_only(project, damage, says):
+    env = external_run(project, damage)
+    snakemake(project, env=env)
+    page = (project / "results/smoke/tables/dualrm-table5.md").read_text()
+    table = pl.read_csv(project / "results/smoke/tables/dualrm-table5.tsv", separator="\t")
+    measured = table.filter(pl.col("measured").is_not_null())["row"].unique().to_list()
+    assert {"bm25", "neural", "dualrm"} <= set(measured)
+    if says is None:
+        values = table.filter(pl.col("row").is_in(["bm25", "guir"]))["measured"].to_list()
+        assert values[:3] == values[3:], "it is our own run by another name"
+    else:
+        assert "guir" not in measured
+        assert says in page and says in table.filter(row="guir")["not_run"][0]
+
+
+def test_a_hub_model_that_is_not_there_empties_its_rows_only(project, edited):
+    edited(
+        "config/scales/smoke.yaml",
+        "bert-large-reranker: {model: reranker-large, seed: 2}",
+        "bert-large-reranker: {hub: nobody/nothing, revision: main, reading: {}}",
+    )
+    said = snakemake(project, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    assert said.count("not run: no model 'nobody/nothing' at revision main") == 1
+    table = pl.read_csv(project / "results/smoke/tables/clear-table2.tsv", separator="\t")
+    empty = table.filter(pl.col("measured").is_null() & (pl.col("column") != "depth"))
+    assert set(empty["row"]) == {"bm25-large", "clear-large"}
+    assert set(empty["not_run"]) == {
+        "no model 'nobody/nothing' at revision main: not in the cache ($HF_HOME), and "
+        "HF_HUB_OFFLINE is set"
+    }
+    assert "not run" in (project / "results/smoke/ledger.tsv").read_text()
 
 
 def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):

@@ -32,7 +32,8 @@ def reason(registry: "Registry", system: str, place: "Place | None", hub: Hub) -
         reasons.append(_uncast(registry, entry.weight.tune_on))
     if entry.kind == "rerank":
         reasons.append(_uncast(registry, entry.depth.tune_on))
-        reasons.append(_no_cast(registry, registry.scale.rerankers, entry.reranker, hub))
+        name = registry.reranker(system)
+        reasons.append(_no_cast(registry, registry.reranker_cast(name), name, hub))
     return _first(reasons)
 
 
@@ -60,13 +61,12 @@ def _no_model(registry: "Registry", name: str, hub: Hub) -> str | None:
     if hasattr(model, "negatives") and (dense := registry.mined_dense(name)):
         reasons.append(_no_model(registry, registry.systems[dense].model, hub))
     if model.kind != "backbone":
-        casts = {model.backbone: cast} if (cast := registry.backbone(model.backbone)) else {}
-        reasons.append(_no_cast(registry, casts, model.backbone, hub))
+        cast = registry.backbone(model.backbone)
+        reasons.append(_no_cast(registry, cast, model.backbone, hub))
     return _first(reasons)
 
 
-def _no_cast(registry: "Registry", casts: dict[str, Any], role: str, hub: Hub) -> str | None:
-    cast = casts.get(role)
+def _no_cast(registry: "Registry", cast: Any, role: str, hub: Hub) -> str | None:
     if cast is None:
         return f"scale {registry.config.scale} casts nothing as {role}"
     if isinstance(cast, schema.FromModel):

@@ -179,7 +179,11 @@ def _rerank_faults(
     yield from system_fault(file, "first_stage", system.first_stage, registry, kinds)
     yield from role_fault(file, "depth.tune_on", system.depth.tune_on, roles)
     yield from measure_fault(file, "depth.measure", system.depth.measure)
-    if system.reranker not in rerankers:
+    if not isinstance(system.reranker, str):
+        yield from _cast_faults(
+            registry, file.parents[1], f"{file}: reranker", system.reranker, "rerankers"
+        )
+    elif system.reranker not in rerankers:
         add = "rerankers: of a config/scales/*.yaml"
         yield f"{file}: reranker: {unknown('reranker role', system.reranker, rerankers, add)}"
 

@@ -110,6 +110,16 @@ class Registry(NamedTuple):
         """Return the dense system whose hits are among a model's negatives, or None."""
         return getattr(self.models[self.tuples_of(name)].negatives, "dense", None)
 
+    def reranker(self, system: str) -> str:
+        """Return the id of a rerank system's reranker: its role, or the system that holds it."""
+        reranker = self.systems[system].reranker
+        return reranker if isinstance(reranker, str) else system
+
+    def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
+        """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
+        own = getattr(self.systems.get(name), "reranker", name)
+        return self.scale.rerankers.get(own) if isinstance(own, str) else own
+
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
         entry = self.systems[system]

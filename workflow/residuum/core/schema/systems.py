@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from residuum.core.schema.base import Id, Positive, Probability, Strict
+from residuum.core.schema.scales import FromModel, HubReranker
 
 Depths = Annotated[list[Positive], Field(min_length=1)]
 
@@ -166,7 +167,9 @@ class RerankSystem(Strict):
     kind: Literal["rerank"]
     label: str = Field("", description="for readers; no part of any spec")
     first_stage: Id = Field(description="system that gives the candidates")
-    reranker: Id = Field(description="reranker role that the scale casts")
+    reranker: Id | HubReranker | FromModel = Field(
+        description="reranker role that the scale casts, or the reranker itself"
+    )
     depth: Depth
     budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
 
