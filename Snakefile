@@ -9,7 +9,7 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-FUNCTIONS = ["common", "inputs", "run_inputs", "page_inputs"]
+FUNCTIONS = ["common", "inputs", "model_inputs", "run_inputs", "page_inputs"]
 STAGES = ["data", "lexical", "negatives", "pretrain", "train", "termweights", "dense", "fusion"]
 STAGES += ["rerank", "external", "evaluate", "significance", "tables", "characteristics"]
 STAGES += ["cases", "figures", "ledger"]

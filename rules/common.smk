@@ -83,6 +83,6 @@ wildcard_constraints:
     model=either(REGISTRY.models),
     seed=r"\d+",
     page=either(REGISTRY.pages),
-    reranker="[a-z0-9_-]+",
+    reranker="[^/]+",
     run=r"[a-z0-9_-]+(\.seed\d+)?",
     other=either(REGISTRY.systems),

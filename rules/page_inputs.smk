@@ -2,6 +2,10 @@
 import json
 from functools import cache
 
+from residuum.core import files
+
+ASKED = {}
+
 
 @cache
 def hub_reason(model, revision):
@@ -12,12 +16,11 @@ def hub_reason(model, revision):
     if workflow.dryrun:
         return None
     if workflow.remote_exec:
-        return (
-            json.loads(ABSENT.read_text()).get(f"{model}@{revision}") if ABSENT.exists() else None
-        )
+        return json.loads(ABSENT.read_text())[f"{model}@{revision}"]
     from residuum.neural import hub
 
-    return hub.missing(model, revision)
+    ASKED[f"{model}@{revision}"] = hub.missing(model, revision)
+    return ASKED[f"{model}@{revision}"]
 
 
 def made_pages(kind):
@@ -45,7 +48,7 @@ def tuning_files(wildcards):
     """Return the tuning files behind the rows of a table that run at this scale."""
     job = job_of(wildcards)
     files = {}
-    for row, column in job.cells():
+    for row, column in job.there():
         if has_tuning(row.system):
             place = tuned_at(row.system, _registry.Place(*job.places[column.id].split("/")))
             for run in job.runs[row.id]:
@@ -76,28 +79,25 @@ def case_runs(wildcards):
 
 def case_options(wildcards, input):
     """Return the command-line options that name those runs."""
-    lists = [(key.removeprefix("list_"), path) for key, path in input.items()]
-    return " ".join(
-        f"--list {name}={path}" for name, path in lists if name in case_names(wildcards)
-    )
-
-
-def case_names(wildcards):
-    """Return the names of the lists of a case study."""
-    return REGISTRY.pages[wildcards.page].lists
+    lists = {k.removeprefix("list_"): path for k, path in input.items() if k.startswith("list_")}
+    return " ".join(f"--list {name}={path}" for name, path in lists.items())
 
 
 def counted_splits(wildcards):
-    """Return the queries of the splits that a page of characteristics counts."""
+    """Return the queries and qrels of the splits that a page of characteristics counts."""
     columns = REGISTRY.pages[wildcards.page].columns
     casts = {column.id: REGISTRY.cast(column.role) for column in columns}
-    return {name: at(QUERIES, cast) for name, cast in casts.items() if cast}
+    there = {name: cast for name, cast in casts.items() if cast}
+    queries = {f"queries_{name}": at(QUERIES, cast) for name, cast in there.items()}
+    return queries | {f"qrels_{name}": at(QRELS, cast) for name, cast in there.items()}
 
 
 def counted_options(wildcards, input):
     """Return the command-line options that name those splits' folders."""
-    named = counted_splits(wildcards)
-    return " ".join(f"--split {name}={folder(path)}" for name, path in named.items())
+    named = {k: path for k, path in counted_splits(wildcards).items() if k.startswith("queries_")}
+    return " ".join(
+        f"--split {key.removeprefix('queries_')}={folder(path)}" for key, path in named.items()
+    )
 
 
 def ledger_arguments(wildcards, input):
@@ -134,8 +134,4 @@ def tell_absent():
             reasons[f"{page}: {why}"] = None
     for why in reasons:
         print(f"not run: {why}", file=sys.stderr)
-    casts = [*REGISTRY.scale.backbones.values(), *REGISTRY.scale.rerankers.values()]
-    hubs = [(c.hub, c.revision) for c in casts if isinstance(c, schema.FromHub)]
-    found = {f"{hub}@{revision}": hub_reason(hub, revision) for hub, revision in hubs}
-    ABSENT.parent.mkdir(parents=True, exist_ok=True)
-    ABSENT.write_text(json.dumps(found, indent=1) + "\n")
+    files.write_text(ABSENT, json.dumps(ASKED, indent=1) + "\n")

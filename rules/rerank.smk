@@ -4,7 +4,7 @@
 rule rerank_score:
     """Score the union of all first stages' candidates once; a rerun resumes."""
     input:
-        runs=first_stages,
+        runs=lambda w: list(first_stages(w)),
         queries=QUERIES,
         corpus=CORPUS,
         model=lambda w: cast_inputs(reranker_cast(w)),
@@ -20,18 +20,17 @@ rule rerank_score:
         f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
     resources:
-        mem_mb=6000,
+        mem_mb=16000,
         gpu=GPU,
     params:
         spec=driver.canonical({"batch_size": REGISTRY.scale.pair_batch_size}),
-        runs=run_options,
-        depth=lambda w: max(depths(w.reranker)),
+        runs=depth_options,
         corpus=lambda w, input: folder(input.corpus),
         model=reranker_argument,
         store=f"{RESULTS}/work/{{dataset}}.{{split}}.{{reranker}}",
         compute=f"{COMPUTE} {PRECISION}",
     shell:
-        "python -m residuum.rerank score {params.runs} --depth {params.depth} "
+        "python -m residuum.rerank score {params.runs} "
         "--queries {input.queries} --corpus {params.corpus} {params.model} "
         "--spec {params.spec:q} {params.compute} --store {params.store} "
         "--output {output.scores} 2>&1 | tee {log}"
@@ -40,7 +39,7 @@ rule rerank_score:
 rule rerank_sweep:
     """Evaluate every run that shares a reranker at every depth."""
     input:
-        runs=first_stages,
+        runs=lambda w: list(first_stages(w)),
         scores=PAIRS,
         qrels=QRELS,
         code=code("residuum.rerank"),
@@ -55,7 +54,7 @@ rule rerank_sweep:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=12000,
         gpu=0,
     params:
         spec=sweep_spec,
@@ -85,7 +84,7 @@ rule rerank_cut:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=12000,
         gpu=0,
     params:
         spec=system_spec,

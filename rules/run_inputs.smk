@@ -48,47 +48,51 @@ def measure_options(wildcards):
     return " ".join(f"--measure '{name}'" for name in REGISTRY.measures(here(wildcards)))
 
 
-def pipelines(reranker):
+def pipelines(wildcards):
     """Return the rerank systems that share a reranker and have what they need."""
-    names = [n for n in REGISTRY.of_kind("rerank") if REGISTRY.reranker(n) == reranker]
-    return [name for name in names if not absence.reason(REGISTRY, name, None, hub_reason)]
+    names = [n for n in REGISTRY.of_kind("rerank") if REGISTRY.reranker(n) == wildcards.reranker]
+    return [n for n in names if not absence.reason(REGISTRY, n, here(wildcards), hub_reason)]
+
+
+def reranked_runs(wildcards):
+    """Return run id: (first-stage run, depths that are tried) of all that share a reranker."""
+    place, runs = here(wildcards)._asdict(), {}
+    for name in pipelines(wildcards):
+        system = REGISTRY.system(name)
+        for seed in REGISTRY.seeds:
+            first = RUN.format(run=REGISTRY.run(system.first_stage, seed), **place)
+            runs[REGISTRY.run(name, seed)] = (first, system.depth.grid)
+    return runs
 
 
 def first_stages(wildcards):
-    """Return the runs of all first stages whose docs a reranker scores on a split."""
-    stages = dict.fromkeys(
-        REGISTRY.systems[name].first_stage for name in pipelines(wildcards.reranker)
-    )
-    return [run for stage in stages for run in runs_at(stage, here(wildcards))]
+    """Return the runs whose docs a reranker scores on a split, each with its largest depth."""
+    deepest = {}
+    for first, grid in reranked_runs(wildcards).values():
+        deepest[first] = max(*grid, deepest.get(first, 0))
+    return deepest
+
+
+def depth_options(wildcards, input):
+    """Return the command-line options that name those runs and depths."""
+    deepest = first_stages(wildcards)
+    return " ".join(f"--run {path} --depth {depth}" for path, depth in deepest.items())
 
 
 def swept_runs(wildcards, input):
     """Return the options that name the first-stage run of each run that shares a reranker."""
-    seeded = [
-        (REGISTRY.run(name, seed), REGISTRY.run(REGISTRY.systems[name].first_stage, seed))
-        for name in pipelines(wildcards.reranker)
-        for seed in REGISTRY.seeds
-    ]
-    place = here(wildcards)._asdict()
-    pairs = {name: RUN.format(run=first, **place) for name, first in seeded}
-    return " ".join(f"--run {name}={path}" for name, path in pairs.items())
-
-
-def depths(reranker):
-    """Return every depth that some pipeline of a reranker tries."""
-    grids = [REGISTRY.system(name).depth.grid for name in pipelines(reranker)]
-    return sorted({depth for grid in grids for depth in grid})
+    runs = reranked_runs(wildcards)
+    return " ".join(f"--run {name}={first}" for name, (first, _) in runs.items())
 
 
 def sweep_spec(wildcards):
-    """Return the depths and measures of a reranker's sweep on a split, as JSON."""
-    entries = [REGISTRY.system(name) for name in pipelines(wildcards.reranker)]
-    figures = [REGISTRY.pages[page] for page in REGISTRY.chosen("figure")]
-    shown = [f for f in figures if REGISTRY.cast(f.role) == here(wildcards)]
-    asked = {entry.depth.measure for entry in entries} | {
-        panel.measure for figure in shown for panel in figure.panels if panel.measure
-    }
-    return driver.canonical({"depths": depths(wildcards.reranker), "measures": sorted(asked)})
+    """Return the depths of each run and the measures of a sweep on a split, as JSON."""
+    grids = {name: sorted(grid) for name, (_, grid) in reranked_runs(wildcards).items()}
+    asked = {REGISTRY.system(name).depth.measure for name in pipelines(wildcards)}
+    for page in REGISTRY.chosen("figure"):
+        if REGISTRY.cast(REGISTRY.pages[page].role) == here(wildcards):
+            asked |= {panel.measure for panel in REGISTRY.pages[page].panels if panel.measure}
+    return driver.canonical({"depths": grids, "measures": sorted(asked)})
 
 
 def reranker_cast(wildcards):

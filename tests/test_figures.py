@@ -48,7 +48,7 @@ def job(**changes):
     runs = {"ours": ["ours.seed1", "ours.seed2"], "base": ["base"]}
     return figures.FigureJob.model_validate(
         {"id": "toy-figure1", "figure": {**FIGURE, **changes}, "place": "data/dev", "runs": runs,
-         "scale": "toy", "comparable": False, "reason": "a toy."}
+         "scale": "toy", "reason": "a toy."}
     )  # fmt: skip
 
 

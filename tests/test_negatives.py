@@ -4,6 +4,7 @@ import json
 import random
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from corpora import make_corpus
@@ -41,11 +42,11 @@ class Split:
         self.qrels = self.folder / "qrels.trec"
         trec.write_qrels(self.qrels, qrels)
 
-    def mine(self, kind: dict, output: Path, index: bool = True, **more):
+    def mine(self, kind: dict, output: Path, index: bool = True, dense=None, **more):
         system = None if kind is IN_BATCH else more.pop("system", SYSTEM)
         spec = json.dumps({"negatives": kind, "system": system, **more})
         where = self.index if index else None
-        negatives.mine(self.corpus, self.queries, self.qrels, spec, output, where, 2)
+        negatives.mine(self.corpus, self.queries, self.qrels, spec, output, where, 2, dense)
         facts = json.loads(Path(f"{output}.manifest.json").read_text())["artefact"]
         return contracts.read_tuples(output), facts
 
@@ -129,6 +130,23 @@ def test_draws_depend_on_the_seed_and_not_on_the_order(split, tmp_path, kind):
     assert backwards == first[::-1]
     other, _ = split.mine({**kind, "seed": 2}, tmp_path / "d.jsonl.gz", positive_level=2)
     assert other != backwards
+
+
+def test_the_hits_of_a_dense_system_join_the_pool(split, tmp_path):
+    dense = tmp_path / "dense.trec.gz"
+    hits = [(f"q{i}", f"d{j}", 1.0 - j / 1000) for i in range(40) for j in (290, 291, i * 7)]
+    frame = pl.DataFrame(hits, schema=["query_id", "doc_id", "score"], orient="row")
+    trec.write_run(dense, trec.rank(frame), "dense")
+    asked = {**LEXICAL_ERROR, "pool": 3, "per_pair": 2, "dense": "any"}
+    tuples, _ = split.mine(asked, tmp_path / "tuples.jsonl.gz", dense=dense)
+    top = {query: [d for d in docs if d not in relevant(query)]
+           for query, docs in split.search(3).items()}  # fmt: skip
+    drawn = {(t.query_id, doc) for t in tuples for doc in t.negatives}
+    assert all(doc in {*top[query], "d290", "d291"} for query, doc in drawn)
+    assert {doc for _, doc in drawn} & {"d290", "d291"} == {"d290", "d291"}
+    assert any(doc in top[query] for query, doc in drawn)
+    with pytest.raises(ResiduumError, match="give --dense if, and only if"):
+        split.mine(asked, tmp_path / "no.jsonl.gz")
 
 
 def test_in_batch_needs_no_index(split, tmp_path):

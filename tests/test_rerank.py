@@ -45,7 +45,8 @@ def swept(
 ) -> dict[tuple[int, str, str], float]:
     """Return the sweep's values by (depth, query_id, measure), read back from its file."""
     trec.write_qrels(tmp_path / "qrels", relevant)
-    spec = {"depths": [1, 2, 3, 4], "measures": ["RR@2"], **form}
+    depths = {"x": form.pop("depths", [1, 2, 3, 4])}
+    spec = {"depths": depths, "measures": ["RR@2"], **form}
     rerank.sweep(json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "sweep.tsv")
     rows = cells.read_sweep(tmp_path / "sweep.tsv").rows()
     assert [row[:4] for row in rows] == sorted(row[:4] for row in rows)
@@ -187,7 +188,7 @@ class Made(NamedTuple):
         """Return the arguments of `score`, its store beside the output."""
         base = {
             "run": runs,
-            "depth": 6,
+            "depth": [6] * len(runs),
             "queries": self.folder / "queries.tsv",
             "corpus": self.folder / "corpus",
             "model": str(self.folder / "model"),
@@ -265,7 +266,7 @@ def test_scores_are_the_same_bytes_whatever_the_history(
 
     monkeypatch.setattr(CrossEncoder, "score", counting)
     other = tmp_path / "grown.gz"
-    made.score(other, made.runs[:1], depth=4)
+    made.score(other, made.runs[:1], depth=[4])
     made.score(other, made.runs[:1])
     assert (sum(asked), max(asked)) == (48, 5)
     made.score(other, made.runs)
@@ -281,7 +282,8 @@ def test_killed_scoring_goes_on(made: Made, tmp_path: Path) -> None:
     fresh = made.score(tmp_path / "fresh.gz", made.runs)
     one_by_one = json.dumps({"batch_size": 4, "part_pairs": 1})
     arguments = made.arguments(tmp_path / "killed.gz", made.runs, spec=one_by_one)
-    runs = [word for path in arguments.pop("run") for word in ("--run", str(path))]
+    pairs = zip(arguments.pop("run"), arguments.pop("depth"), strict=True)
+    runs = [w for path, top in pairs for w in ("--run", str(path), "--depth", str(top))]
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
     second = arguments["store"] / "part-00001.parquet"
     run_and_kill(["residuum.rerank", "score", *runs, *options], when=second.exists)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import casting, registry, schema
+from residuum.core import absence, casting, registry, schema
 from residuum.core.errors import ResiduumError
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -46,7 +46,7 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
 
 def test_a_scale_lays_its_budget_over_the_model():
     clear = load(scale="mini").model("clear")
-    assert (clear.training.steps, clear.training.epochs, clear.negatives.pool) == (200, None, 100)
+    assert (clear.training.steps, clear.training.epochs, clear.negatives.pool) == (150, None, 100)
     assert clear.loss.xi == 1.0
 
 
@@ -117,6 +117,10 @@ def test_all_faults_come_in_one_message(config):
         ("scales/mini.yaml", {"backbones": {"b": {"model": "nope"}}}, "no model 'nope'"),
         ("models/clear.yaml", {"loss": {"kind": "nll"}}, "loss nll does not go with lexical_error"),
         ("models/clear.yaml", {"budgets": ["tripled"]}, "Did you mean triplet?"),
+        ("models/clear.yaml", {"negatives": {"kind": "lexical_error", "system": "bm25-rm3",
+         "pool": 9, "per_pair": 1}}, "'bm25-rm3' is no plain BM25"),
+        ("models/clear.yaml", {"negatives": {"kind": "lexical_error", "system": "bm25", "pool": 9,
+         "per_pair": 1, "dense": "clear-embedding"}}, "the model would be made from itself"),
         ("models/bert-siamese.yaml", {"negatives": {"kind": "same_as", "model": "warm-start"}},
          "'warm-start' has no tuples of its own"),
         ("systems/clear.yaml", {"dense": "bm25"}, "'bm25' is a lexical system"),
@@ -222,7 +226,26 @@ def test_an_rm3_sweep_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
     assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
     assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "judged")) == "nDCG@10"
-    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "tune")) is None
+    tune = registry.Place("generated-mini", "tune")
+    assert loaded.swept_measure("bm25-rm3", tune) is None
+    assert "names no role that generated-mini/tune plays" in (
+        absence.reason(loaded, "bm25-rm3", tune, nothing_missing)
+    )
+
+
+def test_a_reranker_that_a_system_names_has_an_id_of_its_own(config):
+    own = {"hub": "some/reranker", "revision": "abc", "reading": {}}
+    edit(config, "systems/bm25-bert-base.yaml", reranker=own)
+    edit(config, "systems/clear-bert-base.yaml", reranker=own)
+    edit(config, "systems/bm25-bert-large.yaml", reranker={"model": "reranker-base", "seed": 3})
+    loaded = load(config, scale="mini")
+    shared = loaded.reranker("bm25-bert-base")
+    assert shared == loaded.reranker("clear-bert-base"), "its pairs are scored once"
+    assert shared.startswith("some_reranker@")
+    assert loaded.reranker_cast(shared).revision == "abc"
+    assert loaded.reranker("bm25-bert-large") == "reranker-base@seed3"
+    assert loaded.reranker_cast("reranker-base@seed3").seed == 3
+    assert loaded.reranker_cast("bert-large-reranker").model == "reranker-large"
 
 
 def test_a_broken_table_does_not_make_its_paper_unknown(config):

@@ -12,7 +12,13 @@ import yaml
 from conftest import ROOT
 
 PACKAGE = ROOT / "workflow" / "residuum"
-COMMON = ("common", "inputs", "run_inputs", "page_inputs")  # without rules of their own
+COMMON = (
+    "common",
+    "inputs",
+    "model_inputs",
+    "run_inputs",
+    "page_inputs",
+)  # without rules of their own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 DIRECTIVES = ["input", "output", "log", "benchmark", "threads", "resources", "conda", "shell"]
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)

@@ -15,6 +15,7 @@ import typer
 from residuum.core import command, contracts, files, manifest, pages, schema, trec
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.progress import track
+from residuum.core.words import STOP_WORDS
 
 app = command.app(__doc__)
 PAIR = ["query_id", "doc_id"]
@@ -22,13 +23,6 @@ LIMIT = 1000  # pairs written to the TSV
 WORDS = 30  # words of an excerpt
 SENTENCE = re.compile(r"[.!?]['\")\]]*$")
 WORD = re.compile(r"\w+")
-# What Lucene's EnglishAnalyzer drops: no query is matched by these words.
-STOPWORDS = frozenset(
-    WORD.findall(
-        "a an and are as at be but by for if in into is it no not of on or such that the their "
-        "then there these they this to was will with"
-    )
-)
 
 
 class CasesJob(schema.Strict):
@@ -194,7 +188,7 @@ def excerpt(query: str, text: str) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return set(WORD.findall(text.lower())) - STOPWORDS
+    return set(WORD.findall(text.lower())) - STOP_WORDS
 
 
 def _bold(text: str, words: set[str]) -> pages.Cell:

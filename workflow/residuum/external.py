@@ -30,15 +30,17 @@ def accept(
 ) -> None:
     """Check a run against the queries and the corpus, and write it in our form."""
     system = command.parse_spec(ExternalSystem, spec)
-    try:
-        found = trec.read_run(run)
-        check(run, found, list(trec.read_queries(queries)), corpus)
+    asked = list(trec.read_queries(queries))
+    found, fault = _read(run, asked)
+    if found is not None and (strange := _strange_doc(run, found, corpus)):
+        fault = strange
+    facts: dict[str, Any] = {"not_run": fault}
+    if found is None or fault:
+        print(f"error: {fault}\nThe rows of {tag} are not run.", file=sys.stderr)
+        trec.write_refusal(output, str(fault))
+    else:
         trec.write_run(output, found, tag)
-        facts: dict[str, Any] = {"hits": found.height, "answered": found["query_id"].n_unique()}
-    except ResiduumError as error:
-        print(f"error: {error}\nThe rows of {tag} are not run.", file=sys.stderr)
-        trec.write_refusal(output, str(error))
-        facts = {"not_run": str(error)}
+        facts = {"hits": found.height, "answered": found["query_id"].n_unique()}
     manifest.write(
         manifest.beside(output),
         artefact=facts,
@@ -48,29 +50,44 @@ def accept(
     )
 
 
-def check(path: Path, run: pl.DataFrame, query_ids: list[str], corpus: Path) -> None:
-    """Refuse a run with a doc that the corpus lacks, or without a list for each query."""
-    odd = sorted(set(run["query_id"]) - set(query_ids))
+def _read(path: Path, asked: list[str]) -> tuple[pl.DataFrame | None, str | None]:
+    """Return the run, or what is wrong with its form or its queries."""
+    try:
+        found = trec.read_run(path)
+        _check_queries(path, found, asked)
+    except ResiduumError as error:
+        return None, str(error)
+    return found, None
+
+
+def _check_queries(path: Path, run: pl.DataFrame, asked: list[str]) -> None:
+    there = set(run["query_id"])
+    odd = sorted(there - set(asked))
     if odd:
         raise ResiduumError(
             f"{path}: query {odd[0]} is not in the split ({len(odd)} such queries). Is the run of "
             "other topics?"
         )
-    lacking = [query_id for query_id in query_ids if query_id not in set(run["query_id"])]
+    lacking = [query_id for query_id in asked if query_id not in there]
     if lacking:
         raise ResiduumError(
-            f"{path}: no line for query {lacking[0]} ({len(lacking)} of {len(query_ids)} queries "
+            f"{path}: no line for query {lacking[0]} ({len(lacking)} of {len(asked)} queries "
             "lack a list). Use the whole run."
         )
+
+
+def _strange_doc(path: Path, run: pl.DataFrame, corpus: Path) -> str | None:
+    """Say which doc of the run the corpus lacks; faults of the corpus itself are raised."""
     wanted = set(run["doc_id"])
     wanted.difference_update(doc_id for doc_id, _ in contracts.read_corpus(corpus))
-    if wanted:
-        lines = run.with_row_index("line", 1).filter(pl.col("doc_id").is_in(list(wanted)))
-        line, query_id, doc_id = lines.select("line", "query_id", "doc_id").row(0)
-        raise ResiduumError(
-            f"{path}, line {line}: query {query_id}, doc {doc_id} is not in {corpus} "
-            f"({len(wanted)} such docs). Is the run of another edition of the corpus?"
-        )
+    if not wanted:
+        return None
+    lines = run.with_row_index("line", 1).filter(pl.col("doc_id").is_in(list(wanted)))
+    line, query_id, doc_id = lines.select("line", "query_id", "doc_id").row(0)
+    return (
+        f"{path}, line {line}: query {query_id}, doc {doc_id} is not in {corpus} "
+        f"({len(wanted)} such docs). Is the run of another edition of the corpus?"
+    )
 
 
 if __name__ == "__main__":

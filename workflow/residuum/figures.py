@@ -46,7 +46,6 @@ class FigureJob(schema.Strict):
     place: str
     runs: dict[str, list[str]]
     scale: str
-    comparable: bool
     reason: str
 
     def series(self) -> list[schema.Series]:

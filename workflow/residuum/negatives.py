@@ -43,8 +43,8 @@ def mine(
     spec: Annotated[str, typer.Option(help="negatives.Spec as JSON")],
     output: Annotated[Path, typer.Option(help="tuples.jsonl.gz to write")],
     index: Annotated[Path | None, typer.Option(help="Lucene index; in_batch needs none")] = None,
-    dense: Annotated[Path | None, typer.Option(help="run whose docs join the pool")] = None,
     threads: Threads = 1,
+    dense: Annotated[Path | None, typer.Option(help="run whose docs join the pool")] = None,
 ) -> None:
     """Write one tuple for each query and positive, in the order of the qrels."""
     asked = command.parse_spec(Spec, spec)

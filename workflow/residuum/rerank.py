@@ -42,19 +42,19 @@ class Scoring(schema.Strict):
 
 
 class Sweep(schema.Strict):
-    """What is tried: depths, and measures of the reranked lists.
+    """What is tried: the depths of each run, and measures of the reranked lists.
 
     `R(rel=2)`, without a cutoff, is the recall of the candidates, else taken at relevance 1.
     """
 
-    depths: list[schema.Positive] = Field(min_length=1)
+    depths: dict[str, list[schema.Positive]] = Field(min_length=1)
     measures: list[str] = Field(min_length=1)
 
 
 @app.command("score")
 def score(
     run: Annotated[list[Path], typer.Option(help="first-stage run, may be repeated")],
-    depth: Annotated[int, typer.Option(help="candidates of a query in each run")],
+    depth: Annotated[list[int], typer.Option(help="candidates of a query, one per --run")],
     queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
     corpus: Annotated[Path, typer.Option(help="corpus folder")],
     model: Annotated[str, typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
@@ -69,7 +69,8 @@ def score(
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once."""
     form = command.parse_spec(Scoring, spec)
-    lists = {path: _top(trec.read_run(path), depth) for path in dict.fromkeys(run)}
+    tops = dict(zip(run, depth, strict=True))
+    lists = {path: _top(trec.read_run(path), top) for path, top in tops.items()}
     chosen = devices.choose(device, precision, threads)
     encoder = _encoder(model, revision, reading, chosen)
     local = [Path(model)] if Path(model).is_dir() else []
@@ -93,7 +94,7 @@ def score(
     manifest.write(
         manifest.beside(output),
         artefact=shared(lists, scored),
-        spec={**setting, "depth": depth},
+        spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
         inputs=[*lists, *texts, *local],
         module="residuum.rerank",
     )
@@ -140,11 +141,18 @@ def sweep(
     form = command.parse_spec(Sweep, spec)
     named = {name: Path(path) for name, _, path in (text.partition("=") for text in run)}
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
+    if set(named) != set(form.depths):
+        raise ResiduumError(f"--spec: depths of {sorted(form.depths)}, but runs {sorted(named)}")
     tables = {
-        path: measured(candidates(path, max(form.depths), scored, scores), judged, form)
-        for path in dict.fromkeys(named.values())
+        name: measured(
+            candidates(path, max(form.depths[name]), scored, scores),
+            judged,
+            form.depths[name],
+            form.measures,
+        )
+        for name, path in named.items()
     }
-    rows = [tables[path].with_columns(run=pl.lit(name)) for name, path in named.items()]
+    rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
     columns = list(cells.SWEEP)
     table = pl.concat(rows).select(columns).sort(columns[:-1])
     files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
@@ -152,7 +160,7 @@ def sweep(
         manifest.beside(output),
         artefact={"runs": sorted(named), "queries": judged["query_id"].n_unique()},
         spec=form.model_dump(mode="json"),
-        inputs=[*tables, scores, qrels],
+        inputs=[*dict.fromkeys(named.values()), scores, qrels],
         module="residuum.rerank",
     )
 
@@ -184,16 +192,18 @@ def reranked(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
     return pl.concat([_top(listed, depth).with_columns(place.alias("rank")), rest])
 
 
-def measured(listed: pl.DataFrame, qrels: pl.DataFrame, form: Sweep) -> pl.DataFrame:
-    """Return depth, query_id, measure, value for every judged query at depth 0 and the form's.
+def measured(
+    listed: pl.DataFrame, qrels: pl.DataFrame, depths: list[int], asked: list[str]
+) -> pl.DataFrame:
+    """Return depth, query_id, measure, value for every judged query at depth 0 and the others.
 
     Beside the measures there are `recall`, the share of the relevant docs among the top `depth`,
     and `pairs`, the docs reranked.
     """
-    level, measures = _parted(form.measures)
+    level, measures = _parted(asked)
     last = _last_rank(measures)
     tables: list[pl.DataFrame] = []
-    for depth in sorted({0, *form.depths}):
+    for depth in sorted({0, *depths}):
         ranks = reranked(listed, depth)
         seen = ranks if last is None else _top(ranks, last)
         found = [evaluate(seen, qrels, measures)] if measures else []

@@ -25,16 +25,30 @@ def reason(registry: "Registry", system: str, place: "Place | None", hub: Hub) -
     entry = registry.systems[system]
     if entry.kind == "external":
         return _no_file(registry, system, place)
-    reasons = [reason(registry, part, place, hub) for part in registry.parts(system)]
+    tuned_on = _tuned_on(entry)
+    places = [place, *([registry.cast(tuned_on)] if tuned_on else [])]
+    reasons = [_uncast(registry, tuned_on)]
+    reasons += [reason(registry, part, at, hub) for part in registry.parts(system) for at in places]
     if trained := registry.trained_for(system):
         reasons.append(_no_model(registry, trained, hub))
-    if entry.kind == "fusion":
-        reasons.append(_uncast(registry, entry.weight.tune_on))
+    if entry.kind == "lexical" and entry.rm3_sweep and place:
+        reasons.append(_not_swept(registry, system, place))
     if entry.kind == "rerank":
-        reasons.append(_uncast(registry, entry.depth.tune_on))
         name = registry.reranker(system)
         reasons.append(_no_cast(registry, registry.reranker_cast(name), name, hub))
     return _first(reasons)
+
+
+def _tuned_on(entry: Any) -> str | None:
+    if entry.kind == "rerank":
+        return str(entry.depth.tune_on)
+    return entry.weight.tune_on if entry.kind == "fusion" else None
+
+
+def _not_swept(registry: "Registry", system: str, place: "Place") -> str | None:
+    if registry.swept_measure(system, place):
+        return None
+    return f"{system}: rm3_sweep.measures names no role that {'/'.join(place)} plays"
 
 
 def external_file(registry: "Registry", system: str, place: "Place | None") -> Path | None:

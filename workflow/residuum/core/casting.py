@@ -52,10 +52,9 @@ def _cast(registry: Registry, page: str, hub: Hub) -> dict[str, Any]:
     if entry.kind == "characteristics":
         return {"places": _places(registry, entry.columns), **facts}
     place = "/".join(registry.place(entry.role))
-    if entry.kind == "figure":
-        return {"place": place, "runs": figure_runs(registry, page, hub), **facts}
-    del facts["comparable"]
-    return {"place": place, "runs": case_runs(registry, page), **facts}
+    figure = entry.kind == "figure"
+    runs = figure_runs(registry, page, hub) if figure else case_runs(registry, page)
+    return {"place": place, "runs": runs, "scale": facts["scale"], "reason": facts["reason"]}
 
 
 def figure_runs(registry: Registry, page: str, hub: Hub) -> dict[str, list[str]]:

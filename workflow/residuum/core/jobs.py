@@ -32,12 +32,16 @@ class Job(schema.Strict):
             return f"scale {self.scale} casts nothing as {column.role}"
         return self.absent.get(row.id, {}).get(column.id)
 
-    def cells(self) -> Iterator[tuple[schema.Row, schema.Column]]:
-        """Yield the row and column of every cell that runs are measured for."""
+    def there(self) -> Iterator[tuple[schema.Row, schema.Column]]:
+        """Yield the row and column of every cell whose runs can be made at this scale."""
         for column in self.table.columns:
             for row in self.table.rows:
-                if not column.is_depth and self.not_run(row, column) is None:
+                if self.not_run(row, column) is None:
                     yield row, column
+
+    def cells(self) -> Iterator[tuple[schema.Row, schema.Column]]:
+        """Yield the row and column of every cell that runs are measured for."""
+        return ((row, column) for row, column in self.there() if not column.is_depth)
 
     def metrics_files(self) -> Iterator[str]:
         """Yield the metrics files of all cells, relative to the metrics folder."""

@@ -86,7 +86,8 @@ def _cases_faults(
 ) -> Iterator[str]:
     yield from role_fault(file, "role", page.role, roles)
     for name, system in page.lists.items():
-        yield from system_fault(file, f"lists.{name}", system, registry)
+        kinds = ["lexical", "dense", "fusion", "rerank"]
+        yield from system_fault(file, f"lists.{name}", system, registry, kinds)
     conditions = [(f"where.{i}.list", c.list) for i, c in enumerate(page.where)]
     for key, name in [*conditions, ("before", page.before), ("after", page.after)]:
         if name not in page.lists:

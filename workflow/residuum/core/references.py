@@ -29,6 +29,7 @@ def faults_between(registry: "Registry", others: list[schema.Scale], folder: Pat
         *_scale_faults(registry, folder),
         *_model_faults(registry, folder, roles, backbones),
         *_budget_faults(registry, folder, budgets),
+        *_cycle_faults(registry, folder),
         *_system_faults(registry, folder, roles, rerankers),
         *page_faults(registry, folder, roles),
         *_overlay_faults(registry),
@@ -93,6 +94,9 @@ def _negatives_faults(file: Path, model: Any, registry: "Registry") -> Iterator[
     elif model.negatives.kind != "in_batch":
         key = "negatives.system"
         yield from system_fault(file, key, model.negatives.system, registry, ["lexical"])
+        lexical = registry.systems.get(model.negatives.system)
+        if getattr(lexical, "expands", False) or getattr(lexical, "weights", None):
+            yield f"{file}: {key}: '{model.negatives.system}' is no plain BM25; its scores are kept"
         if dense := getattr(model.negatives, "dense", None):
             yield from system_fault(file, "negatives.dense", dense, registry, ["dense"])
 
@@ -118,6 +122,32 @@ def _same_as_faults(file: Path, model: Any, registry: "Registry") -> Iterator[st
         yield f"{file}: negatives.model: {unknown('model', name, registry.models)}"
     elif not hasattr(other, "negatives") or other.negatives.kind in unfit:
         yield f"{file}: negatives.model: '{name}' has no tuples of its own"
+
+
+def _cycle_faults(registry: "Registry", folder: Path) -> Iterator[str]:
+    """Tell of a model that, at this scale, would be made from itself."""
+    for name in registry.models:
+        seen, waiting = set(), _made_from(registry, name)
+        while waiting and name not in seen:
+            step = waiting.pop()
+            waiting += [] if step in seen else _made_from(registry, step)
+            seen.add(step)
+        if name in seen:
+            file, scale = folder / "models" / f"{name}.yaml", registry.config.scale
+            yield f"{file}: at scale {scale} the model would be made from itself"
+
+
+def _made_from(registry: "Registry", name: str) -> list[str]:
+    """Return the models behind a model: what it starts from, and whose errors it learns from."""
+    model = registry.models.get(name)
+    cast = registry.scale.backbones.get(getattr(model, "backbone", ""))
+    negatives = getattr(model, "negatives", None)
+    if getattr(negatives, "kind", None) == "same_as":
+        other = registry.models.get(getattr(negatives, "model", ""))
+        negatives = getattr(other, "negatives", None)
+    dense = registry.systems.get(getattr(negatives, "dense", None) or "")
+    found = [getattr(cast, "model", None), getattr(dense, "model", None)]
+    return [step for step in found if step]
 
 
 def _system_faults(

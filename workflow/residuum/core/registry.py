@@ -5,6 +5,7 @@ Snakemake imports this and nothing heavier. Usage: `registry = load(Path("config
 Must not know paths below results/ or any stage.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -111,14 +112,20 @@ class Registry(NamedTuple):
         return getattr(self.models[self.tuples_of(name)].negatives, "dense", None)
 
     def reranker(self, system: str) -> str:
-        """Return the id of a rerank system's reranker: its role, or the system that holds it."""
+        """Return the id of a rerank system's reranker: its role, or one made of what it names."""
         reranker = self.systems[system].reranker
-        return reranker if isinstance(reranker, str) else system
+        if isinstance(reranker, str):
+            return reranker
+        if isinstance(reranker, schema.FromModel):
+            return f"{reranker.model}@seed{reranker.seed}"
+        digest = hashlib.sha256(spec(reranker).encode()).hexdigest()
+        return f"{reranker.hub.replace('/', '_')}@{digest[:8]}"
 
     def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
         """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
-        own = getattr(self.systems.get(name), "reranker", name)
-        return self.scale.rerankers.get(own) if isinstance(own, str) else own
+        own = (s for s in self.of_kind("rerank") if self.reranker(s) == name and "@" in name)
+        found = next(own, None)
+        return self.systems[found].reranker if found else self.scale.rerankers.get(name)
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
@@ -177,6 +184,24 @@ class Registry(NamedTuple):
         casts = [self.cast(role) for role in tuned]
         splits = self.datasets[dataset].splits
         return [s for s in splits if Place(dataset, s) in casts or self.measures(Place(dataset, s))]
+
+    def mined(self, dataset: str, dense_model: str, seed: int) -> list[str]:
+        """Return the training splits that a dense model is searched on for others' negatives.
+
+        Only models that play a role at this scale ask for it.
+        """
+        casts = [*self.scale.backbones.values(), *self.scale.rerankers.values()]
+        playing = {cast.model for cast in casts if isinstance(cast, schema.FromModel)}
+        found: dict[str, None] = {}
+        for name in sorted(
+            playing & {n for n, m in self.models.items() if hasattr(m, "negatives")}
+        ):
+            negatives = self.models[self.tuples_of(name)].negatives
+            dense = self.mined_dense(name)
+            if dense and self.trained_for(dense) == dense_model and negatives.dense_seed == seed:
+                place = self.cast(self.models[name].train_on)
+                found |= {place.split: None} if place and place.dataset == dataset else {}
+        return list(found)
 
     def swept_measure(self, system: str, place: Place) -> str | None:
         """Return the measure by which an RM3 sweep chooses on a split; None if it names none."""

@@ -11,12 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-# EnglishAnalyzer.ENGLISH_STOP_WORDS_SET of Lucene 9.
-ENGLISH = (
-    "a an and are as at be but by for if in into is it no not of on or such that the their then "
-    "there these they this to was will with"
-)
-STOP_WORDS = frozenset(ENGLISH.split())
+from residuum.core.words import STOP_WORDS
 
 
 def recall(queries: Iterable[Iterable[str]]) -> dict[str, float]:

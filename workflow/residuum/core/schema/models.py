@@ -48,6 +48,7 @@ class LexicalErrorNegatives(Strict):
     dense: Id | None = Field(
         None, description="dense system whose hits for the training queries join the pool"
     )
+    dense_seed: int = Field(1, description="seed of that system's model")
     per_pair: Positive = Field(description="negatives stored for each training pair")
     seed: int = 1
 
