@@ -210,10 +210,10 @@ def test_a_loss_that_is_no_number_names_its_step(toy: Toy, tmp_path: Path) -> No
 def test_a_doc_or_query_that_is_not_there_is_named(toy: Toy, tmp_path: Path) -> None:
     strange = contracts.Tuple("q0", "d0-here", 1.0, ["nowhere"], [0.0])
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [strange])
-    with pytest.raises(ResiduumError, match=r"doc_id nowhere is not in .*corpus \(1 such ids\)"):
+    with pytest.raises(ResiduumError, match=r"corpus: doc_id nowhere of .*tuples.* \(1 such ids\)"):
         toy.train(tmp_path / "model", tuples=tmp_path / "tuples.jsonl.gz")
     trec.write_queries(tmp_path / "queries.tsv", toy_queries()[1:])
-    with pytest.raises(ResiduumError, match=r"query_id q0 is not in .*queries\.tsv"):
+    with pytest.raises(ResiduumError, match=r"queries\.tsv: query_id q0 of .*tuples"):
         toy.train(tmp_path / "model", queries=tmp_path / "queries.tsv")
 
 

@@ -7,20 +7,19 @@ Usage: `store = Store(folder, fingerprint); fill(store, pairs, model, texts, 64,
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from residuum.core import contracts, files, trec
-from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.resume import say
-from residuum.neural.tokens import Tokens
+from residuum.neural.tokens import Tokens, wanted
 
 PAIR = ["query_id", "doc_id"]
+ASKER = "a first-stage run"
 SCORED = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32}
 
 
@@ -88,8 +87,8 @@ def fill(
 
 def _tokens(todo: pl.DataFrame, model: CrossEncoder, texts: Texts) -> tuple[Tokens, Tokens]:
     asked, named = set(todo["query_id"]), set(todo["doc_id"])
-    queries = _wanted(trec.read_queries(texts.queries).items(), asked, "query", texts.queries)
-    docs = _wanted(contracts.read_corpus(texts.corpus), named, "doc", texts.corpus)
+    queries = wanted(trec.read_queries(texts.queries).items(), asked, "query", texts.queries, ASKER)
+    docs = wanted(contracts.read_corpus(texts.corpus), named, "doc", texts.corpus, ASKER)
     return (
         Tokens(queries, lambda some: model.tokenise(some, "query")),
         Tokens(docs, lambda some: model.tokenise(some, "doc")),
@@ -110,18 +109,3 @@ def _lengths(ids: pl.Series, tokens: Tokens) -> pl.Series:
     keys = ids.unique()
     sizes = [len(row) for row in tokens.of(keys.to_list())]
     return ids.replace_strict(keys, sizes, return_dtype=pl.Int64)
-
-
-def _wanted(
-    texts: Iterable[tuple[str, str]], ids: set[str], kind: str, source: Path
-) -> Iterator[tuple[str, str]]:
-    missing = set(ids)
-    for key, text in texts:
-        if key in ids:
-            missing.discard(key)
-            yield key, text
-    if missing:
-        raise ResiduumError(
-            f"{source}: {kind}_id {min(missing)} of a first-stage run is not there "
-            f"({len(missing)} such ids). Remake the run from this collection."
-        )

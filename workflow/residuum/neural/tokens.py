@@ -7,17 +7,38 @@ Must not know tokenizers, corpora or which texts make a batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from residuum.core.chunks import chunks
+from residuum.core.errors import ResiduumError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 CHUNK = 4096
 Tokenise = Callable[[Sequence[str]], list[np.ndarray]]
+
+
+def wanted(
+    texts: Iterable[tuple[str, str]], ids: set[str], kind: str, source: Path, asker: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the (id, text) whose id is wanted; raise ResiduumError at the end if one is not there.
+
+    `asker` says in the message what names the ids; it was made from another collection.
+    """
+    missing = set(ids)
+    for key, text in texts:
+        if key in ids:
+            missing.discard(key)
+            yield key, text
+    if missing:
+        raise ResiduumError(
+            f"{source}: {kind}_id {min(missing)} of {asker} is not there ({len(missing)} such "
+            f"ids). Remake {asker} from this collection."
+        )
 
 
 class Packed:

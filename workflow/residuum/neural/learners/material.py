@@ -5,13 +5,12 @@ Usage: `docs = wanted_docs(files, ids)` streams (doc_id, text). Must not know mo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 from residuum.core import contracts, schema, trec
-from residuum.core.errors import ResiduumError
 from residuum.neural.batches import Stream, Visits
 from residuum.neural.learners.base import Files
+from residuum.neural.tokens import wanted
 
 
 def steps_of(how: schema.Training, stream: Stream | Visits) -> int:
@@ -22,26 +21,10 @@ def steps_of(how: schema.Training, stream: Stream | Visits) -> int:
 def wanted_docs(material: Files, ids: set[str]) -> Iterator[tuple[str, str]]:
     """Stream (doc_id, text) of the docs; raises ResiduumError if the corpus lacks one."""
     docs = contracts.read_corpus(material.corpus)
-    return _wanted(docs, ids, "doc", material.tuples, material.corpus)
+    return wanted(docs, ids, "doc", material.corpus, str(material.tuples))
 
 
 def wanted_queries(material: Files, ids: set[str]) -> Iterator[tuple[str, str]]:
     """Stream (query_id, text) of the queries; raises ResiduumError if one is not there."""
     queries = trec.read_queries(material.queries).items()
-    return _wanted(queries, ids, "query", material.tuples, material.queries)
-
-
-def _wanted(
-    texts: Iterable[tuple[str, str]], ids: set[str], kind: str, tuples: Path, source: Path
-) -> Iterator[tuple[str, str]]:
-    missing = set(ids)
-    for key, text in texts:
-        if key in ids:
-            missing.discard(key)
-            yield key, text
-    if missing:
-        example = min(missing)
-        raise ResiduumError(
-            f"{tuples}: {kind}_id {example} is not in {source} ({len(missing)} such ids). "
-            "Remake the tuples from this collection."
-        )
+    return wanted(queries, ids, "query", material.queries, str(material.tuples))
