@@ -316,7 +316,7 @@ def test_a_tuple_whose_doc_is_gone_is_named(toy: Path, tmp_path: Path) -> None:
     write_toy(tmp_path)
     (tmp_path / "start").symlink_to(toy / "start")
     make_corpus(tmp_path / "corpus", toy_docs()[1:])
-    with pytest.raises(ResiduumError, match=r"doc_id d0-here is not in .*corpus"):
+    with pytest.raises(ResiduumError, match=r"corpus: doc_id d0-here of .*tuples"):
         train(tmp_path, tmp_path / "model")
     assert len(list(contracts.read_corpus(tmp_path / "corpus"))) == len(toy_docs()) - 1
 
