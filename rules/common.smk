@@ -6,12 +6,12 @@ from snakemake.exceptions import WorkflowError
 
 HOME = Path(workflow.basedir)
 sys.path.insert(0, str(HOME / "workflow"))
-from residuum.core import absence, casting, driver, registry as _registry, schema
+from residuum.core import absence, casting, driver, loading, registry as _registry, schema
 from residuum.core.errors import ResiduumError
 from residuum.core.sources import sources
 
 try:
-    REGISTRY = _registry.load(Path("config"), config)
+    REGISTRY = loading.load(Path("config"), config)
 except ResiduumError as error:
     raise WorkflowError(str(error)) from None
 

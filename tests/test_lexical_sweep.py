@@ -118,7 +118,8 @@ def test_values_and_the_run_are_those_of_each_setting_searched_alone(split, tmp_
         assert run.filter(run["query_id"].is_in(mine)).equals(
             of_setting.filter(of_setting["query_id"].is_in(mine))
         )
-        assert "feedback_docs" in fold["at_edge"] and "feedback_terms" not in fold["at_edge"]
+        ends = {name: {grid[0], grid[-1]} for name, grid in GRID.items() if len(grid) > 1}
+        assert fold["at_edge"] == [name for name in ends if fold["chosen"][name] in ends[name]]
     assert "warning: fold 0: feedback_docs" in capsys.readouterr().err
 
 

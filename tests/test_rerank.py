@@ -14,6 +14,7 @@ from killing import run_and_kill
 from residuum import rerank
 from residuum.core import cells, files, schema, trec
 from residuum.core.errors import ResiduumError
+from residuum.evaluate import evaluate
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from tiny_models import make_backbone, toy_docs, toy_queries
@@ -106,7 +107,7 @@ def test_a_sweep_agrees_with_evaluating_each_reranked_run(tmp_path: Path, write:
             top = sorted(order[:depth], key=lambda doc, q=query: (-given[q][doc], doc))
             lists[query] = {doc: -i for i, doc in enumerate(top + order[depth:])}
         whole = trec.read_run(write(f"{depth}.gz", lists))
-        values = rerank.evaluate(whole, trec.read_qrels(tmp_path / "qrels"), measures)
+        values = evaluate(whole, trec.read_qrels(tmp_path / "qrels"), measures)
         for query, measure, value in values.iter_rows():
             assert found[depth, query, measure] == pytest.approx(value), (depth, measure)
 

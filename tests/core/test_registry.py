@@ -7,14 +7,14 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import absence, casting, registry, schema
+from residuum.core import absence, casting, loading, registry, schema
 from residuum.core.errors import ResiduumError
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
 
 def load(folder=ROOT / "config", **config):
-    return registry.load(folder, {**BASE, **config})
+    return loading.load(folder, {**BASE, **config})
 
 
 @pytest.fixture
@@ -318,9 +318,9 @@ def test_unknown_scale_and_unknown_config_key():
 
 
 def test_json_schemas_are_in_step():
-    for name, text in registry.json_schemas().items():
+    for name, text in loading.json_schemas().items():
         path = ROOT / "config" / "schema" / name
-        assert path.read_text() == text, f"run: python -m residuum.core.registry schema ({name})"
+        assert path.read_text() == text, f"run: python -m residuum.core.loading schema ({name})"
         json.loads(text)
 
 

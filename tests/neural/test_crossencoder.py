@@ -152,7 +152,7 @@ def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, l
 
 
 def test_what_is_no_reranker_is_refused(toy: Path, device: devices.Device, tmp_path: Path) -> None:
-    with pytest.raises(ResiduumError, match="is no reranker: it holds BertModel, without a head"):
+    with pytest.raises(ResiduumError, match="is no ForSequenceClassification: no classifier"):
         CrossEncoder.released(str(toy / "start"), None, reading(), device)
     folder = str(release(tmp_path / "three", toy, 3))
     with pytest.raises(ResiduumError, match="gives 3 labels; a reranker has one or two"):

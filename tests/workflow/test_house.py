@@ -111,10 +111,10 @@ def _imported(tree):
 def test_nothing_heavy_is_imported_to_build_the_graph():
     code = (
         "import sys, yaml; from pathlib import Path;"
-        "from residuum.core import absence, casting, driver, registry;"
+        "from residuum.core import absence, casting, driver, loading;"
         "from residuum.core.sources import sources;"
         "config = yaml.safe_load(open('config/config.yaml'));"
-        "registry.load(Path('config'), config); sources('residuum.train');"
+        "loading.load(Path('config'), config); sources('residuum.train');"
         "print(' '.join(sys.modules))"
     )
     start = time.monotonic()

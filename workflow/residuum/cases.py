@@ -15,10 +15,10 @@ import typer
 from residuum.core import command, contracts, files, manifest, pages, schema, trec
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.progress import track
+from residuum.core.trec import PAIR
 from residuum.core.words import STOP_WORDS
 
 app = command.app(__doc__)
-PAIR = ["query_id", "doc_id"]
 LIMIT = 1000  # pairs written to the TSV
 WORDS = 30  # words of an excerpt
 SENTENCE = re.compile(r"[.!?]['\")\]]*$")

@@ -12,7 +12,7 @@ import typer
 
 from residuum import tables
 from residuum.core import command, files, manifest, pages, trec
-from residuum.core.errors import ResiduumError
+from residuum.core.errors import ResiduumError, not_cast
 from residuum.core.jobs import CharacteristicsJob
 
 app = command.app(__doc__)
@@ -84,7 +84,7 @@ def tidy(job: CharacteristicsJob, counts: dict[str, dict[str, float]]) -> pl.Dat
             "beats": "",
             "below": False,
             **tables.reported(job.table, row.id, column.id),
-            "not_run": None if column.id in counts else _reason(job, column.role),
+            "not_run": None if column.id in counts else not_cast(job.scale, column.role),
         }
         for row in job.table.rows
         for column in job.table.columns
@@ -96,10 +96,6 @@ def _measured(counted: dict[str, float] | None, quantity: str) -> dict[str, Any]
     if counted is None:
         return tables.not_measured()
     return tables.spread([float(counted[quantity])], int(counted["queries"]))
-
-
-def _reason(job: CharacteristicsJob, role: str) -> str:
-    return f"scale {job.scale} casts nothing as {role}"
 
 
 def shown(quantity: str, value: float | None) -> str:

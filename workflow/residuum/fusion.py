@@ -15,9 +15,9 @@ import typer
 from residuum.core import command, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import FusionSystem
+from residuum.core.trec import PAIR
 
 app = command.app(__doc__)
-PAIR = ["query_id", "doc_id"]
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
 Lexical = Annotated[Path, typer.Option(help="run of the lexical system")]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from residuum.collections.wordlists import Concept, concepts, items, words
+from residuum.collections.wordlists import Concept, concepts, families, items, words
 
 
 class Aspect(NamedTuple):
@@ -24,16 +24,10 @@ class Aspect(NamedTuple):
 
 
 def _aspects(text: str) -> list[Aspect]:
-    aspects: list[Aspect] = []
-    family = ""
-    lines = iter(items(text))
-    for line in lines:
-        if line.endswith(":"):
-            family = line.rstrip(":")
-        else:
-            forms, question = tuple(line.split("|")), next(lines)
-            aspects.append(Aspect(family, forms, question, tuple(next(lines).split())))
-    return aspects
+    return [
+        Aspect(family, tuple(forms.split("|")), question, tuple(collocates.split()))
+        for family, (forms, question, collocates) in families(text, 3)
+    ]
 
 
 THERAPY = "therapy"  # a study of this family tries an agent

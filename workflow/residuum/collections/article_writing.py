@@ -8,6 +8,7 @@ It must not know grades or ids.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
@@ -60,7 +61,7 @@ def _terms(terms: Sequence[str]) -> Words:
     return dict(zip(("first", "second", "third"), terms, strict=False))
 
 
-class _Writer:
+class _Writer(ABC):
     """One doc in the making; what it is about has one form in all of its fields."""
 
     titles: Sequence[str]
@@ -90,13 +91,13 @@ class _Writer:
         abstract = " ".join(self.abstract())
         return Doc(title, abstract, " ".join(self.body()))
 
+    @abstractmethod
     def abstract(self) -> Iterator[str]:
         """The sentences of the abstract."""
-        raise NotImplementedError
 
+    @abstractmethod
     def body(self) -> Iterator[str]:
         """The sentences of the body."""
-        raise NotImplementedError
 
     def form(self, concept: Concept) -> str:
         """A surface form of a concept."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from residuum.collections.wordlists import Concept, concepts, items
+from residuum.collections.wordlists import Concept, concepts, families, items
 
 
 class Attribute(NamedTuple):
@@ -23,15 +23,10 @@ class Attribute(NamedTuple):
 
 
 def _attributes(text: str) -> list[Attribute]:
-    attributes: list[Attribute] = []
-    family = ""
-    lines = iter(items(text))
-    for line in lines:
-        if line.endswith(":"):
-            family = line.rstrip(":")
-        else:
-            attributes.append(Attribute(family, tuple(line.split("|")), tuple(next(lines).split())))
-    return attributes
+    return [
+        Attribute(family, tuple(forms.split("|")), tuple(collocates.split()))
+        for family, (forms, collocates) in families(text, 2)
+    ]
 
 
 ATTRIBUTES: list[Attribute] = _attributes(

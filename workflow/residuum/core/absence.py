@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residuum.core import schema
+from residuum.core.errors import not_cast
 
 if TYPE_CHECKING:
     from residuum.core.registry import Place, Registry
@@ -82,7 +83,7 @@ def _no_model(registry: "Registry", name: str, hub: Hub) -> str | None:
 
 def _no_cast(registry: "Registry", cast: Any, role: str, hub: Hub) -> str | None:
     if cast is None:
-        return f"scale {registry.config.scale} casts nothing as {role}"
+        return not_cast(registry.config.scale, role)
     if isinstance(cast, schema.FromModel):
         return _no_model(registry, cast.model, hub)
     return None if isinstance(cast, schema.FromPath) else hub(cast.hub, cast.revision)
@@ -91,7 +92,7 @@ def _no_cast(registry: "Registry", cast: Any, role: str, hub: Hub) -> str | None
 def _uncast(registry: "Registry", role: str | None) -> str | None:
     if role is None or registry.cast(role):
         return None
-    return f"scale {registry.config.scale} casts nothing as {role}"
+    return not_cast(registry.config.scale, role)
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 from residuum.core import schema
 from residuum.core.absence import Hub, reason
 from residuum.core.driver import canonical
+from residuum.core.errors import not_cast
 from residuum.core.jobs import Job
 from residuum.core.registry import FOR_READERS, Registry
 
@@ -78,7 +79,7 @@ def page_reason(registry: Registry, page: str, hub: Hub) -> str | None:
         return None
     place = registry.cast(entry.role)
     if place is None:
-        return f"scale {registry.config.scale} casts nothing as {entry.role}"
+        return not_cast(registry.config.scale, entry.role)
     systems = entry.lists.values() if entry.kind == "cases" else [s.system for s in entry.series]
     reasons = [reason(registry, system, place, hub) for system in systems]
     needed = any(reasons) if entry.kind == "cases" else all(reasons)

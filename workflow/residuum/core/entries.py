@@ -17,6 +17,7 @@ from residuum.core.errors import hint
 from residuum.core.schema.base import ID
 
 
+# libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
 class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML in which a key that stands twice is a fault, not a silent overwrite."""
 

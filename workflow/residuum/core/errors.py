@@ -22,6 +22,11 @@ def hint(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
+def not_cast(scale: str, role: str) -> str:
+    """Say that a scale leaves a role empty: the reason why what needs the role is not run."""
+    return f"scale {scale} casts nothing as {role}"
+
+
 def unknown(kind: str, name: str, known: Iterable[str], add: str = "") -> str:
     """Word the complaint about a name that nothing defines.
 

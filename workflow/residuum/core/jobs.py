@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from residuum.core import schema
+from residuum.core.errors import not_cast
 
 
 class Job(schema.Strict):
@@ -29,7 +30,7 @@ class Job(schema.Strict):
         if row.not_run is not None:
             return row.not_run
         if self.places[column.id] is None:
-            return f"scale {self.scale} casts nothing as {column.role}"
+            return not_cast(self.scale, column.role)
         return self.absent.get(row.id, {}).get(column.id)
 
     def there(self) -> Iterator[tuple[schema.Row, schema.Column]]:

@@ -1,8 +1,9 @@
 """Cross-references between the entries of config/: every name that an entry uses must exist.
 
-Called by `residuum.core.registry.load`. Must not know the form of entries beyond their names.
+Called by `residuum.core.loading.load`. Must not know the form of entries beyond their names.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 from residuum.core import schema
 from residuum.core.errors import unknown
 
+LEVEL = r"(\(rel=\d+\))?"
+MEASURE = re.compile(
+    rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+)$"
+)
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 if TYPE_CHECKING:
@@ -254,8 +259,6 @@ def role_fault(file: Path, key: str, role: str, roles: Iterable[str]) -> Iterato
 
 def measure_fault(file: Path, key: str, measure: str) -> Iterator[str]:
     """Tell of a name that is no measure."""
-    from residuum.core.registry import MEASURE
-
     if not MEASURE.match(measure):
         yield (
             f"{file}: {key}: no measure '{measure}'; write such as RR@10, nDCG@10, AP@1000 or "

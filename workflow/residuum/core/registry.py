@@ -1,35 +1,21 @@
-"""All entries of config/ with their cross-references checked, and what a scale makes of them.
+"""All entries of config/, and what a scale makes of them: casts, budgets, runs, measures.
 
-Snakemake imports this and nothing heavier. Usage: `registry = load(Path("config"), config)`;
-`python -m residuum.core.registry schema` writes the editors' JSON schema, `check` checks.
-Must not know paths below results/ or any stage.
+Made by `residuum.core.loading`; Snakemake imports it and nothing heavier.
+Must not know files, paths below results/ or any stage.
 """
 
 import hashlib
-import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
-from residuum.core import command, entries, files, schema
+from residuum.core import entries, schema
 from residuum.core.driver import canonical
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.sources import ROOT
 
-FORMS: dict[str, Any] = {
-    "scales": schema.Scale,
-    "datasets": schema.Dataset,
-    "models": schema.Model,
-    "systems": schema.System,
-}
 FOR_READERS = {"description", "label", "budgets"}
-LEVEL = r"(\(rel=\d+\))?"
-MEASURE = re.compile(
-    rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+)$"
-)
 
 
 class Place(NamedTuple):
@@ -70,10 +56,6 @@ class Registry(NamedTuple):
         if place is None:
             raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
         return place
-
-    def roles_at(self, place: Place) -> list[str]:
-        """Return the roles that a split plays, in the order of the scale's file."""
-        return [role for role in self.scale.roles if self.cast(role) == place]
 
     def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
@@ -193,11 +175,9 @@ class Registry(NamedTuple):
         casts = [*self.scale.backbones.values(), *self.scale.rerankers.values()]
         playing = {cast.model for cast in casts if isinstance(cast, schema.FromModel)}
         found: dict[str, None] = {}
-        for name in sorted(
-            playing & {n for n, m in self.models.items() if hasattr(m, "negatives")}
-        ):
+        for name in sorted(n for n in playing if hasattr(self.models[n], "negatives")):
             negatives = self.models[self.tuples_of(name)].negatives
-            dense = self.mined_dense(name)
+            dense = getattr(negatives, "dense", None)
             if dense and self.trained_for(dense) == dense_model and negatives.dense_seed == seed:
                 place = self.cast(self.models[name].train_on)
                 found |= {place.split: None} if place and place.dataset == dataset else {}
@@ -239,84 +219,3 @@ def spec(entry: BaseModel) -> str:
     What only people read stays out, so that mending a description reruns nothing.
     """
     return canonical(entry.model_dump(mode="json", exclude=FOR_READERS))
-
-
-def load(folder: Path, config: Mapping[str, Any]) -> Registry:
-    """Load and check all of config/; raise one ResiduumError that lists every fault."""
-    from residuum.core.references import faults_between
-
-    faults: list[str] = []
-    found: dict[str, dict[str, Any]] = {}
-    for name, form in FORMS.items():
-        found[name], wrong = entries.load_folder(folder / name, form)
-        faults += wrong
-    pages, wrong = _load_pages(folder / "papers")
-    faults += wrong
-    chosen = _config(config, faults)
-    scale = found["scales"].get(chosen.scale) if chosen else None
-    if chosen and not scale and not (folder / "scales" / f"{chosen.scale}.yaml").exists():
-        add = f"config/scales/{chosen.scale}.yaml"
-        faults.append(f"config: {unknown('scale', chosen.scale, found['scales'], add)}")
-    if chosen and scale:
-        del found["scales"][chosen.scale]
-        others = list(found.pop("scales").values())
-        registry = Registry(chosen, scale, **found, pages=pages)
-        faults += faults_between(registry, others, folder)
-    faults = [line for fault in faults for line in fault.splitlines()]
-    if faults:
-        count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
-        raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(faults))
-    return registry
-
-
-def _config(config: Mapping[str, Any], faults: list[str]) -> schema.Config | None:
-    try:
-        return entries.validate("config", dict(config), schema.Config)  # type: ignore[no-any-return]
-    except ValueError as error:
-        faults.append(str(error))
-        return None
-
-
-def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    pages: dict[str, Any] = {}
-    faults: list[str] = []
-    for paper in sorted(p for p in folder.iterdir() if p.is_dir()):
-        if not paper.name.isalnum() or paper.name != paper.name.lower():
-            faults.append(f"{paper}: a paper's folder is named by small letters and digits only")
-            continue
-        loaded, wrong = entries.load_folder(paper, schema.Page)
-        pages |= {f"{paper.name}-{name}": page for name, page in loaded.items()}
-        faults += wrong
-    return pages, faults
-
-
-def json_schemas() -> dict[str, str]:
-    """Return {file name: JSON schema text} for editors, one per kind of entry."""
-    forms = {**FORMS, "papers": schema.Page, "config": schema.Config}
-    return {
-        f"{name}.schema.json": json.dumps(TypeAdapter(form).json_schema(), indent=1) + "\n"
-        for name, form in forms.items()
-    }
-
-
-app = command.app(__doc__)
-
-
-@app.command("schema")
-def write_schema(folder: Path = ROOT / "config" / "schema") -> None:
-    """Write the JSON schemas that editors use to complete and check config/."""
-    for name, text in json_schemas().items():
-        files.write_text(folder / name, text)
-
-
-@app.command("check")
-def check(folder: Path = ROOT / "config") -> None:
-    """Check every entry of config/ at every scale and print all faults."""
-    base = entries.parse(folder / "config.yaml", dict[str, Any])
-    for path in sorted((folder / "scales").glob("*.yaml")):
-        load(folder, {**base, "scale": path.stem})
-        print(f"{path.stem}: no fault")
-
-
-if __name__ == "__main__":
-    command.main(app)

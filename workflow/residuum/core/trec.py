@@ -16,6 +16,7 @@ from residuum.core.errors import NotRun, ResiduumError
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 QREL_COLUMNS = ["query_id", "q0", "doc_id", "relevance"]
 METRIC_COLUMNS = ["query_id", "measure", "value"]
+PAIR = ["query_id", "doc_id"]
 REFUSED = "# not run: "
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 

@@ -89,12 +89,8 @@ class CrossEncoder:
         """Load somebody else's reranker, of one label or of two: not relevant, relevant."""
         from transformers import AutoModelForSequenceClassification
 
-        model, tokenizer = pretrained.load(AutoModelForSequenceClassification, name, revision)
-        made = model.config.architectures or ["ForSequenceClassification"]
-        if not any(kind.endswith("ForSequenceClassification") for kind in made):
-            raise ResiduumError(
-                f"{name} is no reranker: it holds {', '.join(made)}, without a head"
-            )
+        head = AutoModelForSequenceClassification
+        model, tokenizer = pretrained.load(head, name, revision, whole=True)
         if model.config.num_labels not in (1, 2):
             raise ResiduumError(
                 f"{name} gives {model.config.num_labels} labels; a reranker has one or two"

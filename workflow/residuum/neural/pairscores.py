@@ -14,11 +14,11 @@ import polars as pl
 
 from residuum.core import contracts, files, trec
 from residuum.core.progress import track
+from residuum.core.trec import PAIR
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.resume import say
 from residuum.neural.tokens import Tokens, wanted
 
-PAIR = ["query_id", "doc_id"]
 ASKER = "a first-stage run"
 SCORED = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32}
 

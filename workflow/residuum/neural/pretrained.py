@@ -30,14 +30,15 @@ def load(
     revision: str | None,
     dropout: float | None = None,
     markers: Sequence[str] = (),
+    whole: bool = False,
     **settings: Any,
 ) -> tuple[Any, Any]:
     """Return model and tokenizer of a Hugging Face directory or hub id, with float32 weights.
 
     `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `dropout` replaces
     the model's own, `markers` become special tokens if the tokenizer lacks them, and `settings`
-    change the model's configuration. Weights that the model lacks are drawn from a fixed seed.
-    Raises ResiduumError if the model cannot be had.
+    change the model's configuration. Weights that the model lacks are drawn from a fixed seed, or
+    refused if it must be `whole`. Raises ResiduumError if the model cannot be had.
     """
     where = {"revision": revision} if revision else {}
     with _found(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
@@ -49,9 +50,13 @@ def load(
         for key in DROPOUTS:
             if dropout is not None and hasattr(config, key):
                 setattr(config, key, dropout)
-        model = head.from_pretrained(name, config=config, dtype=torch.float32, **where)
+        how = {"dtype": torch.float32, "output_loading_info": True, **where}
+        model, told = head.from_pretrained(name, config=config, **how)
         tokenizer = AutoTokenizer.from_pretrained(name, **where)
         _add_markers(model, tokenizer, markers)
+    if whole and told["missing_keys"]:
+        lacking = ", ".join(sorted(told["missing_keys"]))
+        raise ResiduumError(f"{name} is no {head.__name__.removeprefix('AutoModel')}: no {lacking}")
     return model, tokenizer
 
 

@@ -1,6 +1,6 @@
 """The form of every YAML file under config/: keys, types, limits, and what each key means.
 
-`residuum.core.registry` loads with it; `python -m residuum.core.registry schema` writes it as
+`residuum.core.loading` loads with it; `python -m residuum.core.loading schema` writes it as
 JSON schema for editors. Must not know paths, stages or other entries.
 """
 

@@ -17,7 +17,12 @@ from residuum.neural import batches, listwise
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.devices import Device
 from residuum.neural.learners import Files
-from residuum.neural.learners.material import steps_of, wanted_docs, wanted_queries
+from residuum.neural.learners.material import (
+    steps_of,
+    wanted_docs,
+    wanted_queries,
+    with_negatives,
+)
 from residuum.neural.resume import say
 from residuum.neural.tokens import Tokens
 
@@ -134,10 +139,8 @@ def make(
 
 def usable(part: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:
     """Return the pairs that have a negative; say how many have none or fewer than a group."""
-    kept = batches.with_negatives(part)
+    kept = with_negatives(part)
     small = sum(len(pair.negatives) < group for pair in kept)
-    if len(kept) < len(part):
-        say(f"{len(part) - len(kept)} of {len(part)} training pairs have no negative: left out")
     if small:
         say(
             f"{small} of {len(part)} training pairs have fewer than {group} negatives: "

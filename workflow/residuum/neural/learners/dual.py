@@ -13,8 +13,12 @@ from residuum.neural import batches, losses, pretrained
 from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners.base import Files
-from residuum.neural.learners.material import steps_of, wanted_docs, wanted_queries
-from residuum.neural.resume import say
+from residuum.neural.learners.material import (
+    steps_of,
+    wanted_docs,
+    wanted_queries,
+    with_negatives,
+)
 from residuum.neural.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -142,11 +146,3 @@ def _chosen(pairs: list[contracts.Tuple], form: schema.DualEncoder) -> list[cont
     if form.loss.kind == "nll":
         return [pair._replace(negatives=[], negative_scores=[]) for pair in part]
     return with_negatives(part)
-
-
-def with_negatives(part: list[contracts.Tuple]) -> list[contracts.Tuple]:
-    """Return the pairs that have a negative, and say how many were left out."""
-    kept = batches.with_negatives(part)
-    if len(kept) < len(part):
-        say(f"{len(part) - len(kept)} of {len(part)} training pairs have no negative: left out")
-    return kept

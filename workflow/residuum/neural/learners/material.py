@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from residuum.core import contracts, schema, trec
+from residuum.neural import batches
 from residuum.neural.batches import Stream, Visits
 from residuum.neural.learners.base import Files
+from residuum.neural.resume import say
 from residuum.neural.tokens import wanted
 
 
@@ -28,3 +30,11 @@ def wanted_queries(material: Files, ids: set[str]) -> Iterator[tuple[str, str]]:
     """Stream (query_id, text) of the queries; raises ResiduumError if one is not there."""
     queries = trec.read_queries(material.queries).items()
     return wanted(queries, ids, "query", material.queries, str(material.tuples))
+
+
+def with_negatives(part: list[contracts.Tuple]) -> list[contracts.Tuple]:
+    """Return the pairs that have a negative, and say how many were left out."""
+    kept = batches.with_negatives(part)
+    if len(kept) < len(part):
+        say(f"{len(part) - len(kept)} of {len(part)} training pairs have no negative: left out")
+    return kept
