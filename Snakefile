@@ -29,6 +29,7 @@ rule all:
 
 onstart:
     hold_lock()
+    calm_scheduler()
     tell_absent()
 
 

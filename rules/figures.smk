@@ -4,7 +4,8 @@
 rule figures_draw:
     """Draw recall and accuracy at every rerank depth."""
     input:
-        sweeps=figure_sweeps,
+        sweeps=of_rerankers(SWEEP),
+        scored=of_rerankers(PAIRS + MANIFEST),
         code=code("residuum.figures"),
     output:
         tsv=FIGURE,
@@ -25,6 +26,7 @@ rule figures_draw:
     params:
         spec=page_spec,
         sweeps=lambda w, input: " ".join(f"--sweep {path}" for path in input.sweeps),
+        scored=lambda w, input: " ".join(f"--scored {path}" for path in input.scored),
     shell:
         "python -m residuum.figures draw --spec {params.spec:q} {params.sweeps} "
-        "--output {output.tsv} 2>&1 | tee {log}"
+        "{params.scored} --output {output.tsv} 2>&1 | tee {log}"

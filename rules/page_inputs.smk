@@ -61,13 +61,17 @@ def page_place(wildcards):
     return REGISTRY.place(REGISTRY.pages[wildcards.page].role)
 
 
-def figure_sweeps(wildcards):
-    """Return the sweeps of the rerankers behind a figure."""
-    page = REGISTRY.pages[wildcards.page]
-    there = casting.figure_runs(REGISTRY, wildcards.page, hub_reason)
-    names = [REGISTRY.reranker(s.system) for s in page.series if s.id in there]
-    place = page_place(wildcards)._asdict()
-    return [SWEEP.format(reranker=name, **place) for name in dict.fromkeys(names)]
+def of_rerankers(template):
+    """Return an input function: a file of each reranker behind a figure."""
+
+    def paths(wildcards):
+        page = REGISTRY.pages[wildcards.page]
+        there = casting.figure_runs(REGISTRY, wildcards.page, hub_reason)
+        names = [REGISTRY.reranker(s.system) for s in page.series if s.id in there]
+        place = page_place(wildcards)._asdict()
+        return [template.format(reranker=name, **place) for name in dict.fromkeys(names)]
+
+    return paths
 
 
 def case_runs(wildcards):

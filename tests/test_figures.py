@@ -1,5 +1,6 @@
 """A figure from a small sweep: drawn data by hand, tests as a direct call, equal bytes."""
 
+import json
 import struct
 
 import numpy as np
@@ -55,8 +56,12 @@ def job(**changes):
 def draw(folder, made=None, text=None):
     folder.mkdir(exist_ok=True)
     (folder / "sweep.tsv").write_text(text or sweep_text())
+    scored = folder / "toy-reranker.trec.gz.manifest.json"
+    pairs = {"ours.seed1": 2000, "ours.seed2": 2000, "base": 2000}
+    facts = {"pairs": 4500, "pairs_without_sharing": 6000, "pairs_per_run": pairs}
+    scored.write_text(json.dumps({"artefact": facts}))
     spec = driver.canonical((made or job()).model_dump(mode="json"))
-    figures.draw(spec, [folder / "sweep.tsv"], folder / "toy-figure1.tsv")
+    figures.draw(spec, [folder / "sweep.tsv"], [scored], folder / "toy-figure1.tsv")
     return pl.read_csv(folder / "toy-figure1.tsv", separator="\t", infer_schema_length=None)
 
 
@@ -127,6 +132,8 @@ def test_the_caption_says_what_is_seen(drawn):
     assert "Reciprocal rank at 10 (RR@10) (the paper's MRR@10): data/dev in the role of dev" in text
     assert "correction holm, family: each panel" in text
     assert "lowest to highest seed" in text
+    assert "scored by toy-reranker: 4,500, each once for all depths of 3 first-stage runs" in text
+    assert "6,000 if every run were scored alone at its largest depth (25% saved)" in text
     row = next(line for line in text.splitlines() if line.startswith("| 10 "))
     assert [c.strip() for c in row.split("|")[1:-1]] == [
         "10", "0.500", "0.500", "0.600 (0.500\N{EN DASH}0.700)", "0.400\\*"

@@ -5,6 +5,7 @@ Must not know how docs were reranked, nor how p-values are computed.
 """
 
 import itertools
+import json
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +63,7 @@ Curves = dict[tuple[str, str], cells.Curve]  # (panel id, series id)
 def draw(
     spec: Annotated[str, typer.Option(help="FigureJob as JSON")],
     sweep: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
+    scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind a sweep")],
     output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
@@ -69,13 +71,13 @@ def draw(
     drawn = data(job, pl.concat([cells.read_sweep(path) for path in sweep]))
     files.write_text(output, drawn.write_csv(separator="\t"))
     _save(job, drawn, output)
-    page = caption(job, drawn)
+    page = caption(job, drawn, [cost(path) for path in scored])
     files.write_text(output.with_suffix(".md"), pages.markdown(page, f"{output.stem}.png"))
     manifest.write(
         manifest.beside(output),
         artefact={"points": drawn.height},
         spec=job.model_dump(mode="json"),
-        inputs=sweep,
+        inputs=[*sweep, *scored],
         module="residuum.figures",
     )
 
@@ -243,8 +245,20 @@ def _name(panel: schema.Panel) -> str:
     return pages.measure_name(panel.measure) if panel.measure else "Recall of candidates"
 
 
-def caption(job: FigureJob, drawn: pl.DataFrame) -> pages.Page:
-    """Return what stands under the drawing: what it shows, how it is tested, the values."""
+def cost(scored: Path) -> str:
+    """Say how many pairs a reranker scored, and how many without sharing them between runs."""
+    facts = json.loads(files.read_bytes(scored))["artefact"]
+    pairs, alone = facts["pairs"], facts["pairs_without_sharing"]
+    runs = len(facts["pairs_per_run"])
+    return (
+        f"Pairs scored by {scored.name.partition('.')[0]}: {pairs:,}, each once for all depths of "
+        f"{runs} first-stage runs; {alone:,} if every run were scored alone at its largest depth "
+        f"({1 - pairs / max(alone, 1):.0%} saved)."
+    )
+
+
+def caption(job: FigureJob, drawn: pl.DataFrame, costs: list[str]) -> pages.Page:
+    """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
     series = job.series()
     columns = [(panel, s) for panel in job.figure.panels for s in series]
     at = {(p["panel"], p["series"], p["depth"]): p for p in drawn.iter_rows(named=True)}
@@ -257,7 +271,7 @@ def caption(job: FigureJob, drawn: pl.DataFrame) -> pages.Page:
             [pages.Cell(str(k)), *(_shown(at.get((p.id, s.id, k))) for p, s in columns)]
             for k in drawn["depth"].unique().sort()
         ],
-        notes=_notes(job, drawn),
+        notes=_notes(job, drawn, costs),
         align=["r", *"c" * len(columns)],
     )
 
@@ -270,7 +284,7 @@ def _shown(point: dict[str, Any] | None) -> pages.Cell:
     return pages.Cell(f"{point['mean']:.3f}{spread}{'*' if point['significant'] else ''}")
 
 
-def _notes(job: FigureJob, drawn: pl.DataFrame) -> list[str]:
+def _notes(job: FigureJob, drawn: pl.DataFrame, costs: list[str]) -> list[str]:
     figure, (first, *others) = job.figure, job.series()
     absent = [series.label for series in figure.series if series not in job.series()]
     tests = pages.tests_note(figure.tests, "panel", "figure")
@@ -288,6 +302,7 @@ def _notes(job: FigureJob, drawn: pl.DataFrame) -> list[str]:
             f"Marks and *: differs significantly from {first.label} at that depth. {tests}"
         )
     lines.append("K = 0 is the first stage alone, drawn as a thin line and not tested.")
+    lines += costs
     if absent:
         lines.append(f"Not drawn, without runs at this scale: {', '.join(absent)}.")
     return [*lines, f"Scale {job.scale}: {job.reason}"]
