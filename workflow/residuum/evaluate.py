@@ -3,6 +3,8 @@
 Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
 """
 
+import difflib
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,15 +60,26 @@ def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.
 
 
 def parse(measure: str) -> Any:
-    """Read an ir_measures name; an unknown one is a ResiduumError."""
+    """Read an ir_measures name; an unknown one is a ResiduumError that names what is close."""
     import ir_measures
 
     try:
         parsed = ir_measures.parse_measure(measure)
         parsed.validate_params()
     except (NameError, ValueError, SyntaxError, AssertionError) as error:
-        raise ResiduumError(f"cannot read the measure '{measure}': {error}") from None
+        near = _close(re.split(r"[@(]", measure)[0])
+        raise ResiduumError(f"cannot read the measure '{measure}': {error}.{near}") from None
     return parsed
+
+
+def _close(name: str) -> str:
+    from ir_measures.measures import registry
+
+    if name in registry:
+        return " A measure is written as in nDCG@10, AP(rel=2)@1000, RR."
+    found = difflib.get_close_matches(name, list(registry), n=3, cutoff=0.5)
+    listed = found or ["AP", "nDCG", "P", "R", "RR", "Rprec"]
+    return f" {'Close' if found else 'Known, among others'}: {', '.join(listed)}."
 
 
 def _values(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.DataFrame:

@@ -56,12 +56,34 @@ def read_run(path: Path) -> pl.DataFrame:
 
     Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
     """
+    run = _run_of(path)
+    _check_run(path, run)
+    return run
+
+
+def read_any_run(path: Path) -> tuple[pl.DataFrame, bool]:
+    """Read a TREC run of any origin; say whether its ranks hold, as `read_run` demands.
+
+    Where they do not, they are made anew from the scores, ties by doc_id. A score that is no
+    number and a doc that stands twice in a list are errors all the same.
+    """
+    run = _run_of(path)
+    if not run.height:
+        raise ResiduumError(f"{path}: the run holds no line")
+    _check_lists(path, run)
+    order = run.sort("query_id", "rank", maintain_order=True)
+    try:
+        _check_order(path, order)
+    except ResiduumError:
+        return rank(run), False
+    return order, True
+
+
+def _run_of(path: Path) -> pl.DataFrame:
     table = _read(path, RUN_COLUMNS, " ")
     score = _number(path, table, "score", pl.Float64)
     position = _number(path, table, "rank", pl.Int64)
-    run = table.select("query_id", "doc_id").with_columns(position, score)
-    _check_run(path, run)
-    return run
+    return table.select("query_id", "doc_id").with_columns(position, score)
 
 
 def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
@@ -72,12 +94,20 @@ def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
 
 
 def _check_run(path: Path, run: pl.DataFrame) -> None:
+    _check_lists(path, run)
+    _check_order(path, run)
+
+
+def _check_lists(path: Path, run: pl.DataFrame) -> None:
     bad = run.with_row_index("line", 1).filter(~pl.col("score").is_finite())
     _refuse(path, bad, "score must be finite")
     twice = run.with_row_index("line", 1).filter(
         ~pl.struct("query_id", "doc_id").is_first_distinct()
     )
     _refuse(path, twice, "the doc stands twice in the list of one query")
+
+
+def _check_order(path: Path, run: pl.DataFrame) -> None:
     before = pl.col("score").shift(1).over("query_id")
     rising = run.with_row_index("line", 1).filter(pl.col("score") > before)
     _refuse(path, rising, "scores must not rise from one rank to the next")
