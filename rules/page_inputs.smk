@@ -44,6 +44,20 @@ def table_metrics(wildcards):
     return sorted({f"{RESULTS}/metrics/{path}" for path in job_of(wildcards).metrics_files()})
 
 
+def tested_metrics(wildcards):
+    """Return the metrics files of all tables whose tests are corrected with a table's."""
+    pages = [wildcards.page, *REGISTRY.corrected_with(wildcards.page)]
+    jobs = [casting.job_of(REGISTRY, page, hub_reason) for page in pages]
+    return sorted({f"{RESULTS}/metrics/{path}" for job in jobs for path in job.metrics_files()})
+
+
+def corrected_with(wildcards):
+    """Return the command-line options that name the other tables of a family."""
+    others = REGISTRY.corrected_with(wildcards.page)
+    specs = [casting.page_spec(REGISTRY, page, hub_reason) for page in others]
+    return " ".join(f"--together {quote(spec)}" for spec in specs)
+
+
 def tuning_files(wildcards):
     """Return the tuning files behind the rows of a table that run at this scale."""
     job = job_of(wildcards)

@@ -1,10 +1,10 @@
-# Paired tests between all systems of a table.
+# Paired tests between the systems of a table.
 
 
 rule significance_compare:
-    """Test every pair of systems in every column."""
+    """Test the pairs of systems that a table compares, in every column."""
     input:
-        metrics=table_metrics,
+        metrics=tested_metrics,
         code=code("residuum.significance"),
     output:
         tests=SIGNIFICANCE,
@@ -21,7 +21,9 @@ rule significance_compare:
         gpu=0,
     params:
         spec=page_spec,
+        together=corrected_with,
         metrics=f"{RESULTS}/metrics",
     shell:
         "python -m residuum.significance compare --spec {params.spec:q} "
-        "--metrics {params.metrics} --output {output.tests} 2>&1 | tee {log}"
+        "{params.together} --metrics {params.metrics} --workers {threads} "
+        "--output {output.tests} 2>&1 | tee {log}"

@@ -21,7 +21,7 @@ TABLE = {
         {"id": "ablation", "label": "w/o it", "system": "ablation", "below": "ours"},
         {"id": "later", "index": 3, "label": "Later", "not_run": "not built yet"},
     ],
-    "tests": {"test": "permutation", "alpha": 0.05, "correction": "none", "family": "column"},
+    "tests": "toy",
     "tolerance": {"default": 0.01},
     "reported": {
         "base": {"rr": "0.300", "far": "0.1"},
@@ -30,6 +30,7 @@ TABLE = {
         "later": {"rr": "0.200"},
     },
 }
+TESTS = {"test": "permutation", "alpha": 0.05, "correction": "none", "family": "column"}
 # Forty queries. ours beats base on all of them; the ablation differs from ours on two only.
 VALUES = {
     "base": [0.3] * 40,
@@ -39,11 +40,12 @@ VALUES = {
 }
 
 
-def job(comparable: bool = True, **changes: object) -> Job:
+def job(comparable: bool = True, tests: dict | None = None, **changes: object) -> Job:
     """Return the table cast for a scale that has `dev` but not `covid`."""
     return Job(
         id="toy-table1",
         table=schema.Table.model_validate({**TABLE, **changes}),
+        tests=schema.Tests.model_validate({**TESTS, **(tests or {})}),
         places={"rr": "data/dev", "far": None},
         runs={"base": ["base"], "ours": ["ours.seed1", "ours.seed2"], "ablation": ["ablation"]},
         systems={"base": {"kind": "lexical", "label": "Base", "bm25": {"k1": 0.9, "b": 0.4}}},

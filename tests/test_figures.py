@@ -2,15 +2,16 @@
 
 import json
 import struct
+import warnings
 
 import numpy as np
 import polars as pl
 import pytest
 
-from residuum import figures, significance
-from residuum.core import cells, driver
+from residuum import figures, paired
+from residuum.core import cells, driver, schema
 from residuum.core.errors import ResiduumError
-from residuum.core.seeds import derive
+from residuum.paired import corrections
 
 QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
@@ -26,8 +27,9 @@ FIGURE = {
         {"id": "recall", "shows": "recall", "header": "Recall"},
         {"id": "accuracy", "shows": "reranked", "measure": "RR@10", "header": "MRR@10"},
     ],
-    "tests": {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"},
+    "tests": "toy",
 }
+TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}
 # At depth 10 ours beats base on every query, at 100 the signs of the differences alternate.
 OURS = {0: [0.3] * 20, 10: [0.6] * 20, 100: [0.7, 0.5] * 10}
 BASE = {0: [0.2] * 20, 10: [0.4] * 20, 100: [0.6] * 20}
@@ -45,11 +47,11 @@ def sweep_text(recall=0.5):
     return "\n".join(lines) + "\n"
 
 
-def job(**changes):
+def job(tests=None, **changes):
     runs = {"ours": ["ours.seed1", "ours.seed2"], "base": ["base"]}
     return figures.FigureJob.model_validate(
         {"id": "toy-figure1", "figure": {**FIGURE, **changes}, "place": "data/dev", "runs": runs,
-         "scale": "toy", "reason": "a toy."}
+         "tests": {**TESTS, **(tests or {})}, "scale": "toy", "reason": "a toy."}
     )  # fmt: skip
 
 
@@ -92,18 +94,24 @@ def test_drawn_data_by_hand(drawn):
 def test_tests_are_those_of_significance(drawn):
     differences = np.array([[b - a for a, b in zip(OURS[d], BASE[d], strict=True)]
                             for d in (10, 100)]).T  # fmt: skip
-    seed = derive(1, "toy-figure1", "accuracy")
-    p = significance.permutation(differences, 9999, seed)
+    a, b = differences.T
+    ids = [f"d{i}" for i in (0, 1)]
+    both = {
+        name: cells.Cell(QUERIES, ["x"], d[:, None]) for name, d in zip(ids, (a, b), strict=True)
+    }
+    both["zero"] = cells.Cell(QUERIES, ["x"], np.zeros((20, 1)))
+    told = schema.Tests.model_validate(TESTS)
+    expected = paired.compare(both, [(name, "zero") for name in ids], told, seed=1)
     found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
-    assert [f["p"] for f in found] == pytest.approx(p.tolist())
-    assert [f["p_adjusted"] for f in found] == pytest.approx(significance.holm(p.tolist()))
-    assert (found[1]["ci_low"], found[1]["ci_high"]) == pytest.approx(
-        significance.t_interval(differences[:, 1])
-    )
+    p = [row["p"] for row in expected]
+    assert [f["p"] for f in found] == p
+    assert [f["p_adjusted"] for f in found] == pytest.approx(corrections.holm(p))
+    for key in ("ci_low", "ci_high", "boot_low", "boot_high"):
+        assert [f[key] for f in found] == pytest.approx([row[key] for row in expected])
 
 
 def test_the_family_table_spans_the_panels(tmp_path):
-    tests = {**FIGURE["tests"], "correction": "bonferroni", "family": "table"}
+    tests = {"correction": "bonferroni", "family": "table"}
     table = draw(tmp_path / "t", job(tests=tests))
     base = point(table, "accuracy", "base", 10)
     assert base["p_adjusted"] == pytest.approx(4 * base["p"]), "two depths in each of two panels"
@@ -186,3 +194,10 @@ def test_different_queries_of_two_series_are_an_error():
     other = cells.Curve([*QUERIES[1:], "q99"], {10: np.zeros((20, 1))}, {})
     with pytest.raises(ResiduumError, match=r"hold different queries \(2 of them, such as q00"):
         figures._same_queries(job(), {("recall", "ours"): curve, ("recall", "base"): other})
+
+
+def test_a_drawing_without_a_significant_depth_keeps_its_axes(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib warns where it cannot lay the axes out
+        table = draw(tmp_path / "none", job(tests={"alpha": 1e-6}))
+    assert not any(table["significant"].drop_nulls())

@@ -1,93 +1,129 @@
-"""Paired tests against enumeration, SciPy and hand-computed corrections."""
-
-import itertools
+"""The stage: which comparisons it tests, its file, families, and what p depends on."""
 
 import numpy as np
+import polars as pl
 import pytest
-from scipy import stats
 
-from residuum import significance as s
+from residuum import significance
+from residuum.core import trec
+from residuum.core.errors import ResiduumError
+from tables_fixture import job, spec, write_metrics
 
-
-def exact(d):
-    """Enumerate all sign flips of one column of differences."""
-    flips = np.array(list(itertools.product([1, -1], repeat=len(d))))
-    return (np.abs(flips @ d) >= abs(d.sum()) - 1e-12).mean()
-
-
-@pytest.mark.parametrize("n", [4, 8, 12])
-def test_permutation_agrees_with_exact_enumeration(n):
-    d = np.random.default_rng(n).normal(0.3, 1.0, size=n)
-    resamples = 20_000
-    p = s.permutation(d[:, None], resamples, seed=1)[0]
-    truth = exact(d)
-    # Four Monte-Carlo standard errors, and the 1/(B+1) that is added to numerator and denominator.
-    allowed = 4 * np.sqrt(truth * (1 - truth) / resamples) + 1 / resamples
-    assert abs(p - truth) <= allowed
+COLUMNS = [
+    {"id": "rr", "role": "dev", "measure": "RR@10", "header": "MRR@10"},
+    {"id": "ndcg", "role": "dev", "measure": "nDCG@10", "header": "NDCG@10"},
+]
 
 
-def test_permutation_agrees_with_scipy():
-    d = np.random.default_rng(3).normal(0.1, 1.0, size=60)
-    ours = s.permutation(d[:, None], 9_999, seed=1)[0]
-    theirs = stats.permutation_test(
-        (d,), np.mean, permutation_type="samples", n_resamples=9_999, rng=7
-    ).pvalue
-    assert ours == pytest.approx(theirs, abs=4 * np.sqrt(2 * 0.25 / 9_999))
+def table(page="toy-table1", tests=None, **changes):
+    """Return a job whose columns are measured on the same forty queries."""
+    plain = {"columns": COLUMNS, "tolerance": {"default": 0.01}, "reported": {}}
+    made = job(**plain | changes, tests=tests)
+    return made.model_copy(update={"id": page, "places": {"rr": "data/dev", "ndcg": "data/dev"}})
 
 
-def test_permutation_handles_discrete_differences_as_ties():
-    # Four queries that win by 0.1 each: only all-plus and all-minus reach the observed sum, 2/16.
-    d = np.full((4, 1), 0.1)
-    assert s.permutation(d, 20_000, seed=1)[0] == pytest.approx(2 / 16, abs=0.01)
-    assert s.permutation(np.zeros((5, 1)), 99, seed=1)[0] == 1.0
+@pytest.fixture
+def metrics(tmp_path):
+    """Write random values for both columns of the runs of the table."""
+    random = np.random.default_rng(1)
+    for run in ("base", "ours.seed1", "ours.seed2", "ablation"):
+        rows = [
+            (f"q{i:02d}", measure, round(random.random(), 2) + 0.1 * run.startswith("ours"))
+            for measure in ("RR@10", "nDCG@10")
+            for i in range(40)
+        ]
+        frame = pl.DataFrame(rows, schema=trec.METRIC_COLUMNS, orient="row")
+        trec.write_metrics(tmp_path / "metrics" / "data" / "dev" / f"{run}.tsv", frame)
+    return tmp_path / "metrics"
 
 
-def test_p_is_never_zero_and_has_a_floor():
-    d = np.ones((200, 1))
-    assert s.permutation(d, 999, seed=1)[0] == 1 / 1000
+def compare(metrics, made, together=(), workers=1, name="s.tsv"):
+    output = metrics.parent / name
+    significance.compare(spec(made), metrics, output, [spec(t) for t in together], workers)
+    return pl.read_csv(output, separator="\t", infer_schema_length=None)
 
 
-def test_p_depends_on_the_seed_only():
-    d = np.random.default_rng(0).normal(0.05, 1.0, size=(100, 5))
-    p = s.permutation(d, 2_000, seed=1)
-    assert np.array_equal(p, s.permutation(d, 2_000, seed=1))
-    assert np.array_equal(p[::-1], s.permutation(d[:, ::-1], 2_000, seed=1))
-    assert np.array_equal(p[2:3], s.permutation(d[:, 2:3], 2_000, seed=1))
-    assert np.array_equal(p, s.permutation(-d, 2_000, seed=1))
-    assert not np.array_equal(p, s.permutation(d, 2_000, seed=2))
+def test_every_pair_in_every_column(metrics):
+    found = compare(metrics, table())
+    pairs = [("base", "ours"), ("base", "ablation"), ("ours", "ablation")]
+    expected = [(column, *pair) for column in ("rr", "ndcg") for pair in pairs]
+    assert list(found.select("column", "a", "b").iter_rows()) == expected
+    assert found.columns == significance.COLUMNS
+    assert set(found["family"]) == {"toy-table1/rr", "toy-table1/ndcg"}
+    seeded = found.filter(pl.col("seeds") == 2)
+    assert seeded.height == 4 and seeded["p_seeds"].null_count() == 0
+    assert found.filter(pl.col("seeds") == 1)["p_seeds"].null_count() == 2
 
 
-def test_p_is_uniform_under_the_null():
-    d = np.random.default_rng(5).normal(size=(30, 400))
-    p = s.permutation(d, 999, seed=1)
-    assert stats.kstest(p, "uniform").pvalue > 0.01
+def test_the_file_does_not_depend_on_workers_or_the_order_of_rows(metrics):
+    made = table()
+    first = compare(metrics, made)
+    compare(metrics, made, workers=3, name="w.tsv")
+    assert (metrics.parent / "w.tsv").read_bytes() == (metrics.parent / "s.tsv").read_bytes()
+    rows = made.table.model_copy(update={"rows": made.table.rows[::-1]})
+    turned = compare(metrics, made.model_copy(update={"table": rows}))
+    key = {(r["column"], frozenset((r["a"], r["b"]))): r for r in turned.iter_rows(named=True)}
+    for row in first.iter_rows(named=True):
+        other = key[row["column"], frozenset((row["a"], row["b"]))]
+        for name in ("p", "p_error", "p_adjusted", "method", "seeds_holding"):
+            assert row[name] == other[name]
 
 
-def test_t_and_wilcoxon_by_hand_and_without_differences():
-    d = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
-    # t = 2 / (1 / sqrt(3)) = 3.4641 with 2 degrees of freedom; p = 1 - t / sqrt(t^2 + 2)
-    t = 2 * np.sqrt(3)
-    assert s.t_test(d, 0, 0) == pytest.approx([1 - t / np.sqrt(t * t + 2), 1.0])
-    # All three ranks positive: 2 of the 8 sign patterns are as extreme.
-    assert s.wilcoxon(d, 0, 0) == pytest.approx([2 / 8, 1.0])
+def test_p_depends_on_the_seed_of_the_tests_alone(metrics):
+    first = compare(metrics, table())
+    other_page = compare(metrics, table("toy-table2"))
+    assert first["p"].to_list() == other_page["p"].to_list()
+    assert first["p"].to_list() != compare(metrics, table(tests={"seed": 2}))["p"].to_list()
 
 
-def test_t_interval_by_hand():
-    # mean 2, sd 1, n 3; t(0.975, 2) = 4.302653
-    low, high = s.t_interval(np.array([1.0, 2.0, 3.0]))
-    assert (low, high) == pytest.approx((2 - 4.302653 / np.sqrt(3), 2 + 4.302653 / np.sqrt(3)))
-    assert s.t_interval(np.array([1.0])) == (None, None)
+def test_only_pairs_with_a_baseline_are_tested_and_corrected(metrics):
+    tests = {"compare": "with_baselines", "correction": "bonferroni", "test": "t-test"}
+    found = compare(metrics, table(tests=tests, baselines=["base"]))
+    pairs = [("base", "ours"), ("base", "ablation")] * 2
+    assert list(found.select("a", "b").iter_rows()) == pairs
+    expected = [min(1.0, 2 * p) for p in found["p"]]
+    assert found["p_adjusted"].to_list() == pytest.approx(expected)
+    both = compare(metrics, table(tests=tests, baselines=["base", "ablation"]))
+    assert both.height == 6, "two baselines are compared with each other too"
 
 
-def test_corrections_by_hand():
-    p = [0.01, 0.04, 0.03, 0.2]
-    assert s.bonferroni(p) == pytest.approx([0.04, 0.16, 0.12, 0.8])
-    # sorted: .01 x 4, .03 x 3, .04 x 2 (raised to .09), .2 x 1
-    assert s.holm(p) == pytest.approx([0.04, 0.09, 0.09, 0.2])
-    assert s.holm([0.6, 0.5]) == [1.0, 1.0]
+def test_a_family_may_be_the_table(metrics):
+    tests = {"correction": "bonferroni", "test": "t-test", "family": "table"}
+    found = compare(metrics, table(tests=tests))
+    assert set(found["family"]) == {"toy-table1"}
+    assert found["p_adjusted"].to_list() == pytest.approx([min(1.0, 6 * p) for p in found["p"]])
 
 
-def test_adjust_corrects_within_families_only():
-    rows = [{"family": "a", "p": 0.03}, {"family": "a", "p": 0.02}, {"family": "b", "p": 0.03}]
-    s.adjust(rows, "bonferroni")
-    assert [row["p_adjusted"] for row in rows] == pytest.approx([0.06, 0.04, 0.03])
+def test_a_family_may_be_all_tables_of_a_paper(metrics):
+    tests = {"correction": "holm", "test": "wilcoxon", "family": "paper"}
+    one = table(tests=tests)
+    two = table("toy-table2", tests=tests, columns=COLUMNS[:1])
+    first = compare(metrics, one, [two])
+    second = compare(metrics, two, [one])
+    assert set(first["family"]) == set(second["family"]) == {"toy"}
+    assert (first.height, second.height) == (6, 3), "each table keeps its own comparisons"
+    p = [*first["p"], *second["p"]]
+    smallest = min(p)
+    assert first.filter(p=smallest)["p_adjusted"][0] == pytest.approx(min(1.0, 9 * smallest))
+    shared = first.filter(column="rr")
+    assert shared["p_adjusted"].to_list() == second["p_adjusted"].to_list()
+
+
+def test_a_page_without_pairs_has_a_header_only(metrics):
+    made = table()
+    found = compare(metrics, made.model_copy(update={"places": {"rr": None, "ndcg": None}}))
+    assert (found.height, found.columns) == (0, significance.COLUMNS)
+
+
+def test_no_resamples_are_refused(metrics):
+    text = spec(table()).replace('"resamples":9999', '"resamples":0')
+    with pytest.raises(ResiduumError, match=r"tests\.resamples: Input should be greater than 0"):
+        significance.compare(text, metrics, metrics.parent / "s.tsv")
+
+
+def test_a_value_that_is_no_number_is_refused(tmp_path):
+    write_metrics(tmp_path)
+    path = tmp_path / "data" / "dev" / "base.tsv"
+    path.write_text(path.read_text().replace("\t0.3", "\tNaN", 1))
+    with pytest.raises(ResiduumError, match="rr of base: query q00 has the value nan"):
+        significance.compare(spec(job()), tmp_path, tmp_path / "s.tsv")

@@ -37,7 +37,8 @@ def test_significance_file_by_hand(made):
     assert pair["significant"] is True
     other = tests.filter(a="ours", b="ablation").row(0, named=True)
     assert (other["wins"], other["ties"], other["losses"]) == (2, 38, 0)
-    assert other["p"] == pytest.approx(0.5, abs=0.03)  # 2 of 4 sign patterns are as extreme
+    assert other["p"] == 0.5, "2 of 4 sign patterns are as extreme"
+    assert other["method"] == "exact, 2^2 sign flips"
     assert other["significant"] is False
 
 
@@ -215,3 +216,30 @@ def test_metrics_that_were_refused_leave_a_cell_not_run(tmp_path):
     assert "- Not run: later: not built yet." in markdown
     assert "- Not run: base: x.trec, line 3: no such doc." in markdown
     assert tests.height == 1, "only ours and the ablation are left"
+
+
+def test_notes_say_who_is_compared_and_how_seeds_agree(tmp_path):
+    metrics = write_metrics(tmp_path / "metrics")
+    tests = {"compare": "with_baselines", "correction": "bonferroni"}
+    text = spec(job(tests=tests, baselines=["base"]))
+    significance.compare(text, metrics, tmp_path / "s.tsv")
+    tables.render(text, metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
+    page = (tmp_path / "t.md").read_text()
+    note = "9999 sign flips, seed 1), alpha 0.05, compared with base only, correction bonferroni"
+    assert note in page
+    assert "of 1 significant comparisons between rows with seeds, 0 hold" in page
+    assert "the test alone says the same: 2 of 2 for 1." in page
+
+
+def test_notes_name_a_p_near_alpha_and_count_exact_ones(made, tmp_path):
+    tests = pl.read_csv(tmp_path / "s.tsv", separator="\t").with_columns(
+        p=pl.when(a="base", b="ours").then(0.049).otherwise("p"),
+        p_adjusted=pl.when(a="base", b="ours").then(0.049).otherwise("p_adjusted"),
+        p_error=pl.when(a="base", b="ours").then(0.002).otherwise("p_error"),
+    )
+    tests.write_csv(tmp_path / "near.tsv", separator="\t")
+    tables.render(spec(job()), tmp_path / "metrics", tmp_path / "near.tsv", tmp_path / "n.tsv", [])
+    page = (tmp_path / "n.md").read_text()
+    assert "other resamples could decide otherwise: rr, base and ours (p 0.0490 ± 0.0020)." in page
+    assert "Exact p in 1 of 3 comparisons" in page
+    assert "could decide otherwise" not in made[1]

@@ -78,6 +78,26 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     assert load(scale="full").searched("msmarco-passage") == ["tune", "dev", "trec-dl-2019"]
 
 
+def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
+    assert load(config).corrected_with("clear-table1") == []
+    edit(config, "tests/clear.yaml", family="paper")
+    made = load(config)
+    assert made.corrected_with("clear-table1") == ["clear-table2"]
+    assert made.corrected_with("dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
+
+
+def test_a_page_is_cast_with_its_tests(config):
+    def hub(model, revision):
+        return None
+
+    edit(config, "tests/clear.yaml", seed=7)
+    made = load(config, scale="mini")
+    assert casting.job_of(made, "clear-table1", hub).tests == made.tests["clear"]
+    assert json.loads(casting.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
+    figure = json.loads(casting.page_spec(made, "clear-figure1", hub))
+    assert figure["tests"]["correction"] == "holm"
+
+
 def test_unknown_key_names_file_key_and_what_is_valid(config):
     edit(config, "systems/bm25.yaml", bm25={"k1": 0.9, "bee": 0.4})
     with pytest.raises(ResiduumError) as caught:
@@ -157,6 +177,20 @@ def test_all_faults_come_in_one_message(config):
         ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
          "a generated collection has train, tune, dev, judged"),
         ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed stands twice"),
+        ("papers/clear/table1.yaml", {"tests": "cleer"},
+         "tests: no tests 'cleer'; known: clear, depths, me-bert, roc. Did you mean clear? To add"),
+        ("papers/clear/table1.yaml", {"tests": "roc", "baselines": ["bm52"], "reported": {}},
+         "baselines: no row 'bm52'; known: bert-siamese, bm25,"),
+        ("papers/clear/table1.yaml", {"tests": "roc"}, "roc: its tests name rows in `baselines:`"),
+        ("papers/clear/table1.yaml", {"baselines": ["bm25"]}, "all pairs; drop `baselines:`"),
+        ("papers/clear/table1.yaml", {"tests": "roc", "baselines": ["bm25"]},
+         "reported.clear.dev-rr: a marker about deepct, which is not in `baselines:`"),
+        ("papers/clear/figure1.yaml", {"tests": "cleer"}, "no tests 'cleer'"),
+        ("papers/clear/figure1.yaml", {"tests": "clear"}, "compares with its first series only"),
+        ("tests/depths.yaml", {"family": "paper"}, "is no part of its paper's family"),
+        ("tests/clear.yaml", {"resamples": 0},
+         "resamples: Input should be greater than 0 (found 0)"),
+        ("tests/clear.yaml", {"correction": "holms"}, "tests/clear.yaml: correction: Input should"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0,1"}}},
          "cannot read the cell '0,1'"),
     ],

@@ -15,6 +15,7 @@ from residuum.core import cells, command, files, manifest, pages
 from residuum.core.jobs import Job
 from residuum.core.schema import Cell as Reported
 from residuum.core.schema.papers import DEPTH
+from residuum.paired import notes
 
 app = command.app(__doc__)
 NO_DEPTH = "no depth: not a rerank system"
@@ -37,7 +38,7 @@ def render(
     tuned = [cells.read_tuned(path) for path in tuning or []]
     table = tidy(job, cells.load(job, metrics), tests, tuned)
     files.write_text(output, table.write_csv(separator="\t"))
-    pages.write(output, page(job, table, caption(job, table, tuned)))
+    pages.write(output, page(job, table, caption(job, table, tests, tuned)))
     manifest.write(
         manifest.beside(output),
         artefact={"cells": table.height},
@@ -159,13 +160,16 @@ def _header(job: Job, column: Any) -> str:
     return f"{place.split('/')[1] if place else column.role} {column.measure}"
 
 
-def caption(job: Job, table: pl.DataFrame, tuned: list[cells.Tuned]) -> list[str]:
+def caption(
+    job: Job, table: pl.DataFrame, tests: pl.DataFrame, tuned: list[cells.Tuned]
+) -> list[str]:
     """Return the lines under a table: what each column is, the tests, the systems' parameters."""
     lines = [_column_note(job, column, table) for column in job.table.columns]
     lines.append(
         f"Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
-        f"{pages.tests_note(job.table.tests)}"
+        f"{pages.tests_note(job.tests, compared=_compared(job))}"
     )
+    lines += notes.remarks(tests.iter_rows(named=True), job.tests.alpha, _comparison)
     seeds = table.filter(pl.col("measure") != DEPTH)["seeds"].max()
     if isinstance(seeds, int) and seeds > 1:
         lines.append(
@@ -177,6 +181,16 @@ def caption(job: Job, table: pl.DataFrame, tuned: list[cells.Tuned]) -> list[str
     lines += dict.fromkeys(map(_tuning_note, sorted(tuned, key=lambda t: (t.run, t.place))))
     lines.append(f"Scale {job.scale}: {job.reason}")
     return lines
+
+
+def _compared(job: Job) -> str:
+    """Say which pairs of rows are tested, where not all."""
+    baselines = " and ".join(job.table.baselines)
+    return f"compared with {baselines} only" if baselines else ""
+
+
+def _comparison(test: dict[str, Any]) -> str:
+    return f"{test['column']}, {test['a']} and {test['b']}"
 
 
 def _column_note(job: Job, column: Any, table: pl.DataFrame) -> str:

@@ -21,6 +21,7 @@ def job_of(registry: Registry, page: str, hub: Hub) -> Job:
     return Job(
         id=page,
         table=table,
+        tests=registry.tests[table.tests],
         places=_places(registry, table.columns),
         runs={row: registry.runs(system) for row, system in systems.items()},
         systems={r: registry.system(n).model_dump(exclude=FOR_READERS) for r, n in systems.items()},
@@ -55,7 +56,9 @@ def _cast(registry: Registry, page: str, hub: Hub) -> dict[str, Any]:
     place = "/".join(registry.place(entry.role))
     figure = entry.kind == "figure"
     runs = figure_runs(registry, page, hub) if figure else case_runs(registry, page)
-    return {"place": place, "runs": runs, "scale": facts["scale"], "reason": facts["reason"]}
+    tests = {"tests": registry.tests[entry.tests].model_dump(mode="json")} if figure else {}
+    scale = {"scale": facts["scale"], "reason": facts["reason"]}
+    return {"place": place, "runs": runs, **tests, **scale}
 
 
 def figure_runs(registry: Registry, page: str, hub: Hub) -> dict[str, list[str]]:

@@ -1,15 +1,16 @@
-"""A paper's page cast for one scale: the `--spec` that significance, tables and ledger share.
+"""A paper's page cast for one scale: the `--spec` of the stages that test and render it.
 
 Made by `residuum.core.casting`. Must not know the registry, nor files beyond the names of metrics.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
 
 from residuum.core import schema
-from residuum.core.errors import not_cast
+from residuum.core.errors import ResiduumError, not_cast
 
 
 class Job(schema.Strict):
@@ -17,6 +18,7 @@ class Job(schema.Strict):
 
     id: str
     table: schema.Table
+    tests: schema.Tests
     places: dict[str, str | None]
     runs: dict[str, list[str]]
     systems: dict[str, dict[str, Any]]
@@ -44,6 +46,16 @@ class Job(schema.Strict):
         """Yield the row and column of every cell that runs are measured for."""
         return ((row, column) for row, column in self.there() if not column.is_depth)
 
+    def compared(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (column, a, b) of every comparison to test: two measured rows, a above b."""
+        baselines = self.table.baselines
+        every = self.tests.compare == "all_pairs"
+        for column in self.table.columns:
+            rows = [row.id for row, other in self.cells() if other.id == column.id]
+            for a, b in itertools.combinations(rows, 2):
+                if every or a in baselines or b in baselines:
+                    yield column.id, a, b
+
     def metrics_files(self) -> Iterator[str]:
         """Yield the metrics files of all cells, relative to the metrics folder."""
         for row, column in self.cells():
@@ -60,3 +72,21 @@ class CharacteristicsJob(schema.Strict):
     scale: str
     comparable: bool
     reason: str
+
+
+class FigureJob(schema.Strict):
+    """A figure cast for one scale: where it is measured and which runs make each series."""
+
+    id: str
+    figure: schema.Figure
+    tests: schema.Tests
+    place: str
+    runs: dict[str, list[str]]
+    scale: str
+    reason: str
+
+    def series(self) -> list[schema.Series]:
+        """Return the series that have runs, in the figure's order; none at all is an error."""
+        if drawn := [series for series in self.figure.series if self.runs.get(series.id)]:
+            return drawn
+        raise ResiduumError(f"{self.id}: no series has runs at scale {self.scale}")

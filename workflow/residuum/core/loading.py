@@ -22,6 +22,7 @@ FORMS: dict[str, Any] = {
     "datasets": schema.Dataset,
     "models": schema.Model,
     "systems": schema.System,
+    "tests": schema.Tests,
 }
 
 

@@ -22,12 +22,49 @@ def page_faults(registry: "Registry", folder: Path, roles: set[str]) -> Iterator
         file = folder / "papers" / paper / f"{name}.yaml"
         if page.kind == "table":
             yield from _table_faults(registry, file, page, roles)
+            yield from _compared_faults(registry, file, page)
         elif page.kind == "characteristics":
             yield from _grid_faults(file, page, roles)
         elif page.kind == "cases":
             yield from _cases_faults(registry, file, page, roles)
         else:
             yield from _figure_faults(registry, file, page, roles)
+
+
+def _tests_faults(registry: "Registry", file: Path, name: str) -> Iterator[str]:
+    preset = file.parents[2] / "tests" / f"{name}.yaml"
+    if name not in registry.tests and not preset.exists():
+        yield f"{file}: tests: {unknown('tests', name, registry.tests, str(preset))}"
+
+
+def _compared_faults(registry: "Registry", file: Path, table: schema.Table) -> Iterator[str]:
+    """Yield what is wrong with whom a table's rows are compared with."""
+    yield from _tests_faults(registry, file, table.tests)
+    rows = [row.id for row in table.rows]
+    for name in table.baselines:
+        if name not in rows:
+            yield f"{file}: baselines: {unknown('row', name, rows)}"
+    if table.tests in registry.tests:
+        some = registry.tests[table.tests].compare == "with_baselines"
+        if some != bool(table.baselines):
+            need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
+            yield f"{file}: tests: {table.tests}: its tests {need}"
+        if some and table.baselines:
+            yield from _untested_faults(file, table)
+
+
+def _untested_faults(file: Path, table: schema.Table) -> Iterator[str]:
+    """Yield the claims of the paper about two rows of which neither is a baseline."""
+    by_index = {row.index: row.id for row in table.rows}
+    below = {row.id: row.below for row in table.rows}
+    for row, cells in table.reported.items():
+        for column, text in cells.items():
+            cell = schema.Cell.parse(text)
+            others = [by_index.get(i) for i in cell.beats] + [below.get(row)] * cell.below
+            for other in filter(None, others):
+                if not {row, other} & set(table.baselines):
+                    key = f"reported.{row}.{column}"
+                    yield f"{file}: {key}: a marker about {other}, which is not in `baselines:`"
 
 
 def _grid_faults(file: Path, page: Any, roles: set[str]) -> Iterator[str]:
@@ -98,6 +135,14 @@ def _figure_faults(
     registry: "Registry", file: Path, page: schema.Figure, roles: set[str]
 ) -> Iterator[str]:
     yield from role_fault(file, "role", page.role, roles)
+    yield from _tests_faults(registry, file, page.tests)
+    tests = registry.tests.get(page.tests)
+    if tests and (tests.compare != "with_baselines" or tests.family == "paper"):
+        yield (
+            f"{file}: tests: a figure compares with its first series only, and is no part of its "
+            f"paper's family; config/tests/{page.tests}.yaml needs `compare: with_baselines` and "
+            "`family: column` or `table`"
+        )
     yield from _twice(file, "series", [series.id for series in page.series])
     yield from _twice(file, "panels", [panel.id for panel in page.panels])
     for series in page.series:

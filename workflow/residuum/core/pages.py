@@ -11,6 +11,7 @@ from typing import NamedTuple
 from residuum.core import files, schema
 
 DASH = "\N{EN DASH}"
+MORE = "<!-- more -->"  # in a long page: what stands above is enough to print
 LATEX = str.maketrans(
     {**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
@@ -66,8 +67,13 @@ def markdown(page: Page, image: str = "") -> str:
 
 
 def _grid(page: Page) -> str:
-    rows = [page.header, *([_plain(cell) for cell in row] for row in page.rows)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(page.header))]
+    return grid(page.header, [[_plain(cell) for cell in row] for row in page.rows])
+
+
+def grid(header: list[str], body: list[list[str]]) -> str:
+    """Write a padded Markdown table; the texts stand in it as they are."""
+    rows = [header, *body]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     padded = [
         "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
         for row in rows
@@ -153,16 +159,21 @@ def escape(text: str) -> str:
     return text
 
 
-def tests_note(tests: schema.Tests, column: str = "column", table: str = "table") -> str:
+def tests_note(
+    tests: schema.Tests, column: str = "column", table: str = "table", compared: str = ""
+) -> str:
     """Say in one sentence how the comparisons of a page are tested.
 
-    `column` and `table` are what the families of those names are on the page.
+    `column` and `table` are what the families of those names are on the page; `compared` says
+    which pairs are, where not all.
     """
-    family = {"column": column, "table": table}[tests.family]
+    paper = "all tables of the paper with these tests"
+    family = {"column": f"each {column}", "table": f"each {table}", "paper": paper}[tests.family]
     flips = f", {tests.resamples} sign flips, seed {tests.seed}" * (tests.test == "permutation")
+    pairs = f"{compared}, " if compared else ""
     return (
-        f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, "
-        f"correction {tests.correction}, family: each {family}."
+        f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, {pairs}"
+        f"correction {tests.correction}, family: {family}."
     )
 
 

@@ -33,6 +33,7 @@ class Registry(NamedTuple):
     datasets: dict[str, schema.Dataset]
     models: dict[str, Any]
     systems: dict[str, Any]
+    tests: dict[str, schema.Tests]
     pages: dict[str, Any]
 
     @property
@@ -149,6 +150,18 @@ class Registry(NamedTuple):
         """Return the ids of the chosen papers' pages that are of one of the kinds."""
         wanted = (page for page in self.pages if page.partition("-")[0] in self.config.papers)
         return [page for page in wanted if self.pages[page].kind in kinds]
+
+    def corrected_with(self, page: str) -> list[str]:
+        """Return the other tables whose comparisons are corrected together with a table's."""
+        tests = self.pages[page].tests
+        if self.tests[tests].family != "paper":
+            return []
+        return [
+            other
+            for other, entry in self.pages.items()
+            if entry.kind == "table" and entry.tests == tests
+            if other != page and other.partition("-")[0] == page.partition("-")[0]
+        ]
 
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""

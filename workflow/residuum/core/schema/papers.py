@@ -51,15 +51,20 @@ class Row(Strict):
 
 
 class Tests(Strict):
-    """How the comparisons of a table are tested."""
+    """How the comparisons of a page are tested: an entry of config/tests, named by pages."""
 
     test: Literal["permutation", "t-test", "wilcoxon"]
     alpha: float = Field(gt=0, lt=1)
     resamples: Positive = Field(9999, description="sign flips, for the permutation test")
+    bootstrap: Positive = Field(9999, description="draws of the queries, for bootstrap intervals")
     seed: int = 1
+    compare: Literal["all_pairs", "with_baselines"] = Field(
+        "all_pairs", description="with_baselines: pairs with one of the rows the table names"
+    )
     correction: Literal["none", "bonferroni", "holm"]
-    family: Literal["column", "table"] = Field(
-        description="which comparisons are corrected together"
+    family: Literal["column", "table", "paper"] = Field(
+        description="which comparisons are corrected together; paper: of all its tables whose "
+        "tests are these"
     )
 
 
@@ -97,7 +102,10 @@ class Table(Reported):
     kind: Literal["table"]
     columns: list[Column] = Field(min_length=1)
     rows: list[Row] = Field(min_length=1)
-    tests: Tests
+    tests: Id = Field(description="how the rows are compared: an entry of config/tests")
+    baselines: list[Id] = Field(
+        [], description="rows that the others are compared with, for `compare: with_baselines`"
+    )
 
 
 class QuerySet(Strict):
@@ -174,14 +182,14 @@ class Panel(Strict):
 
 
 class Figure(Printed):
-    """Recall and accuracy at every rerank depth, with a paired test between the first series and
-    each other one at every depth."""
+    """Recall and accuracy at every rerank depth, with a paired test between the first series (the
+    baseline) and each other one at every depth."""
 
     kind: Literal["figure"]
     role: Id
     series: list[Series] = Field(min_length=1)
     panels: list[Panel] = Field(min_length=1)
-    tests: Tests
+    tests: Id = Field(description="an entry of config/tests that compares with_baselines")
 
 
 Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]

@@ -1,0 +1,76 @@
+"""Student's t and Wilcoxon's signed ranks against SciPy, by hand and by enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from residuum.paired import classical
+
+
+def test_t_by_hand():
+    # t = 2 / (1 / sqrt(3)) = 3.4641 with 2 degrees of freedom; p = 1 - t / sqrt(t^2 + 2)
+    t = 2 * np.sqrt(3)
+    found = classical.t_test(np.array([1.0, 2.0, 3.0]))
+    assert found.p == pytest.approx(1 - t / np.sqrt(t * t + 2))
+    assert (found.error, found.method) == (0.0, "paired t")
+
+
+@pytest.mark.parametrize(("d", "p"), [([0.0] * 5, 1.0), ([0.3], 1.0), ([0.1] * 5, 0.0)])
+def test_t_without_variance(d, p):
+    assert classical.t_test(np.array(d)).p == p
+
+
+@pytest.mark.parametrize("n", [2, 10, 500])
+def test_t_agrees_with_scipy(n):
+    a, b = np.random.default_rng(n).random((2, n))
+    assert classical.t_test(a - b).p == pytest.approx(stats.ttest_rel(a, b).pvalue)
+
+
+def test_wilcoxon_by_hand():
+    # All three ranks positive: 2 of the 8 sign patterns are as extreme.
+    found = classical.wilcoxon(np.array([1.0, 2.0, 3.0]))
+    assert found.p == pytest.approx(2 / 8)
+    assert found.method == "Wilcoxon signed rank, zeros dropped, exact"
+    assert classical.wilcoxon(np.zeros(4)).p == 1.0
+    assert classical.wilcoxon(np.array([0.5])).p == 1.0
+    assert classical.wilcoxon(np.array([0.0, 0.1, 0.1, 0.1])).p == pytest.approx(2 / 8)
+    # Four equal ranks of 2.5: 10 of 16 patterns sum to at least 3 x 2.5 - 2.5. In binary, 0.3 - 0.2
+    # is a little less than 0.1; it must not rank below it.
+    assert classical.wilcoxon(np.array([0.1, 0.1, 0.1, 0.2 - 0.3])).p == pytest.approx(10 / 16)
+
+
+@pytest.mark.parametrize("n", [5, 13, 40, 50, 51, 300])
+@pytest.mark.parametrize("decimals", [1, 8])
+def test_wilcoxon_agrees_with_scipy(n, decimals):
+    """One decimal makes ties and zeros."""
+    d = np.random.default_rng(n).normal(0.2, 0.8, size=n).round(decimals)
+    found = classical.wilcoxon(d)
+    how = stats.PermutationMethod() if n <= 13 else "auto"
+    theirs = stats.wilcoxon(d, zero_method="wilcox", correction=False, method=how)
+    assert found.p == pytest.approx(theirs.pvalue)
+    exact = n <= 13 or (n <= 50 and decimals == 8)
+    approximate = "normal approximation without continuity correction"
+    assert found.method.endswith("exact" if exact else approximate)
+
+
+@pytest.mark.parametrize("n", [1, 6, 12])
+def test_the_exact_tail_agrees_with_enumeration(n):
+    random = np.random.default_rng(n)
+    ranks = classical.midranks(random.integers(1, 5, size=n).astype(float))
+    total = abs((ranks * random.choice([-1, 1], size=n)).sum())
+    signs = np.array(list(itertools.product([1, -1], repeat=n)))
+    truth = (np.abs(signs @ ranks) >= total - 1e-9).mean()
+    assert classical.exact_tail(ranks, total) == pytest.approx(truth)
+
+
+def test_midranks_are_scipys():
+    values = np.random.default_rng(0).integers(0, 9, size=40).astype(float)
+    assert classical.midranks(values) == pytest.approx(stats.rankdata(values))
+
+
+@pytest.mark.parametrize("test", [classical.t_test, classical.wilcoxon])
+def test_p_is_uniform_under_the_null(test):
+    d = np.random.default_rng(8).normal(size=(500, 60))
+    assert stats.kstest([test(row).p for row in d], "uniform").pvalue > 0.01

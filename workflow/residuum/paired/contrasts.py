@@ -1,0 +1,32 @@
+"""What is tested: a matrix of values per query and the pairs of its rows that are compared.
+
+Usage: `contrasts.difference(0)`. Made by `residuum.paired.comparisons`, read by every test.
+Must not know which systems the rows are, nor how they are tested.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+TIE = 1e-12  # values per query, and means of them, this close to each other count as equal
+
+
+class Contrasts(NamedTuple):
+    """Values of shape (sides, queries), queries ordered by query_id, and pairs of sides (a, b)."""
+
+    values: np.ndarray
+    pairs: list[tuple[int, int]]
+
+    def difference(self, number: int) -> np.ndarray:
+        """Return a - b of one pair per query, shape (queries,); what is within TIE of 0 is 0."""
+        a, b = self.pairs[number]
+        d = self.values[a] - self.values[b]
+        return np.where(np.abs(d) <= TIE, 0.0, d)
+
+
+class Outcome(NamedTuple):
+    """A two-sided p, its Monte-Carlo standard error (0 if nothing was drawn), how it was found."""
+
+    p: float
+    error: float
+    method: str

@@ -1,0 +1,108 @@
+"""How large a difference is: intervals, standardised difference, and what n queries can show.
+
+Usage: `describe(d)`, `d` the differences per query, shape (queries,); `bootstrap(contrasts, ...)`
+for all pairs at once. Must not know how p is computed.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from residuum.core.seeds import derive
+from residuum.paired.contrasts import TIE, Contrasts
+from residuum.paired.flips import spread
+
+LEVEL = 0.95  # of both intervals
+POWER = 0.8
+BLOCK = 128  # bootstrap resamples that share a generator
+DRAWN_AT_ONCE = 4_000_000  # queries that a block may draw: bounds memory
+
+Interval = tuple[float | None, float | None]
+
+
+def describe(d: np.ndarray, alpha: float) -> dict[str, Any]:
+    """Return difference, ci_low, ci_high, effect, wins, ties, losses and detectable.
+
+    effect is mean / standard deviation of the differences (Cohen's d_z), None where they do not
+    vary; a tie is a difference of 0.
+    """
+    low, high = t_interval(d)
+    deviation = _deviation(d)
+    wins, losses = int((d > 0).sum()), int((d < 0).sum())
+    return {
+        "difference": float(d.mean()),
+        "ci_low": low,
+        "ci_high": high,
+        "effect": None if deviation is None else float(d.mean()) / deviation,
+        "wins": wins,
+        "ties": len(d) - wins - losses,
+        "losses": losses,
+        "detectable": detectable(d, alpha),
+    }
+
+
+def _deviation(d: np.ndarray) -> float | None:
+    found = float(d.std(ddof=1)) if len(d) > 1 else 0.0
+    return found if found > TIE else None
+
+
+def t_interval(d: np.ndarray, level: float = LEVEL) -> Interval:
+    """Return the t interval of the mean difference, or (None, None) for fewer than two queries."""
+    if len(d) < 2:
+        return None, None
+    from scipy import special
+
+    half = float(special.stdtrit(len(d) - 1, (1 + level) / 2) * d.std(ddof=1) / math.sqrt(len(d)))
+    return float(d.mean()) - half, float(d.mean()) + half
+
+
+def detectable(d: np.ndarray, alpha: float, power: float = POWER) -> float | None:
+    """Return the true mean difference that this many queries show with the given power.
+
+    For a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`
+    (Cohen, Statistical Power Analysis): the noncentrality at which the t statistic exceeds its
+    critical value with probability `power`. None where the differences do not vary.
+    """
+    from scipy import special
+
+    deviation = _deviation(d)
+    if deviation is None:
+        return None
+    critical = special.stdtrit(len(d) - 1, 1 - alpha / 2)
+    noncentrality = float(special.nctdtrinc(len(d) - 1, 1 - power, critical))
+    return noncentrality * deviation / math.sqrt(len(d))
+
+
+def bootstrap(
+    contrasts: Contrasts, resamples: int, seed: int, workers: int = 1, level: float = LEVEL
+) -> list[Interval]:
+    """Return the percentile bootstrap interval of each pair's mean difference.
+
+    Queries are drawn with replacement (Efron and Tibshirani, An Introduction to the Bootstrap,
+    13.3), the same ones for all pairs. (None, None) for fewer than two queries.
+    """
+    queries = contrasts.values.shape[1]
+    if queries < 2:
+        return [(None, None)] * len(contrasts.pairs)
+    entropy = derive(seed, "bootstrap")
+    rows = max(1, min(BLOCK, DRAWN_AT_ONCE // queries))
+    a, b = np.array(contrasts.pairs).T
+
+    def block(number: int) -> np.ndarray:
+        generator = np.random.Generator(np.random.PCG64([entropy, number]))
+        counts = _times_drawn(generator, min(rows, resamples - number * rows), queries)
+        sums = contrasts.values @ counts.T
+        return np.asarray((sums[a] - sums[b]) / queries)
+
+    means = np.concatenate(list(spread(block, -(-resamples // rows), workers)), axis=1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=1)
+    return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _times_drawn(generator: np.random.Generator, rows: int, queries: int) -> np.ndarray:
+    """Draw as many queries as there are, `rows` times; return how often each, (rows, queries)."""
+    drawn = generator.integers(queries, size=(rows, queries))
+    drawn += np.arange(rows)[:, None] * queries
+    counts = np.bincount(drawn.ravel(), minlength=rows * queries)
+    return counts.reshape(rows, queries).astype(np.float64)
