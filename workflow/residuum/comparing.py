@@ -1,0 +1,288 @@
+"""Compare TREC runs of any origin: measures, paired tests and a table like those of the papers.
+
+Usage: `residuum compare QRELS RUN RUN ... --measures nDCG@10 --test permutation --correction holm`,
+or `compare(judged, runs, measures, tests)` for the same as frames. Needs no config and no DAG.
+Must not know systems, papers or scales.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+from pydantic import ValidationError
+
+from residuum.core import command, schema
+from residuum.core.errors import ResiduumError, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from residuum.core.cells import Cell
+    from residuum.core.pages import Page
+
+ENDINGS = (".gz", ".trec", ".run", ".txt", ".res")
+RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
+
+
+class Compared(NamedTuple):
+    """What `compare` found: values per query of each (run, measure), and a row per comparison."""
+
+    cells: dict[tuple[str, str], Cell]
+    tests: pl.DataFrame
+
+
+def verb(
+    qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped")],
+    runs: Annotated[list[Path], typer.Argument(help="TREC runs, plain or gzipped; two or more")],
+    measures: Annotated[
+        list[str],
+        typer.Option("--measures", "--measure", help="ir_measures names, as 'RR@10 nDCG@10'"),
+    ],
+    test: Annotated[str, typer.Option(help="permutation, t-test or wilcoxon")] = "permutation",
+    correction: Annotated[str, typer.Option(help="none, bonferroni or holm")] = "holm",
+    family: Annotated[
+        str, typer.Option(help="corrected together: column (a measure), table (all of them)")
+    ] = "column",
+    alpha: Annotated[float, typer.Option(help="threshold of the adjusted p")] = 0.05,
+    resamples: Annotated[int, typer.Option(help="sign flips of the permutation test")] = 99_999,
+    seed: Annotated[int, typer.Option(help="seed of the resamples")] = 1,
+    baseline: Annotated[
+        list[str] | None, typer.Option(help="only pairs with one of these runs; by file name")
+    ] = None,
+    missing: Annotated[
+        Literal["refuse", "zero"],
+        typer.Option(help="a judged query that a run lacks is an error, or counts 0"),
+    ] = "refuse",
+    form: Annotated[Literal["markdown", "latex"], typer.Option(help="of what is printed")] = (
+        "markdown"
+    ),
+    output: Annotated[
+        Path | None, typer.Option(help="TSV of all comparisons, unrounded, to write too")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
+) -> None:
+    """Test every pair of runs on the same judged queries, and print the table."""
+    from residuum.core import files, pages, trec
+
+    asked = {"test": test, "correction": correction, "family": family, "alpha": alpha}
+    tests = _options({**asked, "resamples": resamples, "seed": seed})
+    judged = trec.read_qrels(qrels)
+    named, remarks = _read(runs)
+    lists, absent = _same_queries(named, judged, missing)
+    asked_for = list(dict.fromkeys(name for text in measures for name in text.split()))
+    found = compare(judged, lists, asked_for, tests, baseline or (), workers)
+    notes = [*remarks, *absent, *_without_relevant(judged), _tested(tests, found)]
+    made = [values_page(found, asked_for, notes), tests_page(found)]
+    render = {"markdown": pages.markdown, "latex": pages.latex}[form]
+    print("\n".join(render(page) for page in made))
+    if output:
+        files.write_text(output, found.tests.write_csv(separator="\t"))
+
+
+def _options(asked: dict[str, Any]) -> schema.Tests:
+    try:
+        return schema.Tests.model_validate(asked)
+    except ValidationError as error:
+        raise ResiduumError(f"options: {command.describe(error)}") from None
+
+
+def compare(
+    judged: pl.DataFrame,
+    runs: Mapping[str, pl.DataFrame],
+    measures: Sequence[str],
+    tests: schema.Tests,
+    baselines: Sequence[str] = (),
+    workers: int = 1,
+) -> Compared:
+    """Evaluate runs on the judged queries and test every pair, or those with a baseline.
+
+    `judged` has query_id, doc_id, relevance; a run query_id, doc_id, rank, score. A judged query
+    that a run lacks counts 0. Raises ResiduumError where nothing can be compared.
+    """
+    import polars as pl
+
+    from residuum import paired
+
+    cells = _cells(judged, runs, measures)
+    pairs = _pairs(list(runs), baselines)
+    wanted = [paired.Wanted(measure, a, b) for measure in measures for a, b in pairs]
+    rows = paired.compare_all(cells, wanted, tests, tests.seed, workers)
+    for row in rows:
+        row["measure"] = row.pop("column")
+        row["family"] = row["measure"] if tests.family == "column" else "all"
+    paired.adjust(rows, tests.correction)
+    for row in rows:
+        row["significant"] = row["p_adjusted"] < tests.alpha
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return Compared(cells, table.select("measure", pl.exclude("measure")))
+
+
+def _pairs(names: list[str], baselines: Sequence[str]) -> list[tuple[str, str]]:
+    if len(names) < 2:
+        raise ResiduumError("give two runs or more: there is nothing to compare")
+    for name in baselines:
+        if name not in names:
+            raise ResiduumError(f"--baseline: {unknown('run', name, names)}")
+    pairs = itertools.combinations(names, 2)
+    return [pair for pair in pairs if not baselines or set(pair) & set(baselines)]
+
+
+def _cells(
+    judged: pl.DataFrame, runs: Mapping[str, pl.DataFrame], measures: Sequence[str]
+) -> dict[tuple[str, str], Cell]:
+    import polars as pl
+
+    from residuum.core.cells import Cell
+    from residuum.evaluate import evaluate
+
+    cells: dict[tuple[str, str], Cell] = {}
+    for name, run in runs.items():
+        values = evaluate(run, judged, list(measures))
+        for measure in measures:
+            own = values.filter(pl.col("measure") == measure).sort("query_id")
+            column = own["value"].to_numpy().reshape(-1, 1)
+            cells[name, measure] = Cell(own["query_id"].to_list(), [name], column)
+    return cells
+
+
+def _read(paths: Sequence[Path]) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Return the runs by name, and a remark for each whose ranks had to be made anew."""
+    from residuum.core import trec
+
+    named: dict[str, pl.DataFrame] = {}
+    remarks: list[str] = []
+    for path in paths:
+        name = _name(path)
+        if name in named:
+            raise ResiduumError(f"two runs are named {name} ({path}). Rename one of the files.")
+        named[name], ranked = trec.read_any_run(path)
+        if not ranked:
+            remarks.append(
+                f"{name}: its ranks and scores disagree; ranked anew by score, then doc_id."
+            )
+    return named, remarks
+
+
+def _name(path: Path) -> str:
+    name = path.name
+    while name.endswith(ENDINGS):
+        name = name[: name.rindex(".")]
+    return name
+
+
+def _same_queries(
+    named: dict[str, pl.DataFrame], judged: pl.DataFrame, missing: str
+) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Cut the runs to the judged queries; what a run lacks of them is refused or remarked."""
+    import polars as pl
+
+    if not (judged["relevance"] >= RELEVANT).any():
+        raise ResiduumError("the qrels hold no relevant doc: every measure would be 0")
+    queries = judged["query_id"].unique().sort().to_list()
+    remarks = [f"{len(queries)} judged queries."]
+    for name, run in named.items():
+        there = set(run["query_id"])
+        lacking = [query_id for query_id in queries if query_id not in there]
+        if len(lacking) == len(queries):
+            raise ResiduumError(
+                f"{name}: no line for any judged query, such as {queries[0]}; it ranks docs for "
+                f"{min(there)}. Are the qrels those of its topics?"
+            )
+        if lacking and missing == "refuse":
+            raise ResiduumError(
+                f"{name}: no line for query {lacking[0]}, which is judged ({len(lacking)} of "
+                f"{len(queries)} judged queries lack a list). Runs over different queries cannot "
+                "be compared; with --missing zero these queries count 0."
+            )
+        if lacking:
+            remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
+    cut = {name: run.filter(pl.col("query_id").is_in(queries)) for name, run in named.items()}
+    return cut, remarks
+
+
+def _without_relevant(judged: pl.DataFrame) -> list[str]:
+    import polars as pl
+
+    best = judged.group_by("query_id").agg(pl.col("relevance").max())
+    count = best.filter(pl.col("relevance") < RELEVANT).height
+    return [f"{count} judged queries have no relevant doc: they count 0 for all."] if count else []
+
+
+def _tested(tests: schema.Tests, found: Compared) -> str:
+    from residuum.core import pages
+
+    methods = ", ".join(dict.fromkeys(found.tests["method"]))
+    return (
+        "Superscripts: runs significantly beaten. "
+        f"{pages.tests_note(tests, 'measure')} Method: {methods}."
+    )
+
+
+def values_page(found: Compared, measures: Sequence[str], notes: list[str]) -> Page:
+    """Lay out a line per run with its means; raised are the numbers of the runs it beats."""
+    from residuum.core.pages import Cell, Page, span
+
+    names = list(dict.fromkeys(name for name, _ in found.cells))
+    index = {name: number for number, name in enumerate(names, start=1)}
+    beaten: dict[tuple[str, str], list[int]] = {}
+    for row in found.tests.iter_rows(named=True):
+        if row["significant"]:
+            up = row["difference"] > 0
+            better, worse = (row["a"], row["b"]) if up else (row["b"], row["a"])
+            beaten.setdefault((better, row["measure"]), []).append(index[worse])
+    rows = [
+        [Cell(f"{index[name]} {name}")]
+        + [
+            Cell(f"{found.cells[name, m].values.mean():.4f}", span(beaten.get((name, m), [])))
+            for m in measures
+        ]
+        for name in names
+    ]
+    align = ["l", *"c" * len(measures)]
+    return Page("Runs", "means over the judged queries", ["Run", *measures], rows, notes, align)
+
+
+def tests_page(found: Compared) -> Page:
+    """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show."""
+    from residuum.core.pages import Cell, Page
+
+    header = ["Measure", "A", "B", "A - B", "95% interval", "p", "p adjusted", "effect size"]
+    header += ["wins/ties/losses", "detectable at 80% power"]
+    rows = [
+        [
+            Cell(row["measure"]),
+            Cell(row["a"]),
+            Cell(row["b"]),
+            Cell(f"{row['difference']:+.4f}", bold=((0, 7),) if row["significant"] else ()),
+            Cell(_interval(row["ci_low"], row["ci_high"])),
+            Cell(_p(row["p"])),
+            Cell(_p(row["p_adjusted"])),
+            Cell(_signed(row["effect"])),
+            Cell(f"{row['wins']}/{row['ties']}/{row['losses']}"),
+            Cell("" if row["detectable"] is None else f"{row['detectable']:.4f}"),
+        ]
+        for row in found.tests.iter_rows(named=True)
+    ]
+    notes = [
+        "A - B: mean difference, bold where significant; t interval; effect size: mean over "
+        "standard deviation of the differences; detectable: the smallest difference that these "
+        "queries would show four times in five, uncorrected."
+    ]
+    align = ["l", "l", "l", *"r" * 7]
+    return Page("Comparisons", "paired over queries", header, rows, notes, align)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{low:+.4f}, {high:+.4f}]"
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2f}"
