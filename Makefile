@@ -1,5 +1,5 @@
 # Two commands: `make mini` runs the main job on the generated collection, `make test` the tests.
-# Both first install the pinned lock into .venv (once).
+# Both first install the pinned lock, and the command `residuum`, into .venv (once).
 PYTHON ?= python3
 VENV   ?= .venv
 CORES  ?= all
@@ -24,7 +24,7 @@ check: install $(VENV)/test.lock
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
 
-install: $(VENV)/run.lock
+install: $(BIN)/residuum
 
 $(VENV)/run.lock: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "residuum needs Python 3.11 or newer; name one: make PYTHON=python3.11 ...")'
@@ -33,6 +33,10 @@ $(VENV)/run.lock: requirements.lock
 	$(PIP) $$(grep '^torch==' requirements.lock)
 	$(PIP) --no-deps -r requirements.lock
 	@cp requirements.lock $@
+
+$(BIN)/residuum: pyproject.toml $(VENV)/run.lock
+	$(PIP) --no-deps --editable .
+	@touch $@
 
 $(VENV)/test.lock: requirements-test.lock $(VENV)/run.lock
 	$(PIP) --no-deps -r requirements-test.lock

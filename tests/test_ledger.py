@@ -50,8 +50,8 @@ def test_a_significant_difference_the_other_way_is_reversed(tmp_path):
     found = rows(tmp_path, job(reported=reported))
     assert found["base", "rr", "base significantly above ours"]["verdict"] == "reversed"
     page = (tmp_path / "l.md").read_text()
-    assert "| toy | comparison | reversed | 1 |" in page
-    assert "- Toy, Table 1, rr: base significantly above ours: reversed (p 0.0001" in page
+    claim = "base significantly above ours | reversed | +0.1     | -0.15    | 0.0001"
+    assert f"| Toy, Table 1 | rr     | {claim} |" in page
 
 
 def test_a_table_that_reports_nothing_makes_an_empty_ledger(tmp_path):

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 
 import pytest
 import yaml
@@ -43,7 +44,7 @@ def test_one_name_four_places(stage):
 
 
 def test_every_stage_module_has_its_rules():
-    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
     assert {m for m in modules if "app = command.app" in (PACKAGE / f"{m}.py").read_text()} == set(
         STAGES
     )
@@ -146,9 +147,37 @@ def test_conda_environments_are_pinned_as_the_lock_is():
                 assert version == lock[name], f"{path.name}: {name}"
 
 
+def test_what_the_command_needs_is_pinned_as_the_lock_is():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lock = set((ROOT / "requirements.lock").read_text().lower().replace("_", "-").splitlines())
+    assert set(map(str.lower, project["dependencies"])) <= lock
+    assert project["scripts"] == {"residuum": "residuum.__main__:main"}
+
+
+def test_the_command_has_help_without_loading_what_is_heavy():
+    code = (
+        "import sys; from residuum.__main__ import app, command;"
+        "sys.argv = ['residuum', '--help'];\n"
+        "try: command.main(app)\n"
+        "finally: print(' '.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for verb in ("ledger", "explain", "bundle"):
+        assert verb in done.stdout
+    assert not {"torch", "polars", "numpy", "scipy", "matplotlib", "jnius"} & set(
+        done.stdout.splitlines()[-1].split()
+    )
+
+
 def test_ids_are_well_formed():
     form = re.compile(r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$")
-    for kind in ("scales", "datasets", "models", "systems"):
+    for kind in ("scales", "datasets", "models", "systems", "tests"):
         for path in (ROOT / "config" / kind).glob("*.yaml"):
             assert form.match(path.stem), path.name
     for path in (ROOT / "config" / "papers").rglob("*.yaml"):

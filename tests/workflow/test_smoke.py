@@ -8,9 +8,11 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -78,7 +80,10 @@ def test_it_ends_with_the_table_and_the_ledger(project):
     assert "results/smoke/tables/clear-table1.md" in said
     assert "| Lexical" in said and "w/ Constant Margin" in said
     assert re.search(r"not run: no such file: \S*trec-covid/round2/GUIR_S2_run1\.txt\.", said)
-    assert "## Ledger" in said
+    assert said.count("# Ledger, scale smoke") == 1
+    end = said.split("# Ledger, scale smoke")[1]
+    assert re.search(r"\| clear +\| comparisons +\|", end)
+    assert "### " not in end and "results/smoke/tables/" not in end, "its summary, and it is last"
 
 
 def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
@@ -141,6 +146,51 @@ def test_every_artefact_of_a_run_has_its_log_time_and_manifest(project):
     )
 
 
+def test_every_manifest_holds_the_command_that_can_be_pasted(project):
+    results = project / "results" / "smoke"
+    for path in results.rglob("*manifest.json"):
+        command = shlex.split(json.loads(path.read_text())["environment"]["command"])
+        assert command[:2] == ["python", "-m"] and command[2].startswith("residuum."), path
+    run = results / "runs" / "generated-smoke" / "dev" / "bm25.trec.gz"
+    before = run.read_bytes()
+    record = json.loads(run.with_name(f"{run.name}.manifest.json").read_text())
+    run.unlink()
+    words = [sys.executable, *shlex.split(record["environment"]["command"])[1:]]
+    subprocess.run(words, cwd=project, env=reading(project), check=True, capture_output=True)
+    assert run.read_bytes() == before
+
+
+def reading(project):
+    """Return an environment in which the project's package is found."""
+    return {**os.environ, "PYTHONPATH": str(project / "workflow")}
+
+
+def residuum(project, *arguments):
+    """Run the command and return what it printed; a failure fails the test."""
+    words = [sys.executable, "-m", "residuum", *map(str, arguments)]
+    done = subprocess.run(words, cwd=project, env=reading(project), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_bundle_of_it_makes_every_page_again_elsewhere(project, tmp_path):
+    archive = tmp_path / "smoke.tar.gz"
+    residuum(project, "bundle", "write", "--results", "results/smoke", "--output", archive)
+    said = residuum(project, "bundle", "verify", archive)
+    assert "9 pages made again byte for byte, 3 carried; no fault" in said
+
+
+def test_two_cells_are_explained_down_to_corpus_topics_and_qrels(project):
+    said = residuum(project, "explain", "clear/table1/clear/dev-rr", "--results", "results/smoke")
+    for source in ("corpus", "dev", "tune", "train"):
+        assert re.search(rf"^\[\d+\] data/generated-smoke/{source}$", said, re.M)
+    assert "lambda 0." in said and "] models/clear/seed1" in said
+    cell = "dualrm/table5/dualrm/ndcg"
+    said = residuum(project, "explain", cell, "--results", "results/smoke")
+    assert "] models/zero-shot/seed1" in said
+    assert "comparisons" in residuum(project, "ledger", "--results", "results/smoke")
+
+
 def test_a_second_run_does_nothing(project):
     assert "Nothing to be done" in snakemake(project)
 
@@ -165,7 +215,7 @@ def test_editing_bm25_reruns_its_descendants_only(project, edited):
 
 
 def test_editing_fusion_reruns_fusion_and_what_follows_only(project, edited):
-    edited("workflow/residuum/fusion.py", "PAIR = [", "PAIR: list[str] = [")
+    edited("workflow/residuum/fusion.py", "import json\n", "import json  # and no more\n")
     made = {name.removeprefix("results/smoke/") for name in planned(project)}
     assert "tuning/generated-smoke/tune/clear.seed1.json" in made
     assert "runs/generated-smoke/dev/clear.seed1.trec.gz" in made

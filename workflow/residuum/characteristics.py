@@ -31,16 +31,21 @@ def count(
     job = command.parse_spec(CharacteristicsJob, spec)
     folders = _folders(job, split or [])
     counts = {column: quantities(folder) for column, folder in folders.items()}
-    table = tidy(job, counts)
-    files.write_text(output, table.write_csv(separator="\t"))
-    pages.write(output, page(job, table))
+    write(job, counts, output)
     manifest.write(
         manifest.beside(output),
-        artefact={"cells": table.height},
+        artefact={"counts": counts},
         spec=job.model_dump(mode="json"),
         inputs=[folder / name for folder in folders.values() for name in EXPORTED],
         module="residuum.characteristics",
     )
+
+
+def write(job: CharacteristicsJob, counts: dict[str, dict[str, float]], output: Path) -> None:
+    """Write the pages from {column id: {quantity: value}}, as `quantities` counts them."""
+    table = tidy(job, counts)
+    files.write_text(output, table.write_csv(separator="\t"))
+    pages.write(output, page(job, table))
 
 
 def _folders(job: CharacteristicsJob, options: list[str]) -> dict[str, Path]:

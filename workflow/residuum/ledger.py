@@ -1,7 +1,7 @@
 """One row per number and per comparison that the papers print: reported, measured, verdict.
 
 Command: `python -m residuum.ledger write ...`. Verdicts are defined in docs/verdicts.md.
-Must not know how tables are rendered or tests computed.
+Must not know how tables are rendered or tests computed, nor how the ledger is laid out.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
+from residuum import ledger_page
 from residuum.core import command, files, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob, Job
@@ -45,15 +46,16 @@ def write(
 ) -> None:
     """Judge every reported number and comparison of the given tables."""
     rows: list[dict[str, Any]] = []
+    jobs = [_job(text) for text in spec]
     tests = {path.stem: _read(path) for path in significance}
-    for text, path in zip(spec, table, strict=True):
-        job = _job(text)
+    for job, path in zip(jobs, table, strict=True):
         if isinstance(job, Job) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
         rows += judge(job, _read(path), tests.get(job.id))
     ledger = pl.DataFrame(rows, schema=COLUMNS)
     files.write_text(output, ledger.write_csv(separator="\t"))
-    files.write_text(output.with_suffix(".md"), summary(ledger))
+    page = ledger_page.page(ledger, jobs[0].scale, jobs[0].reason)
+    files.write_text(output.with_suffix(".md"), page)
     manifest.write(
         manifest.beside(output),
         artefact={"rows": len(rows)},
@@ -196,20 +198,6 @@ def comparison_verdict(claim: str, found: tuple[float, float, bool] | None) -> t
         return "inconclusive", f"not significant (p {p:.4g}, difference {difference:+.4f})"
     agrees = (difference > 0) == (claim == "above")
     return ("holds" if agrees else "reversed"), f"p {p:.4g}, difference {difference:+.4f}"
-
-
-def summary(ledger: pl.DataFrame) -> str:
-    """Count verdicts per paper and kind and list what contradicts a paper, as Markdown."""
-    counts = ledger.group_by("paper", "kind", "verdict").len().sort("paper", "kind", "verdict")
-    lines = ["| paper | kind | verdict | rows |", "|---|---|---|---|"]
-    lines += [f"| {p} | {k} | {v} | {n} |" for p, k, v, n in counts.iter_rows()]
-    against = ledger.filter(pl.col("verdict").is_in(["reversed", "differs"]))
-    listed = [
-        f"- {r['place']}, {r['column']}: {r['claim']}: {r['verdict']} ({r['reason']})"
-        for r in against.iter_rows(named=True)
-    ]
-    found = "\n".join(["", "Against the papers:", "", *listed, ""]) if listed else ""
-    return "## Ledger\n\n" + "\n".join(lines) + "\n" + found
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from residuum.core.errors import ResiduumError
+from residuum.core.pages import MORE
 
 _held: list[Any] = []
 
@@ -38,6 +39,7 @@ def canonical(data: Any) -> str:
 
 
 def show(paths: Iterable[str]) -> str:
-    """Return the text of the pages that exist, each under its path."""
+    """Return the text of the pages that exist, each under its path, a long one up to its mark."""
     there = (Path(path) for path in paths if Path(path).is_file())
-    return "\n".join(f"\n{path}\n\n{path.read_text(encoding='utf-8')}" for path in there)
+    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in there)
+    return "\n".join(f"\n{path}\n\n{text}" for path, text in texts)

@@ -1,14 +1,16 @@
 """The manifest beside each artefact: what it was made from, by which command, spec and code.
 
 Usage: `manifest.write(path, artefact={...}, spec=spec, inputs=[...], module=__name__)`.
-Clock and host stay out, so that the same inputs give the same manifest; Snakemake's
-benchmark files hold the times. Must not know any stage.
+Clock and host stay out, so that the same command gives the same manifest; Snakemake's benchmark
+files hold the times. What may vary without changing the artefact (command line, versions, commit)
+stands apart, under `environment`. Must not know any stage.
 """
 
 import hashlib
 import importlib.metadata
 import json
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -59,10 +61,21 @@ def write(
         "artefact": dict(artefact),
         "spec": dict(spec),
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
-        "code": {"module": module, "sha256": _code_hash(module)},
-        "environment": environment(),
+        "code": {"module": module, "sha256": code_hash(module)},
+        "environment": {"command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def command_line() -> str | None:
+    """Return the stage's command, ready to paste; None where a stage is called as a function.
+
+    Paths stand as they were given, relative to the folder that the command ran in.
+    """
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is None or not spec.name.startswith("residuum."):
+        return None
+    return shlex.join(["python", "-m", spec.name, *sys.argv[1:]])
 
 
 def environment() -> dict[str, Any]:
@@ -92,6 +105,7 @@ def _git_commit() -> str | None:
     return done.stdout.strip()
 
 
-def _code_hash(module: str) -> str:
+def code_hash(module: str) -> str:
+    """Return one SHA-256 over the sources of a module and of all that it imports of residuum."""
     hashes = "".join(files.sha256(path) for path in sources(module))
     return hashlib.sha256(hashes.encode()).hexdigest()

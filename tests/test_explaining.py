@@ -1,0 +1,205 @@
+"""A cell told from its manifests, and the first place where two results folders differ."""
+
+import shutil
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from residuum import differing, explaining
+from residuum.__main__ import app
+from residuum.core import trec
+from residuum.core.errors import ResiduumError
+from results_fixture import QUERIES, build, change, make_pages, write_run
+
+CELL = "toy/table1/base/rr"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("there") / "results" / "toy", k1=1.2)
+
+
+def test_a_cell_says_what_was_measured_reported_and_judged(results):
+    said = explaining.explain(results, "toy/table1/ours/rr")
+    assert "Toy, Table 1: Ours, MRR@10" in said
+    assert "measured   0.75 (RR@10 on data/dev, 12 queries; per seed 1 0.5)" in said
+    assert "reported   0.400 ^1,3" in said
+    assert "verdict    differs: |delta| is more than 0.01" in said
+    assert "  ours significantly above base: holds" in said
+    assert "  ours significantly above later: not run (later: not built yet)" in said
+
+
+def test_tests_are_seen_from_the_row_that_was_asked_for(results):
+    lines = {
+        row: [part.strip() for part in line.split("|")]
+        for row in ("base", "ours")
+        for line in explaining.explain(results, f"toy/table1/{row}/rr").splitlines()
+        if line.startswith(f"| {'ours' if row == 'base' else 'base'} ")
+    }
+    assert lines["base"][2] == "-0.4167" and lines["ours"][2] == "+0.4167"
+    assert lines["base"][7] == "0/0/12" and lines["ours"][7] == "12/0/0"
+    assert lines["base"][6] == lines["ours"][6] == "significant"
+
+
+def test_queries_at_both_ends_are_those_of_the_metrics_file(results, other):
+    said = explaining.explain(other, CELL)
+    values = trec.read_metrics(other / "metrics/data/dev/base.tsv")["value"]
+    assert values.to_list() == pytest.approx([1 / (1 + i % 3) for i in range(12)])
+    assert "Per query (metrics/data/dev/base.tsv)" in said
+    assert "best       q00 1, q03 1, q06 1" in said
+    assert "worst      q02 0.3333, q05 0.3333, q08 0.3333" in said
+    assert "metrics/data/dev/ours.seed{1,2}.tsv, means over seeds" in explaining.explain(
+        results, "toy/table1/ours/rr"
+    )
+
+
+def test_the_lineage_goes_down_to_corpus_topics_and_qrels(results):
+    said = explaining.explain(results, CELL)
+    heads = [line for line in said.splitlines() if line.startswith("[")]
+    assert heads == [
+        "[1] metrics/data/dev/base.tsv",
+        "[2] runs/data/dev/base.trec.gz",
+        "[3] data/data/dev",
+        "[4] index/data/en",
+        "[5] data/data/corpus",
+    ]
+    assert "spec       kind lexical; bm25.k1 0.9; bm25.b 0.4; k 10" in said
+    assert "facts      docs 20; unique_terms 40" in said
+    assert "from       [2] [3]" in said
+
+
+def test_seeds_of_one_artefact_stand_together(results):
+    said = explaining.explain(results, "toy/table1/ours/rr")
+    assert "] runs/data/dev/ours.seed{1,2}.trec.gz" in said
+    assert "facts      seed1: queries 12; means.RR@10 1" in said
+    assert "facts      seed2: queries 12; means.RR@10 0.5" in said
+
+
+def test_commands_are_shown_short_unless_asked_for_in_full(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    spec = f"'{{{'x' * 80}}}'"
+    path = copy / "runs/data/dev/base.trec.gz.manifest.json"
+    change(path, '"command": null', f'"command": "python -m residuum.lexical --spec {spec} -k 1"')
+    assert "residuum.lexical --spec '{...}' -k 1" in explaining.explain(copy, CELL)
+    assert spec in explaining.explain(copy, CELL, full=True).replace("\n               ", "")
+
+
+def test_a_cell_without_a_run_says_why_and_descends_from_nothing(results):
+    said = explaining.explain(results, "toy/table1/later/rr")
+    assert "measured   not run: not built yet" in said
+    assert "descends" not in said
+
+
+def test_a_count_descends_from_its_split(results):
+    said = explaining.explain(results, "toy/table2/queries/dev")
+    assert "measured   12 (queries on data/dev, 12 queries)" in said
+    assert "[1] data/data/dev" in said
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("tay/table1/base/rr", "no paper 'tay'; known: toy. Did you mean toy?"),
+        ("toy/tabel1/base/rr", "no table of toy 'tabel1'; known: table1, table2. Did you mean"),
+        ("toy/table1/bsae/rr", "no row of toy-table1 'bsae'; known: ablation, base, later, ours. "
+                               "Did you mean base?"),
+        ("toy/table1/base/rrr", "no column of toy-table1 'rrr'; known: far, rr. Did you mean rr?"),
+        ("toy-table1", "write a cell as <paper>/<table>/<row>/<column>, such as "
+                       "toy/table1/base/rr"),
+    ],
+)  # fmt: skip
+def test_an_unknown_cell_is_one_error_with_what_is_known(results, cell, says):
+    with pytest.raises(ResiduumError, match=r"^[^\n]*$") as error:
+        explaining.explain(results, cell)
+    assert says in str(error.value)
+
+
+def test_a_folder_without_tables_is_one_error(tmp_path):
+    with pytest.raises(ResiduumError, match="no tables; name a results folder"):
+        explaining.explain(tmp_path, CELL)
+
+
+def test_the_first_difference_of_two_folders_names_k1_with_both_values(results, other):
+    said = differing.compared(results, other, CELL)
+    first = next(line for line in said.splitlines() if line.startswith("  first"))
+    assert first.endswith("runs/data/dev/base.trec.gz: parameter bm25.k1: 0.9 here, 1.2 there")
+    assert "cell       0.333333 here, 0.611111 there (+0.2778)" in said
+    assert "other docs or another order in 8 of 12 queries; in 0 of" in " ".join(said.split())
+    assert "8 of 12 have another value; most: q00 0.3333 -> 1" in " ".join(said.split())
+
+
+def test_what_descends_from_k1_further_off_is_traced_to_it_too(results, other):
+    said = differing.compared(results, other, "toy/table1/ablation/rr")
+    assert "parameter bm25.k1: 0.9 here, 1.2 there" in said
+    assert "queries    0 of 12 have another value" in said
+
+
+def test_equal_folders_differ_in_nothing(results):
+    said = differing.compared(results, results, CELL)
+    assert "first      nothing differs: same sources, parameters, code and environment" in said
+
+
+def test_index_statistics_that_no_parameter_explains_are_named(results, tmp_path):
+    other = build(tmp_path / "toy", terms=41)
+    said = " ".join(differing.compared(results, other, CELL).split())
+    assert (
+        "first index statistics of index/data/en: unique_terms: 40 here, 41 there, with equal "
+        "parameters and sources: same code, same versions;"
+    ) in said
+
+
+def test_another_collection_is_said_before_all_else(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    page = copy / "tables/toy-table1.tsv"
+    page.write_text(page.read_text().replace("data/dev", "other/dev"))
+    said = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first another collection: measured on data/dev here, on other/dev there" in said
+
+
+def test_code_alone_is_a_difference_without_effect(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    path = copy / "index/data/en/manifest.json"
+    change(path, '"python": "', '"python": "9')
+    said = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first everything that was made agrees; python 3." in said
+    assert "differ without effect" in said
+
+
+def test_docs_of_equal_score_that_changed_places_are_called_ties(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    for folder, docs in ((tmp_path / "a", ["d1", "d2"]), (tmp_path / "b", ["d2", "d1"])):
+        rows = [(q, d, r, 1.0) for q in QUERIES for r, d in enumerate(docs, start=1)]
+        columns = ["query_id", "doc_id", "rank", "score"]
+        run = pl.DataFrame(rows, schema=columns, orient="row")
+        target = results if folder.name == "a" else copy
+        kept = shutil.copytree(target, folder)
+        trec.write_run(kept / "runs/data/dev/base.trec.gz", run, "base")
+    said = " ".join(differing.compared(tmp_path / "a", tmp_path / "b", CELL).split())
+    assert "in 12 of 12 queries; in 12 of them docs of equal score changed places" in said
+
+
+def test_a_run_that_one_folder_lacks_is_said_to_be_missing(results, other, tmp_path):
+    copy = shutil.copytree(other, tmp_path / "toy")
+    (copy / "runs/data/dev/base.trec.gz").unlink()
+    said = " ".join(differing.compared(results, copy, CELL).split())
+    assert "cannot be compared, it is not in both folders" in said
+
+
+def test_the_command_prints_both_and_an_error_is_one_line(results, other):
+    run = CliRunner().invoke
+    assert "What it descends from" in run(app, ["explain", CELL, "--results", str(results)]).output
+    both = [CELL, "--results", str(results), "--against", str(other)]
+    assert "bm25.k1" in run(app, ["explain", *both]).output
+
+
+def test_pages_may_be_made_again_over_other_runs(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    write_run(copy / "runs/data/dev/base.trec.gz", [1] * len(QUERIES))
+    make_pages(copy)
+    assert "measured   0.333333" in explaining.explain(copy, CELL), "metrics were not made again"

@@ -1,0 +1,132 @@
+"""The ledger's page: counts first, then what contradicts a paper, what is not run, every row."""
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from residuum import ledger, ledger_page
+from residuum.__main__ import app
+from residuum.core import driver, pages
+from residuum.core.errors import ResiduumError
+
+ABSENT = "no such file: theirs.txt. Get it."
+
+
+def row(verdict, paper="toy", kind="number", **changes):
+    made = {
+        "paper": paper,
+        "place": f"{paper.title()}, Table 1",
+        "table": f"{paper}-table1",
+        "row": "ours",
+        "column": "rr",
+        "kind": kind,
+        "claim": "RR@10 = 0.3" if kind == "number" else "ours significantly above base",
+        "reported": 0.3,
+        "measured": None if verdict == "not run" else 0.25,
+        "delta": None if verdict == "not run" else -0.05,
+        "tolerance": 0.005 if kind == "number" else None,
+        "p_adjusted": None if kind == "number" or verdict == "not run" else 0.0123,
+        "verdict": verdict,
+        "reason": "|delta| is more than 0.005",
+    }
+    return {**made, **changes}
+
+
+ROWS = [
+    row("reproduced"),
+    row("differs"),
+    row("differs", column="ndcg"),
+    row("not run", row="theirs", reason=ABSENT),
+    row("not run", row="theirs", column="ndcg", reason=ABSENT),
+    row("holds", kind="comparison", reason="p 0.01"),
+    row("reversed", kind="comparison", measured=-0.25),
+    row("not run", kind="comparison", claim="ours significantly above theirs",
+        reason=f"theirs: {ABSENT}"),
+    row("not comparable", paper="other", reason="a toy."),
+]  # fmt: skip
+
+
+def frame(rows=ROWS):
+    return pl.DataFrame(rows, schema=ledger.COLUMNS)
+
+
+def lines(text, start):
+    """Return the cells of the lines of a grid that start so."""
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line.startswith(start)
+    ]
+
+
+def test_counts_have_a_line_per_paper_and_kind():
+    counts = ledger_page.counts(frame())
+    header, *body = lines(counts, "| ")
+    assert header[2:] == [
+        "holds", "inconclusive", "reversed", "not run",
+        "reproduced", "close", "differs", "not comparable",
+    ]  # fmt: skip
+    dash = pages.DASH
+    assert body == [
+        ["toy", "comparisons", "1", "0", "1", "1", dash, dash, dash, dash],
+        ["toy", "numbers", dash, dash, dash, "2", "1", "0", "2", "0"],
+        ["other", "numbers", dash, dash, dash, "0", "0", "0", "0", "1"],
+    ]
+
+
+def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_rows():
+    page = ledger_page.page(frame(), "toy", "a toy.")
+    opening, rest = page.split(pages.MORE)
+    assert opening.startswith("# Ledger, scale toy\n\nScale toy: a toy.\n\n| paper")
+    assert "Against" not in opening
+    order = [
+        "## toy", "Against the paper: 3.", "Not run: 3.", "## other",
+        "Nothing here contradicts the paper.", "## Every number and comparison",
+        "### Toy, Table 1", "### Other, Table 1",
+    ]  # fmt: skip
+    assert sorted(order, key=rest.index) == order
+
+
+def test_reasons_are_said_once_with_where_they_apply():
+    page = ledger_page.page(frame(), "toy", "a toy.")
+    where = "Toy, Table 1 (theirs, ours; 2 numbers, 1 comparison)"
+    assert f"- no such file: theirs.txt. Get it: {where}" in page
+    assert "Get it" not in page.split("## Every number")[0].replace(f"Get it: {where}", "")
+
+
+def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
+    page = ledger_page.page(frame(), "toy", "a toy.").split("## Every number")[1]
+    found = lines(page, "| ours") + lines(page, "| theirs")
+    assert len(found) == len(ROWS)
+    assert found[0] == [
+        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "reproduced",
+        r"\|delta\| is more than 0.005",
+    ]  # fmt: skip
+    assert found[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]
+
+
+def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
+    path = tmp_path / "ledger.md"
+    path.write_text(ledger_page.page(frame(), "toy", "a toy."))
+    said = driver.show([str(path), str(tmp_path / "nothing.md")])
+    assert said.startswith(f"\n{path}\n\n# Ledger, scale toy")
+    assert "| toy " in said and "Against" not in said and "more -->" not in said
+
+
+def test_an_empty_ledger_says_so():
+    assert "report no number" in ledger_page.page(frame([]), "toy", "a toy.")
+
+
+def test_the_command_prints_the_counts_and_where_the_pages_lie(tmp_path):
+    frame().write_csv(tmp_path / "ledger.tsv", separator="\t")
+    said = CliRunner().invoke(app, ["ledger", "--results", str(tmp_path)]).output
+    assert said.startswith("| paper | printed ")
+    assert f"{tmp_path / 'ledger.md'}" in said and f"{tmp_path / 'ledger.tsv'}" in said
+
+
+def test_a_folder_without_a_ledger_is_one_error(tmp_path):
+    with pytest.raises(ResiduumError, match=r"no such file; name a results folder"):
+        ledger_page.digest(tmp_path)
+    (tmp_path / "ledger.tsv").write_text("a\tb\n1\t2\n")
+    with pytest.raises(ResiduumError, match="no ledger, it lacks the column kind"):
+        ledger_page.digest(tmp_path)

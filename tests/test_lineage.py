@@ -1,0 +1,124 @@
+"""The graph that manifests make: what descends from what, and where two graphs differ."""
+
+import json
+import shutil
+
+import pytest
+
+from residuum import lineage
+from residuum.core.errors import ResiduumError
+from results_fixture import build, edit
+
+METRICS = "metrics/data/dev/{}.tsv"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("here") / "results" / "toy", pages=False)
+
+
+@pytest.fixture
+def copy(results, tmp_path):
+    return shutil.copytree(results, tmp_path / "elsewhere")
+
+
+def kin(results, run="base"):
+    return lineage.ancestors(lineage.read(results), [METRICS.format(run)])
+
+
+def test_a_cell_descends_from_its_run_index_topics_qrels_and_corpus_sources_first(results):
+    assert [artefact.path for artefact in kin(results)] == [
+        "data/data/corpus",
+        "index/data/en",
+        "data/data/dev",
+        "runs/data/dev/base.trec.gz",
+        "metrics/data/dev/base.tsv",
+    ]
+    last = kin(results)[-1]
+    assert last.parents == ("runs/data/dev/base.trec.gz", "data/data/dev")
+    assert list(last.inputs) == ["runs/data/dev/base.trec.gz", "data/data/dev/qrels.trec"]
+
+
+def test_paths_are_below_the_folder_wherever_it_lies_now(results, copy):
+    assert [a.path for a in kin(copy, "ours.seed1")] == [a.path for a in kin(results, "ours.seed1")]
+    assert lineage.differences(kin(results), kin(copy)) == []
+
+
+def test_a_file_from_outside_is_a_source_without_a_manifest(copy):
+    path = copy / "runs" / "data" / "dev" / "base.trec.gz.manifest.json"
+    inputs = json.loads(path.read_text())["inputs"]
+    edit(path, inputs={**inputs, "/far/away/run.txt": "0" * 64})
+    found = {artefact.path: artefact for artefact in kin(copy)}
+    assert found["/far/away/run.txt"].record == {}
+
+
+def test_hidden_and_unfinished_folders_hold_no_artefacts(copy):
+    for folder in ("work/models", "index/data/.de.part"):
+        (copy / folder).mkdir(parents=True)
+        shutil.copy(copy / "index/data/en/manifest.json", copy / folder / "manifest.json")
+    assert not [path for path in lineage.read(copy) if "part" in path or "work" in path]
+
+
+def test_what_is_no_manifest_is_named(copy, tmp_path):
+    path = copy / "index" / "data" / "en" / "manifest.json"
+    path.write_text("{}")
+    with pytest.raises(ResiduumError, match=r"en/manifest\.json: no manifest of residuum"):
+        lineage.read(copy)
+    path.write_text("{")
+    with pytest.raises(ResiduumError, match=r"en/manifest\.json: cannot be read"):
+        lineage.read(copy)
+    with pytest.raises(ResiduumError, match=r"no manifests; is it a results folder"):
+        lineage.read(tmp_path / "nothing")
+
+
+def test_a_parameter_is_the_first_difference_and_its_results_come_after(results, tmp_path):
+    other = build(tmp_path / "other", k1=1.2, pages=False)
+    found = lineage.differences(kin(results), kin(other))
+    assert found[0] == lineage.Difference(
+        "runs/data/dev/base.trec.gz", "parameter", "bm25.k1", 0.9, 1.2
+    )
+    assert [(d.path, d.key) for d in found[1:]] == [
+        ("runs/data/dev/base.trec.gz", "sha256 of runs/data/dev/base.trec.gz"),
+        ("metrics/data/dev/base.tsv", "means.RR@10"),
+    ]
+
+
+def test_sources_come_before_what_is_made_of_them(results, tmp_path):
+    other = build(tmp_path / "other", k1=1.2, terms=41, pages=False)
+    found = lineage.differences(kin(results), kin(other))
+    assert found[0] == lineage.Difference("index/data/en", "data", "unique_terms", 40, 41)
+    assert ("bm25.k1", 1.2) in [(d.key, d.there) for d in found]
+
+
+def test_other_topics_differ_by_their_hash(results, copy):
+    path = copy / "runs" / "data" / "dev" / "base.trec.gz.manifest.json"
+    inputs = json.loads(path.read_text())["inputs"]
+    topics = next(name for name in inputs if name.endswith("queries.tsv"))
+    edit(path, inputs={**inputs, topics: "0" * 64})
+    found = lineage.differences(kin(results), kin(copy))
+    assert [(d.path, d.kind, d.key) for d in found] == [
+        ("data/data/dev", "data", "sha256 of data/data/dev/queries.tsv")
+    ]
+
+
+def test_a_shard_with_another_hash_is_found_inside_its_list(results, copy):
+    path = copy / "data" / "data" / "corpus" / "manifest.json"
+    facts = json.loads(path.read_text())["artefact"]
+    edit(path, artefact={**facts, "shards": [{**facts["shards"][0], "sha256": "0" * 64}]})
+    assert lineage.differences(kin(results), kin(copy))[0].key == "shards.0.sha256"
+
+
+def test_what_only_one_folder_has_is_told_last(results):
+    found = lineage.differences(kin(results), kin(results)[1:])
+    assert found == [lineage.Difference("data/data/corpus", "absent", "", "made", "not made")]
+
+
+def test_code_and_versions_are_apart_from_what_was_made(results, copy):
+    path = copy / "index" / "data" / "en" / "manifest.json"
+    made = json.loads(path.read_text())
+    packages = {**made["environment"]["packages"], "numpy": "1.0"}
+    environment = {**made["environment"], "packages": packages, "command": "another"}
+    edit(path, environment=environment, code={**made["code"], "sha256": "0" * 64})
+    assert lineage.differences(kin(results), kin(copy)) == []
+    changes = {what: there for what, _, there in lineage.changed(kin(results), kin(copy))}
+    assert changes == {"code of residuum.lexical": "0" * 64, "numpy": "1.0"}

@@ -1,0 +1,86 @@
+"""The command `residuum`: what a reader asks of finished results, and tests of runs from anywhere.
+
+Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of their own,
+`python -m residuum.<stage>`. Imports what is heavy inside the verbs. Must not know how they work.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from residuum import comparing
+from residuum.core import command
+
+app = command.app(
+    "Ask finished results, and test runs from anywhere. Stages: python -m residuum.<stage>"
+)
+bundle = command.app("Write an archive from which every table can be made again, or check one.")
+app.add_typer(bundle, name="bundle")
+app.command("compare")(comparing.verb)
+
+Results = Annotated[Path, typer.Option(help="results folder of a scale")]
+DEFAULT = Path("results/mini")
+
+
+@app.command()
+def ledger(results: Results = DEFAULT) -> None:
+    """Count the verdicts on what the papers print, and say where the pages lie."""
+    from residuum import ledger_page
+
+    print(ledger_page.digest(results))
+
+
+@app.command()
+def explain(
+    cell: Annotated[
+        str, typer.Argument(help="PAPER/TABLE/ROW/COLUMN, as clear/table1/bm25/dev-rr")
+    ],
+    results: Results = DEFAULT,
+    against: Annotated[
+        Path | None, typer.Option(help="results folder to compare with: the first difference")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="do not shorten commands and specs")] = False,
+) -> None:
+    """Say how a cell came about: value, tests, queries, and all that it descends from."""
+    if against is None:
+        from residuum import explaining
+
+        print(explaining.explain(results, cell, full))
+    else:
+        from residuum import differing
+
+        print(differing.compared(results, against, cell))
+
+
+@bundle.command()
+def write(
+    output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],
+    results: Results = DEFAULT,
+) -> None:
+    """Write one archive of metrics, pages, specs, manifests and environment."""
+    from residuum import bundling
+
+    print(bundling.write(results, output))
+
+
+@bundle.command()
+def verify(
+    archive: Annotated[Path, typer.Argument(help="archive that `bundle write` made")],
+) -> None:
+    """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
+    from residuum import verifying
+
+    checks = verifying.verify(archive)
+    print(verifying.report(checks))
+    if not all(check.agrees for check in checks):
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command line; a fault that the user can mend is one line and exit status 1."""
+    command.main(app)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""One archive of a results folder's metrics, pages, specs, manifests and environment.
+
+Usage: `residuum bundle write --results results/mini --output mini.tar.gz`. The same results give
+the same bytes. Holds what every table, figure's data and the ledger are made from, and no texts,
+runs, indexes or models. Must not know how a page is made: `residuum.verifying` does.
+"""
+
+import gzip
+import io
+import json
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from residuum import __version__
+from residuum.core import files, manifest
+from residuum.core.errors import ResiduumError
+from residuum.core.sources import ROOT
+
+FORMAT = 1
+INDEX = "bundle.json"
+RESULTS, ENVIRONMENT = "results", "environment"
+KEPT = [
+    "**/*manifest.json",
+    "metrics/**/*.tsv",
+    "tuning/**/*.json",
+    "rerank/**/*.sweep.tsv",
+    "significance/*.tsv",
+    "tables/*.*",
+    "figures/*.*",
+    "cases/*.*",
+    "ledger.*",
+    "absent.json",
+]
+LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
+HINT = "Get it again, or write it anew: residuum bundle write"
+
+
+class Opened(NamedTuple):
+    """An unpacked bundle: its results folder, its listing, and what is wrong with its files."""
+
+    results: Path
+    listing: dict[str, Any]
+    faults: list[str]
+
+
+def write(results: Path, output: Path) -> str:
+    """Write the archive, whole or not at all, and say what it holds."""
+    results = Path(results)
+    if not (results / "ledger.tsv").is_file():
+        raise ResiduumError(
+            f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
+            "(--results results/<scale>) or run snakemake --cores all"
+        )
+    members = {f"{RESULTS}/{p.relative_to(results).as_posix()}": p for p in _kept(results)}
+    members |= {f"{ENVIRONMENT}/{p.relative_to(ROOT).as_posix()}": p for p in _locks()}
+    index = {
+        "format": FORMAT,
+        "residuum": __version__,
+        "results": results.resolve().name,
+        "written": manifest.environment(),
+        "files": {name: files.sha256(path) for name, path in sorted(members.items())},
+    }
+    with files.whole(output) as temporary:
+        _pack(temporary, index, members)
+    size = output.stat().st_size / 1e6
+    return f"{output}: {len(members)} files, {size:.1f} MB, sha256 {files.sha256(output)}"
+
+
+def _kept(results: Path) -> list[Path]:
+    found = {path for pattern in KEPT for path in results.glob(pattern) if path.is_file()}
+    return sorted(path for path in found if not _unfinished(path.relative_to(results)))
+
+
+def _unfinished(path: Path) -> bool:
+    return path.parts[0] == "work" or any(part.startswith(".") for part in path.parts)
+
+
+def _locks() -> list[Path]:
+    """Return the lock files of the checkout, none where residuum is installed without one."""
+    if not (ROOT / "Snakefile").is_file():
+        return []
+    return sorted(path for pattern in LOCKS for path in ROOT.glob(pattern))
+
+
+def _pack(path: Path, index: dict[str, Any], members: dict[str, Path]) -> None:
+    """Write a tar without clock, owner or order of its own, gzipped without a name."""
+    text = json.dumps(index, indent=1, ensure_ascii=False) + "\n"
+    with (
+        open(path, "wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        _add(archive, INDEX, text.encode())
+        for name, source in sorted(members.items()):
+            _add(archive, name, source.read_bytes())
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)  # mode 0644, owner 0, mtime 0
+    member.size = len(data)
+    archive.addfile(member, io.BytesIO(data))
+
+
+def unpack(archive: Path, folder: Path) -> Opened:
+    """Unpack a bundle into an empty folder and check every file against the index.
+
+    A file that is no bundle, is cut short or names a path outside itself is a ResiduumError; a file
+    that is not what the index says is told among the faults.
+    """
+    try:
+        with tarfile.open(archive, "r:gz") as packed:
+            for name, data in _members(archive, packed):
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+    except FileNotFoundError:
+        raise ResiduumError(f"{archive}: no such file") from None
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise ResiduumError(f"{archive}: damaged, or no bundle ({error}). {HINT}") from None
+    index = _index(archive, folder / INDEX)
+    return Opened(folder / RESULTS, index, list(_faults(index, folder)))
+
+
+def _members(archive: Path, packed: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    seen = set()
+    for member in packed:
+        parts = PurePosixPath(member.name).parts
+        inside = member.name == INDEX or parts[:1] in ((RESULTS,), (ENVIRONMENT,))
+        plain = "/".join(parts) == member.name and "\\" not in member.name
+        if not (member.isreg() and inside and plain and ".." not in parts):
+            raise ResiduumError(
+                f"{archive}: holds '{member.name}', which no bundle does; nothing is unpacked from "
+                "it. " + HINT
+            )
+        if member.name in seen:
+            raise ResiduumError(f"{archive}: holds '{member.name}' twice. {HINT}")
+        seen.add(member.name)
+        data = packed.extractfile(member)
+        yield member.name, data.read() if data else b""
+
+
+def _index(archive: Path, path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise ResiduumError(f"{archive}: no bundle of residuum, it lacks {INDEX}. {HINT}")
+    try:
+        index = json.loads(path.read_bytes())
+        form, listed = index["format"], index["files"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ResiduumError(f"{archive}: {INDEX} cannot be read ({error!r}). {HINT}") from None
+    if form != FORMAT or not isinstance(listed, dict):
+        raise ResiduumError(
+            f"{archive}: format {form} of a bundle; residuum {__version__} reads format {FORMAT}"
+        )
+    return dict(index)
+
+
+def _faults(index: dict[str, Any], folder: Path) -> Iterator[str]:
+    there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - {INDEX}
+    for name in sorted(there | set(index["files"])):
+        if name not in there:
+            yield f"{name}: is missing"
+        elif name not in index["files"]:
+            yield f"{name}: is not in {INDEX}"
+        elif files.sha256(folder / name) != index["files"][name]:
+            yield f"{name}: was changed after the bundle was written (its sha256 is another)"

@@ -1,0 +1,107 @@
+"""A lineage in words: each artefact with its command, spec, facts and code, down to its sources.
+
+Usage: `descent.described(lineage.ancestors(graph, roots))`. Must not know tables or measures.
+"""
+
+import re
+import textwrap
+from typing import Any
+
+from residuum.lineage import VARIES, Artefact, flat
+
+WIDTH = 100
+SEED = re.compile(r"\bseed(\d+)")
+HASH = re.compile(r"[0-9a-f]{64}")
+LONG = 60  # characters of an argument or a value that are shown unless all is asked for
+ELSEWHERE = ("shards", "index")  # facts that another artefact's lines show, or nobody reads
+
+
+def line(name: str, text: str, indent: int = 2) -> str:
+    """Write a name and its text, wrapped and hanging beside the name."""
+    start = f"{' ' * indent}{name:<10} "
+    wrapper = textwrap.TextWrapper(
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(text or "none")
+
+
+def together(paths: list[str]) -> str:
+    """Write paths that differ by their seed as one: clear.seed{1,2,3}.tsv."""
+    if len(paths) < 2:
+        return paths[0]
+    numbers = dict.fromkeys(match[1] for path in paths for match in SEED.finditer(path))
+    return SEED.sub("seed{" + ",".join(numbers) + "}", paths[0])
+
+
+def described(kin: list[Artefact], full: bool = False) -> str:
+    """Lay a lineage out: its last artefacts first, sources last, the seeds of one together.
+
+    `kin` comes sources first; `full` keeps long arguments and values whole.
+    """
+    groups: dict[str, list[Artefact]] = {}
+    for artefact in reversed(kin):
+        groups.setdefault(SEED.sub("seed*", artefact.path), []).append(artefact)
+    numbers = {a.path: n for n, group in enumerate(groups.values(), 1) for a in group}
+    shown = [_group(sorted(group), numbers, full) for group in groups.values()]
+    return "\n\n".join(["What it descends from", *shown])
+
+
+def _group(group: list[Artefact], numbers: dict[str, int], full: bool) -> str:
+    first = group[0]
+    head = f"[{numbers[first.path]}] {together([a.path for a in group])}"
+    if not first.record:
+        return f"{head}\n    a file from outside the results folder"
+    code = first.record["code"]
+    parents = sorted({numbers[parent] for a in group for parent in a.parents})
+    lines = [
+        head,
+        line("command", _command(first, full), 4),
+        line("spec", listed(first.record["spec"], full), 4),
+        *(line("facts", text, 4) for text in _facts(group, full)),
+        line("code", f"{code['module']} {code['sha256'][:12]}", 4),
+    ]
+    if parents:
+        lines.append(line("from", " ".join(f"[{number}]" for number in parents), 4))
+    return "\n".join(lines)
+
+
+def _command(artefact: Artefact, full: bool) -> str:
+    text = artefact.record.get(VARIES, {}).get("command") or "not recorded"
+    return text if full else re.sub(rf"'\{{.{{{LONG},}}?\}}'(?= |$)", "'{...}'", text)
+
+
+def _facts(group: list[Artefact], full: bool) -> list[str]:
+    """Return the facts of a group once, or seed by seed where they differ."""
+    shown = [
+        listed({k: v for k, v in a.record["artefact"].items() if k not in ELSEWHERE}, full)
+        for a in group
+    ]
+    if len(set(shown)) == 1:
+        return shown[:1]
+    seeds = [match[0] if (match := SEED.search(a.path)) else a.path for a in group]
+    return [f"{seed}: {text}" for seed, text in zip(seeds, shown, strict=True)]
+
+
+def listed(mapping: Any, full: bool = False) -> str:
+    """Write nested settings as `bm25.k1 0.6; k 1000`, without what is empty."""
+    kept = ((key, short(item, full)) for key, item in flat(mapping).items())
+    return "; ".join(f"{key} {text}" for key, text in kept if text)
+
+
+def short(item: Any, full: bool = False) -> str:
+    """Write one value for reading: hashes and long texts cut, numbers to six digits."""
+    if isinstance(item, list):
+        plain = all(isinstance(part, (str, int, float)) for part in item)
+        text = " ".join(map(str, item)) if plain else f"({len(item)} entries)"
+    elif isinstance(item, float) and not full:
+        text = f"{item:.6g}"
+    else:
+        text = "" if item in (None, {}) else str(item)
+    if full:
+        return text
+    cut = text[:12] if HASH.fullmatch(text) else text
+    return cut if len(cut) <= LONG else f"{cut[: LONG - 3]}..."

@@ -1,0 +1,225 @@
+"""How a cell of a table came about: value, tests, per-query values, and what it descends from.
+
+Usage: `explaining.explain(Path("results/mini"), "clear/table1/bm25/dev-rr")`, or on the command
+line `residuum explain clear/table1/bm25/dev-rr`. Reads pages, tests, metrics and manifests.
+Must not know how any of them was computed.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from residuum import lineage
+from residuum.core import files, manifest, pages, trec
+from residuum.core.errors import ResiduumError, unknown
+from residuum.core.schema.papers import DEPTH
+from residuum.descent import described, line, together
+
+PARTS = ("paper", "table", "row", "column")
+SHOWN = 3  # queries at each end
+
+
+class Asked(NamedTuple):
+    """A cell: the line of its table's TSV, the table's spec, and what its value was read from."""
+
+    address: str
+    results: Path
+    cell: dict[str, Any]
+    spec: dict[str, Any]
+    graph: lineage.Graph
+    roots: list[str]
+
+    @property
+    def page(self) -> str:
+        """Return the id of the cell's page, such as clear-table1."""
+        return str(self.cell["table"])
+
+    @property
+    def kin(self) -> list[lineage.Artefact]:
+        """Return all that the cell descends from, sources first."""
+        return lineage.ancestors(self.graph, self.roots)
+
+
+def explain(results: Path, address: str, full: bool = False) -> str:
+    """Return all that is known of a cell, as text; `full` prints command lines unshortened."""
+    asked = find(results, address)
+    parts = [value(asked), claims(asked), tests(asked), per_query(asked)]
+    if asked.roots:
+        parts.append(described(asked.kin, full))
+    return "\n\n".join(part for part in parts if part)
+
+
+def find(results: Path, address: str) -> Asked:
+    """Find a cell; an unknown paper, table, row or column is an error that lists the known ones."""
+    results = Path(results)
+    page, row, column = _page(results, address)
+    path = results / "tables" / f"{page}.tsv"
+    cells = read_tsv(path)
+    _known(f"row of {page}", row, cells["row"])
+    _known(f"column of {page}", column, cells["column"])
+    cell = cells.filter(row=row, column=column).row(0, named=True)
+    spec = json.loads(files.read_bytes(manifest.beside(path)))["spec"]
+    graph = lineage.read(results)
+    roots = _roots(cell, spec, graph[f"tables/{page}.tsv"].parents)
+    return Asked(f"{page.replace('-', '/', 1)}/{row}/{column}", results, cell, spec, graph, roots)
+
+
+def _page(results: Path, address: str) -> tuple[str, str, str]:
+    """Return page id, row and column of an address <paper>/<table>/<row>/<column>."""
+    made = [path.stem for path in sorted((results / "tables").glob("*.tsv"))]
+    if not made:
+        raise ResiduumError(
+            f"{results}: no tables; name a results folder (--results results/<scale>) or make them "
+            "first: snakemake --cores all"
+        )
+    names = address.strip("/").split("/")
+    if len(names) != len(PARTS):
+        raise ResiduumError(
+            f"'{address}': write a cell as <paper>/<table>/<row>/<column>, such as "
+            f"{_example(results / 'tables' / f'{made[0]}.tsv')}"
+        )
+    paper, table, row, column = names
+    _known("paper", paper, (name.partition("-")[0] for name in made))
+    own = (name.removeprefix(f"{paper}-") for name in made if name.startswith(f"{paper}-"))
+    _known(f"table of {paper}", table, own)
+    return f"{paper}-{table}", row, column
+
+
+def _known(kind: str, name: str, known: Iterable[str]) -> None:
+    names = set(known)
+    if name not in names:
+        raise ResiduumError(unknown(kind, name, names))
+
+
+def _example(path: Path) -> str:
+    cell = read_tsv(path).row(0, named=True)
+    return "/".join([*path.stem.split("-", 1), cell["row"], cell["column"]])
+
+
+def read_tsv(path: Path) -> pl.DataFrame:
+    """Read a TSV of ours; one that is not there is a ResiduumError."""
+    return pl.read_csv(files.read_bytes(path), separator="\t", infer_schema_length=None)
+
+
+def _roots(cell: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) -> list[str]:
+    """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
+    place = cell["place"]
+    if "runs" not in spec:
+        return [path for path in read if path == f"data/{place}"]
+    runs = spec["runs"].get(cell["row"], [])
+    if cell["measure"] == DEPTH:
+        tuned = [p for p in read if p.startswith("tuning/") and Path(p).stem in runs]
+        return [path for path in tuned if path.startswith(f"tuning/{place}/")] or tuned
+    wanted = (f"metrics/{place}/{run}.tsv" for run in runs)
+    return [path for path in wanted if path in read]
+
+
+def value(asked: Asked) -> str:
+    """Say what was measured, what the paper reports, and the ledger's verdict."""
+    cell, table = asked.cell, asked.spec["table"]
+    row = next(row for row in table["rows"] if row["id"] == cell["row"])
+    column = next(column for column in table["columns"] if column["id"] == cell["column"])
+    head = f"{table['place']}: {row['label']}, {column['header']}"
+    lines = [f"{asked.address} in {asked.results}", head, ""]
+    lines.append(line("measured", _measured(cell)))
+    reported = table["reported"].get(cell["row"], {}).get(cell["column"], "nothing in this cell")
+    lines.append(line("reported", reported))
+    lines += [
+        line("verdict", f"{r['verdict']}: {r['reason']}")
+        for r in _ledger(asked).filter(kind="number").iter_rows(named=True)
+    ]
+    return "\n".join(lines)
+
+
+def _measured(cell: dict[str, Any]) -> str:
+    if cell["measured"] is None:
+        return f"not run: {cell['not_run']}"
+    seeds = str(cell["per_seed"]).split()
+    each = f"; per seed {' '.join(f'{float(v):.6g}' for v in seeds)}" if len(seeds) > 1 else ""
+    unit = f"{cell['measure']} on {cell['place']}, {cell['n']} queries"
+    return f"{cell['measured']:.6g} ({unit}{each})"
+
+
+def _ledger(asked: Asked) -> pl.DataFrame:
+    path = asked.results / "ledger.tsv"
+    if not path.is_file():
+        return pl.DataFrame(schema={"kind": pl.String})
+    cell = asked.cell
+    return read_tsv(path).filter(table=asked.page, row=cell["row"], column=cell["column"])
+
+
+def claims(asked: Asked) -> str:
+    """List the comparisons that the paper prints in this cell, with their verdicts."""
+    rows = _ledger(asked).filter(kind="comparison").iter_rows(named=True)
+    lines = [f"  {r['claim']}: {r['verdict']} ({r['reason']})" for r in rows]
+    return "\n".join(["What the paper's markers claim (ledger.tsv)", *lines]) if lines else ""
+
+
+def tests(asked: Asked) -> str:
+    """Lay out the tests that the cell took part in, each difference seen from its row."""
+    path = asked.results / "significance" / f"{asked.page}.tsv"
+    if not path.is_file():
+        return ""
+    row = asked.cell["row"]
+    found = read_tsv(path).filter(
+        (pl.col("column") == asked.cell["column"]) & ((pl.col("a") == row) | (pl.col("b") == row))
+    )
+    if not found.height:
+        return ""
+    header = ["against", "difference", "95% interval", "p", "p adjusted", "", "wins/ties/losses"]
+    lines = pages.grid(header, [_test(row, r) for r in found.iter_rows(named=True)])
+    name = f"{found['test'][0]}, correction {found['correction'][0]}"
+    return f"Tests it took part in (significance/{asked.page}.tsv: {name})\n\n{lines}"
+
+
+def _test(row: str, r: dict[str, Any]) -> list[str]:
+    sign = 1 if r["a"] == row else -1
+    ends = sorted(sign * r[end] for end in ("ci_low", "ci_high") if r.get(end) is not None)
+    counts = [str(r[name]) for name in ("wins", "ties", "losses")][::sign]
+    return [
+        r["b"] if sign == 1 else r["a"],
+        f"{sign * r['difference']:+.4f}",
+        " to ".join(f"{end:+.4f}" for end in ends) or pages.DASH,
+        f"{r['p']:.4g}",
+        f"{r['p_adjusted']:.4g}",
+        "significant" if str(r["significant"]).lower() == "true" else "",
+        "/".join(counts),
+    ]
+
+
+def values(asked: Asked) -> pl.DataFrame:
+    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id."""
+    paths = [asked.results / root for root in asked.roots if root.startswith("metrics/")]
+    if not paths or asked.cell["measured"] is None:
+        return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
+    read = pl.concat(trec.read_metrics(path) for path in paths)
+    own = read.filter(pl.col("measure") == asked.cell["measure"])
+    return own.group_by("query_id").agg(pl.col("value").mean()).sort("query_id")
+
+
+def per_query(asked: Asked) -> str:
+    """Summarise the per-query values and name the queries at both ends."""
+    found = values(asked)
+    if not found.height:
+        return ""
+    column = found["value"]
+    quartiles = [column.quantile(q, "linear") for q in (0.25, 0.5, 0.75)]
+    spread = ", ".join(f"{q:.4g}" for q in quartiles if q is not None)
+    top = found.sort(["value", "query_id"], descending=[True, False]).head(SHOWN)
+    low = found.sort(["value", "query_id"]).head(SHOWN)
+    places = [root for root in asked.roots if root.startswith("metrics/")]
+    return "\n".join(
+        [
+            f"Per query ({together(places)}{', means over seeds' * (len(places) > 1)})",
+            line("quartiles", f"{spread}; {(column == 0).sum()} of {len(column)} queries have 0"),
+            line("best", _queries(top)),
+            line("worst", _queries(low)),
+        ]
+    )
+
+
+def _queries(found: pl.DataFrame) -> str:
+    return ", ".join(f"{query_id} {v:.4g}" for query_id, v in found.iter_rows())
