@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from residuum.core.sources import sources
 
 PACKAGE = ROOT / "workflow" / "residuum"
 COMMON = (
@@ -152,6 +153,18 @@ def test_what_the_command_needs_is_pinned_as_the_lock_is():
     lock = set((ROOT / "requirements.lock").read_text().lower().replace("_", "-").splitlines())
     assert set(map(str.lower, project["dependencies"])) <= lock
     assert project["scripts"] == {"residuum": "residuum.__main__:main"}
+
+
+def test_what_the_command_imports_is_what_it_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = {re.split("==", name)[0].lower() for name in project["dependencies"]}
+    roots = {
+        name.partition(".")[0]
+        for path in sources("residuum.__main__")
+        for name in _imported(ast.parse(path.read_text()))
+    }
+    found = {name for name in roots if name not in sys.stdlib_module_names and name != "residuum"}
+    assert {name.replace("_", "-") for name in found} == asked
 
 
 def test_the_command_has_help_without_loading_what_is_heavy():
