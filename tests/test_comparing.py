@@ -115,14 +115,31 @@ def test_the_family_table_spans_the_measures(files):
     assert found.tests["p_adjusted"].to_list() == pytest.approx(expected)
 
 
-def test_ranks_from_zero_and_unsorted_lines_are_ranked_anew_by_score(files, capsys):
+@pytest.mark.parametrize("step", [1.0, 1e-8])
+def test_ranks_from_zero_and_unsorted_lines_keep_their_order(files, capsys, step):
     zero = write_run(files[0].parent / "zero.trec", [1, 2] * 12, first=0)
-    lines = zero.read_text().splitlines()
-    zero.write_text("\n".join(reversed(lines)) + "\n")
+    lines = [line.split() for line in zero.read_text().splitlines()]
+    said = [f"{q} Q0\t{d}  {r} {float(s) * step} {tag}" for q, _, d, r, s, tag in reversed(lines)]
+    zero.write_text("\n".join(said) + "\n\n")
     command(files[0], files[2], zero)
     text = capsys.readouterr().out
-    assert "zero: its ranks and scores disagree; ranked anew by score" in text
+    assert "zero: its ranks do not count 1, 2, 3: counted anew, in their order." in text
     assert text.count("0.7500") == 2, "as `good`, which has the same lists"
+
+
+def test_scores_that_rise_along_the_ranks_rank_anew(files, capsys):
+    up = write_run(files[0].parent / "up.trec", [1] * 24)
+    lines = [line.split() for line in up.read_text().splitlines()]
+    up.write_text("".join(f"{q} Q0 {d} {r} {-float(s)} x\n" for q, _, d, r, s, _ in lines))
+    command(files[0], files[2], up)
+    text = capsys.readouterr().out
+    assert "up: scores rise along its ranks: ranked anew by score, then doc_id." in text
+    assert "| 2 up   | 0.1000" in text, "`right`, the first of ten, has the lowest score"
+
+
+def test_p_near_alpha_is_said(files, capsys):
+    command(*files[:3], resamples=200, alpha=1 / 201)
+    assert "Within two Monte-Carlo standard errors of alpha" in capsys.readouterr().out
 
 
 def test_missing_queries_are_refused_or_count_zero(files, capsys):
@@ -155,6 +172,11 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("test", r"options: test: .*'permutation'.*\(found \"t\"\)"),
         ("baseline", r"--baseline: no run 'bets'; known: best, good\. Did you mean best\?"),
         ("columns", r"columns\.trec, line 1: expected 6 columns"),
+        ("many", r"many\.trec, line 2: 7 columns: expected lines of"),
+        ("folder", r"folder\.trec: cannot be read \(Is a directory\)"),
+        ("refused", r"refused\.trec: no run, it was refused: for a reason"),
+        ("blank", "--measures is empty"),
+        ("level", r"ir_measures cannot compute AP\(rel=0\): .*positive"),
         ("score", r"score\.trec, line 2: score must be a number, found 'high'"),
         ("doc", r"doc\.trec, line 2: the doc stands twice"),
     ],
@@ -173,18 +195,25 @@ def test_what_cannot_be_compared_is_refused(files, case, message, capsys):
         runs = [best, write_run(made, [1] * 2, queries=["x1", "x2"])]
     elif case == "irrelevant":
         qrels.write_text(qrels.read_text().replace(" 1\n", " 0\n"))
-    elif case in ("measure", "resamples", "test", "baseline"):
+    elif case == "folder":
+        made.mkdir()
+        runs = [best, made]
+    elif case in ("measure", "resamples", "test", "baseline", "blank", "level"):
         changes = {
             "measure": {"measure": ["nDGC@10"]},
             "resamples": {"resamples": 0},
             "test": {"test": "t"},
             "baseline": {"baseline": ["bets"]},
+            "blank": {"measure": [" "]},
+            "level": {"measure": ["AP(rel=0)"]},
         }[case]
     else:
         texts = {
             "empty": "",
             "columns": "q00 Q0 d1 1 1\n",
             "score": "q00 Q0 d1 1 2 x\nq00 Q0 d2 2 high x\n",
+            "many": "q00 Q0 d1 1 2 x\nq00 Q0 d2 2 1 x y\n",
+            "refused": "# not run: for a reason\n",
             "doc": "q00 Q0 d1 1 2 x\nq00 Q0 d1 2 1 x\n",
         }
         made.write_text(texts[case])

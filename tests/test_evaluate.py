@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -80,3 +81,30 @@ def test_nothing_to_evaluate_against_and_unknown_measure():
     for name in ("MRRR@10", "P"):
         with pytest.raises(ResiduumError, match=f"cannot read the measure '{name}'"):
             evaluate(run([("q", "a", 1.0)]), qrels([("q", "a", 1)]), [name])
+
+
+def test_a_measure_in_other_letters_is_close():
+    for name, near in (
+        ("ndcg@10", "Close: nDCG"),
+        ("mrr", "Close: MRR"),
+        ("P", "it needs a cutoff"),
+    ):
+        with pytest.raises(ResiduumError, match=near):
+            evaluate(run([("q", "a", 1.0)]), qrels([("q", "a", 1)]), [name])
+
+
+def test_measures_of_a_provider_that_reads_numbers_only():
+    ranked = run([("q", "a", 3.0), ("q", "b", 2.0), ("q", "c", 1.0)])
+    name = "nDCG(dcg='exp-log2')@10"
+    found = evaluate(ranked, qrels([("q", "a", 1), ("q", "c", 2)]), [name])
+    gain, ideal = 1 + 3 / math.log2(4), 3 + 1 / math.log2(3)
+    assert found["value"].item() == pytest.approx(gain / ideal, abs=1e-5)
+
+
+def test_means_do_not_depend_on_the_order_of_queries():
+    random = np.random.default_rng(3)
+    values = random.random(500)
+    table = pl.DataFrame({"query_id": map(str, range(500)), "measure": "RR", "value": values})
+    expected = {"RR": math.fsum(values) / 500}
+    for seed in range(20):
+        assert means(table.sample(fraction=1.0, shuffle=True, seed=seed)) == expected

@@ -1,9 +1,14 @@
 """Intervals and effects by hand, against SciPy, and by what simulations find."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from conftest import ROOT
 from residuum.paired import classical, effects
 from residuum.paired.contrasts import Contrasts
 
@@ -85,3 +90,40 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
     for intervals, nominal in ((drawn, 0.94), (student, 0.95)):
         covered = np.mean((intervals[:, 0] <= 0.3) & (intervals[:, 1] >= 0.3))
         assert covered == pytest.approx(nominal, abs=4 * np.sqrt(0.95 * 0.05 / 600))
+
+
+BOOTSTRAP = """
+import sys, numpy as np
+from residuum.paired import effects
+from residuum.paired.contrasts import Contrasts
+values = np.random.default_rng(4).random((11, 300))[: int(sys.argv[1])]
+print([x.hex() for x in effects.bootstrap(Contrasts(values, [(0, 1)]), 500, seed=1)[0]])
+"""
+
+
+def test_bootstrap_digits_are_those_of_every_processor_and_table():
+    """OpenBLAS adds in another order on another core; a wider matrix takes other kernels too."""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", BOOTSTRAP, sides],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "OPENBLAS_CORETYPE": core},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for core in ("Prescott", "Haswell", "SkylakeX")
+        for sides in ("2", "11")
+    }
+    assert len(printed) == 1
+
+
+def test_bootstrap_of_large_values_is_that_of_small_ones():
+    values = np.random.default_rng(5).random((2, 40))
+    small = effects.bootstrap(Contrasts(values, [(0, 1)]), 200, seed=1)[0]
+    large = effects.bootstrap(Contrasts(values * 2.0**30, [(0, 1)]), 200, seed=1)[0]
+    assert large == pytest.approx([x * 2.0**30 for x in small], rel=1e-6)
+
+
+def test_an_alpha_out_of_reach_has_no_detectable_difference():
+    assert effects.detectable(np.array([1.0, 2.0]), alpha=1e-6) is None
+    assert effects.detectable(np.array([1.0, 2.0]), alpha=1e-3) > 0

@@ -16,7 +16,7 @@ import typer
 from pydantic import ValidationError
 
 from residuum.core import command, schema
-from residuum.core.errors import ResiduumError, unknown
+from residuum.core.errors import NotRun, ResiduumError, unknown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +45,8 @@ def verb(
     test: Annotated[str, typer.Option(help="permutation, t-test or wilcoxon")] = "permutation",
     correction: Annotated[str, typer.Option(help="none, bonferroni or holm")] = "holm",
     family: Annotated[
-        str, typer.Option(help="corrected together: column (a measure), table (all of them)")
+        Literal["column", "table"],
+        typer.Option(help="corrected together: those of a measure, or all"),
     ] = "column",
     alpha: Annotated[float, typer.Option(help="threshold of the adjusted p")] = 0.05,
     resamples: Annotated[int, typer.Option(help="sign flips of the permutation test")] = 99_999,
@@ -74,8 +75,10 @@ def verb(
     named, remarks = _read(runs)
     lists, absent = _same_queries(named, judged, missing)
     asked_for = list(dict.fromkeys(name for text in measures for name in text.split()))
+    if not asked_for:
+        raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
     found = compare(judged, lists, asked_for, tests, baseline or (), workers)
-    notes = [*remarks, *absent, *_without_relevant(judged), _tested(tests, found)]
+    notes = [*remarks, *absent, *_without_relevant(judged), *_tested(tests, found)]
     made = [values_page(found, asked_for, notes), tests_page(found)]
     render = {"markdown": pages.markdown, "latex": pages.latex}[form]
     print("\n".join(render(page) for page in made))
@@ -159,11 +162,11 @@ def _read(paths: Sequence[Path]) -> tuple[dict[str, pl.DataFrame], list[str]]:
         name = _name(path)
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({path}). Rename one of the files.")
-        named[name], ranked = trec.read_any_run(path)
-        if not ranked:
-            remarks.append(
-                f"{name}: its ranks and scores disagree; ranked anew by score, then doc_id."
-            )
+        try:
+            named[name], said = trec.read_any_run(path)
+        except NotRun as reason:
+            raise ResiduumError(f"{path}: no run, it was refused: {reason}") from None
+        remarks += [f"{name}: {said}."] if said else []
     return named, remarks
 
 
@@ -212,14 +215,20 @@ def _without_relevant(judged: pl.DataFrame) -> list[str]:
     return [f"{count} judged queries have no relevant doc: they count 0 for all."] if count else []
 
 
-def _tested(tests: schema.Tests, found: Compared) -> str:
+def _tested(tests: schema.Tests, found: Compared) -> list[str]:
     from residuum.core import pages
+    from residuum.paired import notes
 
     methods = ", ".join(dict.fromkeys(found.tests["method"]))
-    return (
-        "Superscripts: runs significantly beaten. "
-        f"{pages.tests_note(tests, 'measure')} Method: {methods}."
-    )
+    said = pages.tests_note(tests, "measure")
+    return [
+        f"Superscripts: runs significantly beaten. {said} Method: {methods}.",
+        *notes.remarks(
+            found.tests.iter_rows(named=True),
+            tests.alpha,
+            lambda row: f"{row['a']} and {row['b']} in {row['measure']}",
+        ),
+    ]
 
 
 def values_page(found: Compared, measures: Sequence[str], notes: list[str]) -> Page:

@@ -4,6 +4,7 @@ Command: `python -m residuum.evaluate run ...`. Must not know systems, models or
 """
 
 import difflib
+import math
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,8 +68,9 @@ def parse(measure: str) -> Any:
         parsed = ir_measures.parse_measure(measure)
         parsed.validate_params()
     except (NameError, ValueError, SyntaxError, AssertionError) as error:
+        said = re.sub(r"invalid param (\w+)=<object.*", r"it needs a \1", str(error))
         near = _close(re.split(r"[@(]", measure)[0])
-        raise ResiduumError(f"cannot read the measure '{measure}': {error}.{near}") from None
+        raise ResiduumError(f"cannot read the measure '{measure}': {said}.{near}") from None
     return parsed
 
 
@@ -77,9 +79,10 @@ def _close(name: str) -> str:
 
     if name in registry:
         return " A measure is written as in nDCG@10, AP(rel=2)@1000, RR."
-    found = difflib.get_close_matches(name, list(registry), n=3, cutoff=0.5)
-    listed = found or ["AP", "nDCG", "P", "R", "RR", "Rprec"]
-    return f" {'Close' if found else 'Known, among others'}: {', '.join(listed)}."
+    spelt = {known.casefold(): known for known in reversed(registry)}
+    near = difflib.get_close_matches(name.casefold(), list(spelt), n=3, cutoff=0.5)
+    found = [spelt[known] for known in near] or ["AP", "nDCG", "P", "R", "RR", "Rprec"]
+    return f" {'Close' if near else 'Known, among others'}: {', '.join(found)}."
 
 
 def _values(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.DataFrame:
@@ -89,16 +92,31 @@ def _values(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.D
     names: dict[str, list[str]] = {}
     for name in measures:
         names.setdefault(str(parse(name)), []).append(name)
-    judged = run.filter(pl.col("query_id").is_in(qrels["query_id"].unique().to_list()))
-    ranked = judged.with_columns((-pl.col("rank")).cast(pl.Float64).alias("score"))
-    found = ir_measures.iter_calc(
-        [parse(name) for name in names],
-        _nested(qrels, "relevance"),
-        _nested(ranked, "score"),
+    numbers = qrels.select("query_id").unique().sort("query_id").with_row_index("number", 1)
+    judged = _numbered(qrels, numbers)
+    ranked = _numbered(run, numbers).with_columns(
+        (pl.col("rank").max() + 1 - pl.col("rank")).cast(pl.Float64).alias("score")
     )
-    rows = [(m.query_id, name, float(m.value)) for m in found for name in names[str(m.measure)]]
+    asked = [parse(name) for name in names]
+    try:
+        found = list(
+            ir_measures.iter_calc(asked, _nested(judged, "relevance"), _nested(ranked, "score"))
+        )
+    except Exception as error:  # what a provider raises is its own affair
+        said = " ".join(str(error).split())
+        raise ResiduumError(f"ir_measures cannot compute {', '.join(names)}: {said}") from None
+    ids = dict(zip(numbers["number"].cast(pl.String), numbers["query_id"], strict=True))
+    rows = [
+        (ids[m.query_id], name, float(m.value)) for m in found for name in names[str(m.measure)]
+    ]
     form = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
     return pl.DataFrame(rows, schema=form, orient="row")
+
+
+def _numbered(table: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
+    """Keep the judged queries, each under its number: some providers read no other ids."""
+    joined = table.join(numbers, on="query_id", how="inner", maintain_order="left")
+    return joined.drop("query_id").with_columns(pl.col("number").cast(pl.String).alias("query_id"))
 
 
 def _nested(frame: pl.DataFrame, column: str) -> dict[str, dict[str, float]]:
@@ -107,9 +125,9 @@ def _nested(frame: pl.DataFrame, column: str) -> dict[str, dict[str, float]]:
 
 
 def means(metrics: pl.DataFrame) -> dict[str, float]:
-    """Return the mean of each measure over queries."""
-    table = metrics.group_by("measure").agg(pl.col("value").mean()).sort("measure")
-    return dict(table.iter_rows())
+    """Return the mean of each measure over queries, exactly rounded: no order of adding shows."""
+    parts = metrics.sort("measure").partition_by("measure", as_dict=True, maintain_order=True)
+    return {str(name): math.fsum(part["value"]) / part.height for (name,), part in parts.items()}
 
 
 if __name__ == "__main__":

@@ -72,6 +72,8 @@ def read_bytes(path: Path) -> bytes:
         raise ResiduumError(f"{path}: no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ResiduumError(damaged(path, error)) from None
+    except OSError as error:
+        raise ResiduumError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."

@@ -35,7 +35,7 @@ def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
             pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0,
         )
         .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
-        .with_columns((pl.int_range(pl.len()).over("query_id") + 1).alias("rank"))
+        .with_columns(_place().alias("rank"))
     )
     kept = ranked if k is None else ranked.filter(pl.col("rank") <= k)
     return kept.select("query_id", "doc_id", "rank", "score")
@@ -61,22 +61,32 @@ def read_run(path: Path) -> pl.DataFrame:
     return run
 
 
-def read_any_run(path: Path) -> tuple[pl.DataFrame, bool]:
-    """Read a TREC run of any origin; say whether its ranks hold, as `read_run` demands.
+def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
+    """Read a TREC run of any origin, and say what was made of its ranks, if anything.
 
-    Where they do not, they are made anew from the scores, ties by doc_id. A score that is no
-    number and a doc that stands twice in a list are errors all the same.
+    Where scores fall along the ranks, their order stands and they are counted from 1. Else docs are
+    ranked by score, ties by doc_id. A score that is no number and a doc that stands twice in a list
+    are errors all the same.
     """
     run = _run_of(path)
-    if not run.height:
-        raise ResiduumError(f"{path}: the run holds no line")
     _check_lists(path, run)
-    order = run.sort("query_id", "rank", maintain_order=True)
-    try:
-        _check_order(path, order)
-    except ResiduumError:
-        return rank(run), False
-    return order, True
+    ordered = run.sort("query_id", "rank", maintain_order=True)
+    said = ""
+    if ordered.select((pl.col("score") > _before()).any()).item():
+        by = ["query_id", "score", "doc_id"]
+        ordered = run.sort(by, descending=[False, True, False])
+        said = "scores rise along its ranks: ranked anew by score, then doc_id"
+    elif (ordered["rank"] != ordered.select(_place()).to_series()).any():
+        said = "its ranks do not count 1, 2, 3: counted anew, in their order"
+    return ordered.with_columns(_place().alias("rank")), said
+
+
+def _before() -> pl.Expr:
+    return pl.col("score").shift(1).over("query_id")
+
+
+def _place() -> pl.Expr:
+    return pl.int_range(pl.len()).over("query_id") + 1
 
 
 def _run_of(path: Path) -> pl.DataFrame:
@@ -108,11 +118,9 @@ def _check_lists(path: Path, run: pl.DataFrame) -> None:
 
 
 def _check_order(path: Path, run: pl.DataFrame) -> None:
-    before = pl.col("score").shift(1).over("query_id")
-    rising = run.with_row_index("line", 1).filter(pl.col("score") > before)
+    rising = run.with_row_index("line", 1).filter(pl.col("score") > _before())
     _refuse(path, rising, "scores must not rise from one rank to the next")
-    expected = pl.int_range(pl.len()).over("query_id") + 1
-    gaps = run.with_row_index("line", 1).filter(pl.col("rank") != expected)
+    gaps = run.with_row_index("line", 1).filter(pl.col("rank") != _place())
     _refuse(path, gaps, "ranks must count 1, 2, 3 ... within a query")
 
 
@@ -188,6 +196,9 @@ def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
 def read_metrics(path: Path) -> pl.DataFrame:
     """Read per-query values: query_id, measure, value."""
     table = _read(path, METRIC_COLUMNS, "\t", header=True)
+    once = pl.struct("query_id", "measure").is_first_distinct()
+    twice = table.with_row_index("line", 2).filter(~once)
+    _refuse(path, twice, "the query stands twice for one measure")
     return table.with_columns(_number(path, table, "value", pl.Float64))
 
 
@@ -213,11 +224,21 @@ def _read(path: Path, columns: list[str], separator: str, header: bool = False) 
         )
     except pl.exceptions.PolarsError as error:
         want = separator.join(columns).replace("\t", " TAB ")
-        raise ResiduumError(f"{path}: expected lines of `{want}`; {error}") from None
+        where = _odd_line(text, len(columns), separator) or f"; {error}"
+        raise ResiduumError(f"{path}{where}: expected lines of `{want}`") from None
     lines = table.with_row_index("line", 2 if header else 1)
     empty = lines.filter(pl.any_horizontal(pl.col(columns).is_null()))
     _refuse(path, empty, f"every line has {len(columns)} columns")
     return table
+
+
+def _odd_line(text: bytes, columns: int, separator: str) -> str:
+    """Name the first line that has too many columns, the fault that polars cannot place."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        found = line.count(separator.encode()) + 1
+        if found > columns:
+            return f", line {number}: {found} columns"
+    return ""
 
 
 def _check_columns(path: Path, text: bytes, columns: list[str], separator: str) -> None:
@@ -231,8 +252,10 @@ def _check_columns(path: Path, text: bytes, columns: list[str], separator: str) 
 
 
 def _one_space(text: bytes) -> bytes:
-    """Let any white space separate the columns of a TREC file, as trec_eval does."""
-    if b"\t" not in text and b"  " not in text and b"\r" not in text and b" \n" not in text:
+    """Let any white space separate the columns of a TREC file, and end it, as trec_eval does."""
+    text = text.rstrip() + b"\n"
+    odd = (b"\t", b"  ", b"\r", b" \n", b"\n ")
+    if not text.startswith(b" ") and not any(found in text for found in odd):
         return text
     return b"\n".join(b" ".join(line.split()) for line in text.splitlines()) + b"\n"
 

@@ -4,6 +4,7 @@ Usage: `compare_all(cells, [Wanted("dev-rr", "bm25", "clear")], tests, seed=1)`.
 Must not know tables, papers or families.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ def compare_all(
 
 def _queries(cells: Mapping[Key, Cell], one: Wanted) -> tuple[str, ...]:
     """Return the query_ids that both sides of a comparison hold, sorted."""
-    a, b = (cells[system, one.column].query_ids for system in (one.a, one.b))
+    a, b = (_once(system, cells[system, one.column].query_ids) for system in (one.a, one.b))
     odd = sorted(set(a) ^ set(b))
     if odd:
         raise ResiduumError(
@@ -75,6 +76,13 @@ def _queries(cells: Mapping[Key, Cell], one: Wanted) -> tuple[str, ...]:
     if not a:
         raise ResiduumError(f"{one.a} and {one.b} hold no queries: there is nothing to compare")
     return tuple(sorted(a))
+
+
+def _once(system: str, query_ids: list[str]) -> list[str]:
+    if len(set(query_ids)) < len(query_ids):
+        twice = next(q for q, count in Counter(query_ids).items() if count > 1)
+        raise ResiduumError(f"{system}: query {twice} stands twice")
+    return query_ids
 
 
 class _Group:

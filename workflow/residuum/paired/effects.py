@@ -15,6 +15,7 @@ from residuum.paired.flips import spread
 
 LEVEL = 0.95  # of both intervals
 POWER = 0.8
+FARTHEST = 1e5  # critical t beyond which SciPy finds no noncentrality
 BLOCK = 128  # bootstrap resamples that share a generator
 DRAWN_AT_ONCE = 4_000_000  # queries that a block may draw: bounds memory
 
@@ -62,7 +63,8 @@ def detectable(d: np.ndarray, alpha: float, power: float = POWER) -> float | Non
 
     For a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`
     (Cohen, Statistical Power Analysis): the noncentrality at which the t statistic exceeds its
-    critical value with probability `power`. None where the differences do not vary.
+    critical value with probability `power`. None where the differences do not vary, or alpha is
+    out of reach for so few queries.
     """
     from scipy import special
 
@@ -70,6 +72,8 @@ def detectable(d: np.ndarray, alpha: float, power: float = POWER) -> float | Non
     if deviation is None:
         return None
     critical = special.stdtrit(len(d) - 1, 1 - alpha / 2)
+    if critical > FARTHEST:
+        return None
     noncentrality = float(special.nctdtrinc(len(d) - 1, 1 - power, critical))
     return noncentrality * deviation / math.sqrt(len(d))
 
@@ -86,18 +90,31 @@ def bootstrap(
     if queries < 2:
         return [(None, None)] * len(contrasts.pairs)
     entropy = derive(seed, "bootstrap")
+    whole, units = _whole(contrasts.values)
     rows = max(1, min(BLOCK, DRAWN_AT_ONCE // queries))
     a, b = np.array(contrasts.pairs).T
 
     def block(number: int) -> np.ndarray:
         generator = np.random.Generator(np.random.PCG64([entropy, number]))
         counts = _times_drawn(generator, min(rows, resamples - number * rows), queries)
-        sums = contrasts.values @ counts.T
+        sums = (whole @ counts.T) / units[:, None]
         return np.asarray((sums[a] - sums[b]) / queries)
 
     means = np.concatenate(list(spread(block, -(-resamples // rows), workers)), axis=1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=1)
     return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _whole(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values in units of at most 2^-32, as whole numbers, and units per 1, by row.
+
+    Sums of whole numbers below 2^53 are exact, so that no digit of a bootstrap mean depends on the
+    order in which a processor's matrix product adds.
+    """
+    largest = np.maximum(np.abs(values).max(axis=1), 1.0)
+    bits = np.minimum(32, np.floor(52 - np.log2(largest * values.shape[1])))
+    units = np.exp2(bits)
+    return np.rint(values * units[:, None]), units
 
 
 def _times_drawn(generator: np.random.Generator, rows: int, queries: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from residuum.paired.contrasts import TIE
 
 
 def paired_runs(a: Cell, b: Cell) -> list[tuple[int, int]]:
-    """Return which run of a meets which of b: seed by seed, an unseeded system meets all.
+    """Return which run of a meets which of b: by their order, an unseeded system meets all.
 
     Empty where there is one seed, or where both have several but not as many.
     """
