@@ -233,3 +233,75 @@ def test_the_commands_say_what_was_written_and_verified(results, tmp_path):
     assert said.split()[-1] == files.sha256(path)
     done = run(app, ["bundle", "verify", str(path)])
     assert done.exit_code == 0 and "4 pages made again byte for byte" in done.output
+
+
+BARE = "tables/toy-table1.tsv"
+
+
+@pytest.mark.parametrize(
+    "page", [BARE, "figures/toy-figure1.tsv", "cases/toy-table3.tsv", "ledger.tsv"]
+)
+def test_a_page_without_a_manifest_makes_no_bundle(results, tmp_path, page):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    (copy / f"{page}.manifest.json").unlink()
+    with pytest.raises(ResiduumError, match=rf"no manifest beside {page}, so .* run snakemake"):
+        bundling.write(copy, tmp_path / "t.tar.gz")
+    assert not (tmp_path / "t.tar.gz").exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        (BARE, "toy-table1"),
+        ("figures/toy-figure1.tsv", "toy-figure1"),
+        ("cases/toy-table3.tsv", "toy-table3"),
+        ("ledger.tsv", "ledger"),
+    ],
+)
+def test_a_page_without_a_manifest_fails_and_is_named(archive, tmp_path, page, name):
+    members = contents(archive)
+    del members[f"results/{page}.manifest.json"]
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    assert found[name] == f"no manifest of {page}: it cannot be made again"
+    assert f"results/{page}.manifest.json: is missing" in found
+    told = {"ledger"} if page == BARE else set()
+    assert set(found) - {name, f"results/{page}.manifest.json: is missing"} == told
+    if told:
+        assert found["ledger"].startswith(f"cannot be made again: {page}: no manifest")
+
+
+@pytest.mark.parametrize("text", [b"{", b"{}", b"\xff", b'{"artefact": 1}'])
+def test_a_manifest_that_cannot_be_read_is_one_fault_among_the_others(archive, tmp_path, text):
+    members = contents(archive)
+    name = f"results/{BARE}.manifest.json"
+    members[name] = text
+    members["results/cases/toy-table3.tsv"] += b"q1\td1\n"
+    checks = verifying.verify(pack(tmp_path / "t.tar.gz", members))
+    bad = [check.text for check in checks if not check.agrees]
+    assert bad[0].startswith("results/cases/toy-table3.tsv: was changed")
+    assert bad[1].startswith(f"{name}: was changed")
+    assert bad[2].startswith((f"{name}: cannot be read", f"{name}: no manifest of residuum"))
+    assert bad[3] == f"no manifest of {BARE}: it cannot be made again"
+    assert not [text for text in bad if "residuum-bundle-" in text]
+    assert "toy-figure1" in {check.page for check in checks if check.agrees}
+
+
+def test_a_bundle_without_any_manifest_is_told_page_by_page(archive, tmp_path):
+    members = {n: d for n, d in contents(archive).items() if not n.endswith("manifest.json")}
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    pages = {"toy-table1", "toy-table2", "toy-figure1", "toy-table3", "ledger"}
+    assert {page for page, text in found.items() if text.startswith("no manifest of")} == pages
+
+
+def test_a_page_that_is_missing_is_named_inside_the_bundle(archive, tmp_path):
+    members = contents(archive)
+    del members["results/tables/toy-table2.md"]
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    assert "'tables/toy-table2.md'" in found["toy-table2"]
+    assert "residuum-bundle-" not in found["toy-table2"]
+
+
+def test_another_folder_name_gives_other_bytes_as_its_docstring_says(results, archive, tmp_path):
+    bundling.write(shutil.copytree(results, tmp_path / "other"), tmp_path / "t.tar.gz")
+    assert (tmp_path / "t.tar.gz").read_bytes() != archive.read_bytes()
+    assert "folder's name, the commit and the packages" in " ".join(bundling.__doc__.split())

@@ -203,3 +203,146 @@ def test_pages_may_be_made_again_over_other_runs(results, tmp_path):
     write_run(copy / "runs/data/dev/base.trec.gz", [1] * len(QUERIES))
     make_pages(copy)
     assert "measured   0.333333" in explaining.explain(copy, CELL), "metrics were not made again"
+
+
+def lacking(results, tmp_path, *names):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    for name in names:
+        (copy / name).unlink()
+    return copy
+
+
+RUN = "runs/data/dev/base.trec.gz.manifest.json"
+BASE = "metrics/data/dev/base.tsv.manifest.json"
+SEED2 = [
+    f"{kind}/data/dev/ours.seed2.{form}{end}"
+    for kind, form in (("metrics", "tsv"), ("runs", "trec.gz"))
+    for end in ("", ".manifest.json")
+]
+
+
+def test_a_manifest_that_one_folder_lacks_is_the_difference(results, tmp_path):
+    copy = lacking(results, tmp_path, BASE)
+    there = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first metrics/data/dev/base.tsv: a manifest here, no manifest there" in there
+    assert "made here, not made there" not in there
+    assert "queries 0 of 12 have another value" in there and "for all 12 queries" in there
+    here = " ".join(differing.compared(copy, results, CELL).split())
+    assert "first metrics/data/dev/base.tsv: no manifest here, a manifest there" in here
+
+
+def test_a_parameter_is_found_past_a_missing_manifest(results, other, tmp_path):
+    copy = lacking(other, tmp_path, BASE)
+    said = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first runs/data/dev/base.trec.gz: parameter bm25.k1: 0.9 here, 1.2 there" in said
+    assert "then metrics/data/dev/base.tsv: a manifest here, no manifest there" in said
+
+
+def test_a_manifest_that_both_folders_lack_is_said_to_be_missing(results, other, tmp_path):
+    copies = [lacking(folder, tmp_path / folder.parts[-3], RUN) for folder in (results, other)]
+    said = " ".join(differing.compared(*copies, CELL).split())
+    assert "first runs/data/dev/base.trec.gz: sha256 of" in said
+    assert "there (its manifest is missing)" in said
+
+
+def test_a_seed_that_one_folder_lacks_is_named_and_the_rest_is_compared(results, tmp_path):
+    copy = lacking(results, tmp_path, *SEED2)
+    said = " ".join(differing.compared(results, copy, "toy/table1/ours/rr").split())
+    assert "ours.seed2.trec.gz: a manifest here, neither file nor manifest there" in said
+    assert "ours.seed2.tsv: a manifest here, neither file nor manifest there" in said
+    assert "queries cannot be compared: " in said and "ours.seed2.tsv: no such file" in said
+
+
+def test_a_lineage_says_which_manifest_is_missing_and_keeps_the_other_seed(results, tmp_path):
+    copy = lacking(results, tmp_path, SEED2[1])
+    said = explaining.explain(copy, "toy/table1/ours/rr")
+    assert "outside" not in said
+    after = said.split("] metrics/data/dev/ours.seed2.tsv\n")[1]
+    assert after.startswith("    its manifest is missing, so what it was made from is not known")
+    assert "facts      queries 12; means.RR@10 1" in said.split("] metrics/data/dev/ours.seed1")[1]
+    gone = lacking(results, tmp_path / "gone", "runs/data/dev/base.trec.gz", RUN)
+    assert "its manifest is missing and so is the file" in explaining.explain(gone, CELL)
+
+
+def test_what_is_run_in_neither_folder_has_both_reasons_and_no_lineage(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    said = differing.compared(results, copy, "toy/table1/later/rr")
+    assert said.splitlines()[1:] == ["", "  cell       not run in either: not built yet"]
+    path = copy / "tables/toy-table1.tsv"
+    path.write_text(path.read_text().replace("not built yet", "lost"))
+    said = differing.compared(results, copy, "toy/table1/later/rr")
+    assert said.splitlines()[-1].endswith("in either; here: not built yet; there: lost")
+
+
+def test_what_is_run_in_one_folder_has_the_reason_of_the_other(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    path = copy / "tables/toy-table1.tsv"
+    lines = path.read_text().splitlines()
+    cells = dict(zip(lines[0].split("\t"), lines[1].split("\t"), strict=True))
+    assert (cells["row"], cells["column"]) == ("base", "rr")
+    cells |= {"measured": "", "not_run": "lost"}
+    path.write_text("\n".join([lines[0], "\t".join(cells.values()), *lines[2:], ""]))
+    assert "  cell       not run there: lost" in differing.compared(results, copy, CELL)
+    assert "  cell       not run here: lost" in differing.compared(copy, results, CELL)
+
+
+def test_a_count_has_no_queries_to_compare(results):
+    said = differing.compared(results, results, "toy/table2/queries/dev")
+    assert said.endswith("  cell       12 here, 12 there (+0)")
+
+
+@pytest.mark.parametrize(
+    ("keep", "says"),
+    [
+        (0, "it is empty; make it again: delete it, then snakemake --cores all"),
+        (1, "a header and no row, where a table has some; make it again: delete it, then"),
+        (-1, "its last line is cut short; make it again: delete it, then snakemake"),
+    ],
+)
+@pytest.mark.parametrize("cell", [CELL, "toy-table1"])
+def test_a_table_that_is_cut_short_is_one_error(results, tmp_path, keep, says, cell):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    path = copy / "tables/toy-table1.tsv"
+    text = path.read_text()
+    path.write_text(text[:-1] if keep < 0 else "".join(text.splitlines(True)[:keep]))
+    with pytest.raises(ResiduumError, match=r"^[^\n]*$") as error:
+        explaining.explain(copy, cell)
+    assert str(error.value).startswith(f"{path}: {says}")
+
+
+@pytest.mark.parametrize("name", ["ledger.tsv", "significance/toy-table1.tsv"])
+def test_an_empty_page_beside_the_table_is_one_error(results, tmp_path, name):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    (copy / name).write_text("")
+    with pytest.raises(ResiduumError, match=rf"{name}: it is empty; make it again"):
+        explaining.explain(copy, CELL)
+
+
+def test_a_table_without_its_manifest_is_one_error(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    path = copy / "tables/toy-table1.tsv.manifest.json"
+    path.write_text("{}")
+    with pytest.raises(ResiduumError, match=r"json: no manifest of residuum .*; delete it, then"):
+        explaining.explain(copy, CELL)
+    path.unlink()
+    with pytest.raises(ResiduumError, match=r"tsv: its manifest is missing beside it; run snake"):
+        explaining.explain(copy, CELL)
+
+
+@pytest.mark.parametrize("name", ["figure1", "table3"])
+def test_figures_and_case_studies_are_said_to_have_no_cells(results, name):
+    says = (
+        rf"no table of toy '{name}'; known: table1, table2.*Figures and case studies have no cells"
+    )
+    with pytest.raises(ResiduumError, match=says):
+        explaining.explain(results, f"toy/{name}/base/rr")
+
+
+def test_claims_with_long_reasons_are_wrapped(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    ledger = copy / "ledger.tsv"
+    ledger.write_text(ledger.read_text().replace("later: not built yet", "later: " + "why " * 40))
+    said = explaining.explain(copy, "toy/table1/ours/rr")
+    block = said.split("What the paper's markers claim (ledger.tsv)\n")[1].split("\n\n")[0]
+    assert max(map(len, block.splitlines())) <= 100
+    assert "\n    why why" in block

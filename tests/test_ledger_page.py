@@ -128,5 +128,21 @@ def test_a_folder_without_a_ledger_is_one_error(tmp_path):
     with pytest.raises(ResiduumError, match=r"no such file; name a results folder"):
         ledger_page.digest(tmp_path)
     (tmp_path / "ledger.tsv").write_text("a\tb\n1\t2\n")
-    with pytest.raises(ResiduumError, match="no ledger, it lacks the column kind"):
+    with pytest.raises(ResiduumError, match="it lacks the column paper; make it again: delete"):
         ledger_page.digest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "it is empty"),
+        ("paper\tkind\tverd", "its last line is cut short"),
+        ("paper\tkind\n1\t2\t3\n", r"cannot be read as a TSV \("),
+    ],
+)
+def test_a_ledger_that_is_cut_short_is_one_error_that_says_how_to_mend(tmp_path, text, says):
+    (tmp_path / "ledger.tsv").write_text(text)
+    with pytest.raises(ResiduumError, match=rf"^\S*ledger\.tsv: {says}") as error:
+        ledger_page.digest(tmp_path)
+    assert str(error.value).endswith("make it again: delete it, then snakemake --cores all")
+    assert "\n" not in str(error.value)

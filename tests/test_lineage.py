@@ -52,6 +52,62 @@ def test_a_file_from_outside_is_a_source_without_a_manifest(copy):
     assert found["/far/away/run.txt"].record == {}
 
 
+def without(results, *names):
+    for name in names:
+        (results / name).unlink()
+    return results
+
+
+def test_what_should_have_a_manifest_is_told_from_a_file_from_outside(copy):
+    manifests = ("metrics/data/dev/ours.seed2.tsv", "runs/data/dev/base.trec.gz")
+    without(copy, *(f"{name}.manifest.json" for name in manifests), manifests[1])
+    without(copy, "data/data/dev/queries.tsv.manifest.json", "index/data/en/manifest.json")
+    path = copy / "runs" / "data" / "dev" / "ours.seed1.trec.gz.manifest.json"
+    inputs = json.loads(path.read_text())["inputs"]
+    edit(path, inputs={**inputs, "/far/away/run.txt": "0" * 64})
+    lacking = {a.path: a.lacks for a in lineage.read(copy).values() if not a.record}
+    assert lacking == {
+        "runs/data/dev/base.trec.gz": "neither file nor manifest",
+        "data/data/dev": "no manifest",
+    }
+    assert {a.path: a.lacks for a in kin(copy, "ours.seed1") if not a.record} == {
+        **lacking,
+        "/far/away/run.txt": "",
+    }
+
+
+def test_a_file_known_by_its_manifest_is_its_artefact(copy):
+    path = copy / "metrics" / "data" / "dev" / "base.tsv.manifest.json"
+    inputs = json.loads(path.read_text())["inputs"]
+    run = next(name for name in inputs if name.endswith("base.trec.gz"))
+    other = run.replace("base.trec.gz", "ours.seed1.trec.gz.manifest.json")
+    edit(path, inputs={**inputs, other: "0" * 64})
+    paths = [artefact.path for artefact in kin(copy)]
+    assert "runs/data/dev/ours.seed1.trec.gz" in paths and len(paths) == 5 + 1
+
+
+@pytest.mark.parametrize("lacks", ["here", "there"])
+def test_a_missing_manifest_is_a_difference_of_its_own(results, copy, lacks):
+    without(copy, "runs/data/dev/base.trec.gz.manifest.json")
+    full, half = kin(results), kin(copy)
+    here, there = (half, full) if lacks == "here" else (full, half)
+    found = lineage.differences(here, there)
+    values = ("no manifest", "a manifest") if lacks == "here" else ("a manifest", "no manifest")
+    path = "runs/data/dev/base.trec.gz"
+    assert found[0] == lineage.Difference(path, "manifest", path, *values)
+    assert lineage.changed(here, there) == []
+
+
+def test_a_lineage_goes_on_past_a_missing_manifest_as_the_other_folder_says(results, copy):
+    without(copy, "metrics/data/dev/base.tsv.manifest.json")
+    graphs = lineage.read(results), lineage.read(copy)
+    filled = lineage.filled(graphs[1], graphs[0])
+    assert [a.path for a in lineage.ancestors(filled, [METRICS.format("base")])] == [
+        a.path for a in kin(results)
+    ]
+    assert lineage.filled(graphs[0], graphs[1]) == graphs[0]
+
+
 def test_hidden_and_unfinished_folders_hold_no_artefacts(copy):
     for folder in ("work/models", "index/data/.de.part"):
         (copy / folder).mkdir(parents=True)
@@ -65,7 +121,13 @@ def test_what_is_no_manifest_is_named(copy, tmp_path):
     with pytest.raises(ResiduumError, match=r"en/manifest\.json: no manifest of residuum"):
         lineage.read(copy)
     path.write_text("{")
-    with pytest.raises(ResiduumError, match=r"en/manifest\.json: cannot be read"):
+    with pytest.raises(ResiduumError, match=r"en/manifest\.json: cannot be read.*; delete it"):
+        lineage.read(copy)
+    graph, unreadable = lineage.read_what_can_be(copy)
+    assert "runs/data/dev/base.trec.gz" in graph and not graph["index/data/en"].record
+    assert len(unreadable) == 1 and unreadable[0].startswith(f"{path}: cannot be read")
+    path.write_text('{"artefact": {}, "spec": {}, "inputs": {}, "code": {}}')
+    with pytest.raises(ResiduumError, match=r"en/manifest\.json: no manifest of residuum"):
         lineage.read(copy)
     with pytest.raises(ResiduumError, match=r"no manifests; is it a results folder"):
         lineage.read(tmp_path / "nothing")

@@ -1,8 +1,9 @@
 """One archive of a results folder's metrics, pages, specs, manifests and environment.
 
 Usage: `residuum bundle write --results results/mini --output mini.tar.gz`. The same results give
-the same bytes. Holds what every table, figure's data and the ledger are made from, and no texts,
-runs, indexes or models. Must not know how a page is made: `residuum.verifying` does.
+the same bytes, as long as the folder's name, the commit and the packages are the same too: its
+index records them. Holds what every table, figure's data and the ledger are made from, and no
+texts, runs, indexes or models. Must not know how a page is made: `residuum.verifying` does.
 """
 
 import gzip
@@ -34,6 +35,7 @@ KEPT = [
     "ledger.*",
     "absent.json",
 ]
+PAGES = ["tables/*.tsv", "figures/*.tsv", "cases/*.tsv", "ledger.tsv"]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 HINT = "Get it again, or write it anew: residuum bundle write"
 
@@ -54,6 +56,11 @@ def write(results: Path, output: Path) -> str:
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
             "(--results results/<scale>) or run snakemake --cores all"
         )
+    if bare := [page for page in pages(results) if not manifest.beside(results / page).is_file()]:
+        raise ResiduumError(
+            f"{results}: no manifest beside {', '.join(bare)}, so they cannot be made again from a "
+            "bundle; run snakemake --cores all again, or delete what is no page of residuum"
+        )
     members = {f"{RESULTS}/{p.relative_to(results).as_posix()}": p for p in _kept(results)}
     members |= {f"{ENVIRONMENT}/{p.relative_to(ROOT).as_posix()}": p for p in _locks()}
     index = {
@@ -67,6 +74,12 @@ def write(results: Path, output: Path) -> str:
         _pack(temporary, index, members)
     size = output.stat().st_size / 1e6
     return f"{output}: {len(members)} files, {size:.1f} MB, sha256 {files.sha256(output)}"
+
+
+def pages(results: Path) -> list[str]:
+    """Return the TSVs of the tables, figures, cases and ledger, relative to their folder."""
+    found = (path.relative_to(results) for pattern in PAGES for path in results.glob(pattern))
+    return [path.as_posix() for path in sorted(found) if not _unfinished(path)]
 
 
 def _kept(results: Path) -> list[Path]:

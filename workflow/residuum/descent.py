@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import Any
 
-from residuum.lineage import VARIES, Artefact, flat
+from residuum.lineage import AGAIN, NO_FILE, VARIES, Artefact, flat
 
 WIDTH = 100
 SEED = re.compile(r"\bseed(\d+)")
@@ -19,14 +19,19 @@ ELSEWHERE = ("shards", "index")  # facts that another artefact's lines show, or 
 def line(name: str, text: str, indent: int = 2) -> str:
     """Write a name and its text, wrapped and hanging beside the name."""
     start = f"{' ' * indent}{name:<10} "
+    return wrapped(text or "none", start, len(start))
+
+
+def wrapped(text: str, start: str, hang: int) -> str:
+    """Write a text behind `start`, its further lines indented by `hang`."""
     wrapper = textwrap.TextWrapper(
         WIDTH,
         initial_indent=start,
-        subsequent_indent=" " * len(start),
+        subsequent_indent=" " * hang,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return wrapper.fill(text or "none")
+    return wrapper.fill(text)
 
 
 def together(paths: list[str]) -> str:
@@ -42,9 +47,10 @@ def described(kin: list[Artefact], full: bool = False) -> str:
 
     `kin` comes sources first; `full` keeps long arguments and values whole.
     """
-    groups: dict[str, list[Artefact]] = {}
+    groups: dict[tuple[str, str], list[Artefact]] = {}
     for artefact in reversed(kin):
-        groups.setdefault(SEED.sub("seed*", artefact.path), []).append(artefact)
+        alike = (SEED.sub("seed*", artefact.path), artefact.lacks)
+        groups.setdefault(alike, []).append(artefact)
     numbers = {a.path: n for n, group in enumerate(groups.values(), 1) for a in group}
     shown = [_group(sorted(group), numbers, full) for group in groups.values()]
     return "\n\n".join(["What it descends from", *shown])
@@ -54,7 +60,7 @@ def _group(group: list[Artefact], numbers: dict[str, int], full: bool) -> str:
     first = group[0]
     head = f"[{numbers[first.path]}] {together([a.path for a in group])}"
     if not first.record:
-        return f"{head}\n    a file from outside the results folder"
+        return f"{head}\n{wrapped(_without_record(first), ' ' * 4, 4)}"
     code = first.record["code"]
     parents = sorted({numbers[parent] for a in group for parent in a.parents})
     lines = [
@@ -67,6 +73,13 @@ def _group(group: list[Artefact], numbers: dict[str, int], full: bool) -> str:
     if parents:
         lines.append(line("from", " ".join(f"[{number}]" for number in parents), 4))
     return "\n".join(lines)
+
+
+def _without_record(artefact: Artefact) -> str:
+    if not artefact.lacks:
+        return "a file from outside the results folder"
+    gone = " and so is the file" if artefact.lacks == NO_FILE else ""
+    return f"its manifest is missing{gone}, so what it was made from is not known; {AGAIN}"
 
 
 def _command(artefact: Artefact, full: bool) -> str:

@@ -20,6 +20,7 @@ SOURCES = {"corpus": "corpus", "queries.tsv": "topics", "qrels.trec": "qrels"}
 KINDS = {
     "parameter": "parameter {key}: {here} here, {there} there",
     "inputs": "made from other files: {here} here, {there} there",
+    "manifest": "{here} here, {there} there",
     "data": "{key}: {here} here, {there} there",
     "absent": "{here} here, {there} there",
 }
@@ -27,14 +28,23 @@ KINDS = {
 
 def compared(results: Path, other: Path, address: str) -> str:
     """Say where the lineages of a cell first differ, what else does, and what came of it."""
-    here, there = find(results, address), find(other, address)
-    found = lineage.differences(here.kin, there.kin)
+    here, there = _both(find(results, address), find(other, address))
     lines = [f"{here.address}: {here.results} (here) against {there.results} (there)", ""]
-    lines.append(line("first", first(found, here, there)))
-    lines += [line("then", text) for text in _others(found)]
-    lines += [line("also", text) for text in _changes(here, there)] if found else []
-    lines += ["", *outcome(here, there)]
-    return "\n".join(lines)
+    if here.roots or there.roots:
+        found = lineage.differences(here.kin, there.kin)
+        lines.append(line("first", first(found, here, there)))
+        lines += [line("then", text) for text in _others(found)]
+        lines += [line("also", text) for text in _changes(here, there)] if found else []
+        lines.append("")
+    return "\n".join([*lines, *outcome(here, there)])
+
+
+def _both(here: Asked, there: Asked) -> tuple[Asked, Asked]:
+    """Let both lineages go on past a manifest that one folder lacks."""
+    return (
+        here._replace(graph=lineage.filled(here.graph, there.graph)),
+        there._replace(graph=lineage.filled(there.graph, here.graph)),
+    )
 
 
 def first(found: list[lineage.Difference], here: Asked, there: Asked) -> str:
@@ -55,7 +65,8 @@ def first(found: list[lineage.Difference], here: Asked, there: Asked) -> str:
         return text
     known = here.graph.get(difference.path)
     if known is None or not known.record:
-        return f"{text} (a file from outside)"
+        what = "its manifest is missing" if known and known.lacks else "a file from outside"
+        return f"{text} ({what})"
     return f"{text}, with equal parameters and sources{_cause(difference.path, here, there)}"
 
 
@@ -90,13 +101,13 @@ def _worded(difference: lineage.Difference) -> str:
 
 
 def _others(found: list[lineage.Difference]) -> list[str]:
-    """Word what differs later: parameters in full, the rest counted."""
+    """Word what differs later: parameters and lacking manifests in full, the rest counted."""
     said = {(d.kind, d.key, str(d.here), str(d.there)) for d in found[:1]}
     lines: list[str] = []
     rest = 0
     for d in found[1:]:
         one = (d.kind, d.key, str(d.here), str(d.there))
-        if d.kind == "parameter" and one not in said and len(lines) < SHOWN:
+        if d.kind in ("parameter", "manifest") and one not in said and len(lines) < SHOWN:
             lines.append(f"{_name(d)}: {_worded(d)}")
         elif one not in said:
             rest += 1
@@ -109,15 +120,33 @@ def outcome(here: Asked, there: Asked) -> list[str]:
     """Say how the cell, its runs and its queries differ."""
     a, b = here.cell["measured"], there.cell["measured"]
     if a is None or b is None:
-        return [line("cell", "not run here" if a is None else "not run there")]
+        return [line("cell", _not_run(here, there))]
     lines = [line("cell", f"{a:.6g} here, {b:.6g} there ({b - a:+.4g})")]
     runs = [path for path in _runs(here) if path in _runs(there)]
     lines += [line("run", _run(path, here.results, there.results)) for path in runs]
-    return lines + _deltas(values(here), values(there))
+    try:
+        return lines + _deltas(values(here), values(there))
+    except ResiduumError as error:
+        return [*lines, line("queries", f"cannot be compared: {error}")]
+
+
+def _not_run(here: Asked, there: Asked) -> str:
+    """Say where a cell has no value, and why."""
+    reasons = {
+        place: asked.cell["not_run"]
+        for place, asked in (("here", here), ("there", there))
+        if asked.cell["measured"] is None
+    }
+    if len(reasons) == 1:
+        return "; ".join(f"not run {place}: {reason}" for place, reason in reasons.items())
+    if reasons["here"] == reasons["there"]:
+        return f"not run in either: {reasons['here']}"
+    return f"not run in either; here: {reasons['here']}; there: {reasons['there']}"
 
 
 def _runs(asked: Asked) -> list[str]:
-    parents = [p for root in asked.roots for p in asked.graph[root].parents]
+    kin = (asked.graph[root] for root in asked.roots if root in asked.graph)
+    parents = [p for artefact in kin for p in artefact.parents]
     return [path for path in parents if path.startswith("runs/")]
 
 
@@ -150,8 +179,10 @@ def _lists(path: Path) -> pl.DataFrame:
 
 
 def _deltas(here: pl.DataFrame, there: pl.DataFrame) -> list[str]:
-    """Name the queries whose values moved most."""
+    """Name the queries whose values moved most; a count or a depth has none."""
     both = here.join(there, on="query_id", how="full", coalesce=True, suffix="_there")
+    if both.is_empty():
+        return []
     alone = both.null_count().sum_horizontal().item()
     lines = [line("queries", f"{alone} are in one folder only")] if alone else []
     moved = both.with_columns((pl.col("value_there") - pl.col("value")).alias("delta"))

@@ -5,7 +5,6 @@ line `residuum explain clear/table1/bm25/dev-rr`. Reads pages, tests, metrics an
 Must not know how any of them was computed.
 """
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +12,17 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from residuum import lineage
-from residuum.core import files, manifest, pages, trec
+from residuum.core import pages, trec
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema.papers import DEPTH
-from residuum.descent import described, line, together
+from residuum.descent import described, line, together, wrapped
+from residuum.ledger_page import AGAIN, read_tsv
 
 PARTS = ("paper", "table", "row", "column")
+CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
+LEDGER = ("table", "row", "column", "kind", "claim", "verdict", "reason")
+COUNTS = ("wins", "ties", "losses")
+TEST = ("column", "a", "b", "difference", "p", "p_adjusted", "significant", "test", "correction")
 SHOWN = 3  # queries at each end
 
 
@@ -57,13 +61,16 @@ def find(results: Path, address: str) -> Asked:
     results = Path(results)
     page, row, column = _page(results, address)
     path = results / "tables" / f"{page}.tsv"
-    cells = read_tsv(path)
+    cells = _cells(path)
     _known(f"row of {page}", row, cells["row"])
     _known(f"column of {page}", column, cells["column"])
     cell = cells.filter(row=row, column=column).row(0, named=True)
-    spec = json.loads(files.read_bytes(manifest.beside(path)))["spec"]
     graph = lineage.read(results)
-    roots = _roots(cell, spec, graph[f"tables/{page}.tsv"].parents)
+    made = graph.get(f"tables/{page}.tsv")
+    if made is None or not made.record:
+        raise ResiduumError(f"{path}: its manifest is missing beside it; {lineage.AGAIN}")
+    spec = made.record["spec"]
+    roots = _roots(cell, spec, made.parents)
     return Asked(f"{page.replace('-', '/', 1)}/{row}/{column}", results, cell, spec, graph, roots)
 
 
@@ -82,26 +89,38 @@ def _page(results: Path, address: str) -> tuple[str, str, str]:
             f"{_example(results / 'tables' / f'{made[0]}.tsv')}"
         )
     paper, table, row, column = names
-    _known("paper", paper, (name.partition("-")[0] for name in made))
+    more = _without_cells(results, f"{paper}-{table}")
+    _known("paper", paper, (name.partition("-")[0] for name in made), more)
     own = (name.removeprefix(f"{paper}-") for name in made if name.startswith(f"{paper}-"))
-    _known(f"table of {paper}", table, own)
+    _known(f"table of {paper}", table, own, more)
     return f"{paper}-{table}", row, column
 
 
-def _known(kind: str, name: str, known: Iterable[str]) -> None:
+def _known(kind: str, name: str, known: Iterable[str], more: str = "") -> None:
     names = set(known)
     if name not in names:
-        raise ResiduumError(unknown(kind, name, names))
+        raise ResiduumError(f"{unknown(kind, name, names)}{more}")
+
+
+def _without_cells(results: Path, page: str) -> str:
+    kinds = ("figures", "cases")
+    other = next((k for k in kinds if (results / k / f"{page}.tsv").is_file()), None)
+    if other is None and "-figure" not in page:
+        return ""
+    where = f"; read {results / other / f'{page}.md'}" if other else ""
+    return f" Figures and case studies have no cells{where}"
 
 
 def _example(path: Path) -> str:
-    cell = read_tsv(path).row(0, named=True)
+    cell = _cells(path).row(0, named=True)
     return "/".join([*path.stem.split("-", 1), cell["row"], cell["column"]])
 
 
-def read_tsv(path: Path) -> pl.DataFrame:
-    """Read a TSV of ours; one that is not there is a ResiduumError."""
-    return pl.read_csv(files.read_bytes(path), separator="\t", infer_schema_length=None)
+def _cells(path: Path) -> pl.DataFrame:
+    cells = read_tsv(path, CELL)
+    if cells.is_empty():
+        raise ResiduumError(f"{path}: a header and no row, where a table has some; {AGAIN}")
+    return cells
 
 
 def _roots(cell: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) -> list[str]:
@@ -148,13 +167,13 @@ def _ledger(asked: Asked) -> pl.DataFrame:
     if not path.is_file():
         return pl.DataFrame(schema={"kind": pl.String})
     cell = asked.cell
-    return read_tsv(path).filter(table=asked.page, row=cell["row"], column=cell["column"])
+    return read_tsv(path, LEDGER).filter(table=asked.page, row=cell["row"], column=cell["column"])
 
 
 def claims(asked: Asked) -> str:
     """List the comparisons that the paper prints in this cell, with their verdicts."""
     rows = _ledger(asked).filter(kind="comparison").iter_rows(named=True)
-    lines = [f"  {r['claim']}: {r['verdict']} ({r['reason']})" for r in rows]
+    lines = [wrapped(f"{r['claim']}: {r['verdict']} ({r['reason']})", "  ", 4) for r in rows]
     return "\n".join(["What the paper's markers claim (ledger.tsv)", *lines]) if lines else ""
 
 
@@ -164,7 +183,7 @@ def tests(asked: Asked) -> str:
     if not path.is_file():
         return ""
     row = asked.cell["row"]
-    found = read_tsv(path).filter(
+    found = read_tsv(path, (*TEST, *COUNTS)).filter(
         (pl.col("column") == asked.cell["column"]) & ((pl.col("a") == row) | (pl.col("b") == row))
     )
     if not found.height:
@@ -178,7 +197,7 @@ def tests(asked: Asked) -> str:
 def _test(row: str, r: dict[str, Any]) -> list[str]:
     sign = 1 if r["a"] == row else -1
     ends = sorted(sign * r[end] for end in ("ci_low", "ci_high") if r.get(end) is not None)
-    counts = [str(r[name]) for name in ("wins", "ties", "losses")][::sign]
+    counts = [str(r[name]) for name in COUNTS][::sign]
     return [
         r["b"] if sign == 1 else r["a"],
         f"{sign * r['difference']:+.4f}",

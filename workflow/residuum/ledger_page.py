@@ -5,7 +5,7 @@ Must not know how a verdict is reached.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ VERDICTS = {
 }
 COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
 AGAINST = ["reversed", "differs"]
+AGAIN = "make it again: delete it, then snakemake --cores all"
 Row = dict[str, Any]
 
 
@@ -161,8 +162,22 @@ def digest(results: Path) -> str:
             f"{path}: no such file; name a results folder (--results results/<scale>) or make it "
             "first: snakemake --cores all"
         )
-    ledger = pl.read_csv(files.read_bytes(path), separator="\t", infer_schema_length=None)
-    if missing := {"paper", "kind", "verdict"} - set(ledger.columns):
-        raise ResiduumError(f"{path}: no ledger, it lacks the column {sorted(missing)[0]}")
+    ledger = read_tsv(path, ("paper", "kind", "verdict"))
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     return f"{counts(ledger) if ledger.height else 'The ledger is empty.'}\n\n{where}"
+
+
+def read_tsv(path: Path, columns: Iterable[str]) -> pl.DataFrame:
+    """Read the TSV of a page; one that is not there, cut short or lacks a column is an error."""
+    data = files.read_bytes(path)
+    if not data.endswith(b"\n"):
+        what = "its last line is cut short" if data else "it is empty"
+        raise ResiduumError(f"{path}: {what}; {AGAIN}")
+    try:
+        found = pl.read_csv(data, separator="\t", infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        said = " ".join(str(error).split())
+        raise ResiduumError(f"{path}: cannot be read as a TSV ({said}); {AGAIN}") from None
+    if missing := [name for name in columns if name not in found.columns]:
+        raise ResiduumError(f"{path}: it lacks the column {missing[0]}; {AGAIN}")
+    return found

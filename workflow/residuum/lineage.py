@@ -6,7 +6,7 @@ Reads manifests only. Must not know tables, measures, or how a difference is wor
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -14,8 +14,11 @@ from residuum.core import files
 from residuum.core.errors import ResiduumError
 
 FOLDER, BESIDE = "manifest.json", ".manifest.json"
-SPLIT = "queries.tsv"  # its manifest stands for the qrels beside it too
+SPLIT, QRELS = "queries.tsv", "qrels.trec"  # the manifest of the first stands for both
+SECTIONS = ("artefact", "spec", "inputs", "code")
 VARIES = "environment"
+NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
+AGAIN = "run snakemake --cores all again"
 
 Graph = Mapping[str, "Artefact"]
 
@@ -24,20 +27,22 @@ class Artefact(NamedTuple):
     """A file or folder below results, its manifest, and what it was made from.
 
     `inputs` are {path: sha256}; `parents` the artefacts that these belong to. A file from outside
-    the results folder has no manifest and no inputs.
+    the results folder has no manifest and no inputs; one of the folder that should have a manifest
+    says under `lacks` what is not there.
     """
 
     path: str
     record: dict[str, Any]
     inputs: dict[str, str]
     parents: tuple[str, ...]
+    lacks: str = ""
 
 
 class Difference(NamedTuple):
     """A place where two lineages differ: what kind, under which key, and both values."""
 
     path: str
-    kind: str  # parameter, inputs, data or absent
+    kind: str  # parameter, inputs, data, manifest or absent
     key: str
     here: Any
     there: Any
@@ -46,14 +51,32 @@ class Difference(NamedTuple):
 def read(results: Path) -> dict[str, Artefact]:
     """Read every manifest below a results folder into {path: artefact}, sorted by path.
 
-    Paths are relative to the folder, wherever it lies now and whatever it was called.
+    Paths are relative to the folder, wherever it lies now and whatever it was called. What
+    manifests name and has none itself is there too, without a record.
     """
     results = Path(results)
-    records = {_stands_for(path, results): _record(path) for path in _manifests(results)}
-    if not records:
+    graph, unreadable = read_what_can_be(results)
+    if unreadable:
+        raise ResiduumError(f"{unreadable[0]}; delete it, then {AGAIN}")
+    if not graph:
         raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")
+    return graph
+
+
+def read_what_can_be(results: Path) -> tuple[dict[str, Artefact], list[str]]:
+    """Read as `read` does; return the manifests that cannot be read as complaints, not errors."""
+    records, unreadable = {}, []
+    for path in _manifests(results):
+        try:
+            records[_stands_for(path, results)] = _record(path)
+        except ResiduumError as error:
+            unreadable.append(str(error))
     prefix = _prefix(records)
-    return {path: _artefact(path, records, prefix) for path in sorted(records)}
+    lacking = dict(_lacking(results, records, prefix))
+    known = {*records, *lacking}
+    found = {path: _artefact(path, record, prefix, known) for path, record in records.items()}
+    found |= {path: Artefact(path, {}, {}, (), what) for path, what in lacking.items()}
+    return dict(sorted(found.items())), unreadable
 
 
 def _manifests(results: Path) -> Iterator[Path]:
@@ -75,8 +98,9 @@ def _record(path: Path) -> dict[str, Any]:
         found = json.loads(files.read_bytes(path))
     except ValueError as error:
         raise ResiduumError(f"{path}: cannot be read as a manifest ({error})") from None
-    if not isinstance(found, dict) or not {"artefact", "spec", "inputs", "code"} <= set(found):
-        raise ResiduumError(f"{path}: no manifest of residuum (needs artefact, spec, inputs, code)")
+    whole = isinstance(found, dict) and all(isinstance(found.get(s), dict) for s in SECTIONS)
+    if not whole or not {"module", "sha256"} <= set(found["code"]):
+        raise ResiduumError(f"{path}: no manifest of residuum (needs {', '.join(SECTIONS)})")
     return found
 
 
@@ -93,16 +117,37 @@ def _prefix(records: Mapping[str, dict[str, Any]]) -> str:
     return seen.most_common(1)[0][0] if seen else ""
 
 
-def _owner(path: str, records: Mapping[str, Any]) -> str | None:
+def _owner(path: str, known: Container[str]) -> str | None:
     """Return the artefact that a path is, or lies in."""
-    folder = str(PurePosixPath(path).parent)
-    return next((name for name in (path, folder) if name in records), None)
+    names = (path, path.removesuffix(BESIDE), str(PurePosixPath(path).parent))
+    return next((name for name in names if name in known), None)
 
 
-def _artefact(path: str, records: Mapping[str, dict[str, Any]], prefix: str) -> Artefact:
-    record = _relative(records[path], prefix)
+def _home(path: str) -> str:
+    """Return the artefact that a path belongs to, by its name alone."""
+    artefact = PurePosixPath(path.removesuffix(BESIDE))
+    return str(artefact.parent if artefact.name in (FOLDER, SPLIT, QRELS) else artefact)
+
+
+def _lacking(
+    results: Path, records: Mapping[str, dict[str, Any]], prefix: str
+) -> Iterator[tuple[str, str]]:
+    """Yield what manifests name below the results folder that has no manifest, and what it lacks.
+
+    Where paths were recorded relative to the folder, only a file that is there counts as below it.
+    """
+    for key in dict.fromkeys(key for record in records.values() for key in record["inputs"]):
+        name = key.removeprefix(prefix)
+        there = (results / _home(name)).exists()
+        below = key.startswith(prefix) if prefix else there
+        if below and not _owner(name, records):
+            yield _home(name), NO_MANIFEST if there else NO_FILE
+
+
+def _artefact(path: str, record: dict[str, Any], prefix: str, known: Container[str]) -> Artefact:
+    record = _relative(record, prefix)
     inputs = record["inputs"]
-    parents = dict.fromkeys(_owner(name, records) or name for name in inputs)
+    parents = dict.fromkeys(_owner(name, known) or name for name in inputs)
     return Artefact(path, record, inputs, tuple(parents))
 
 
@@ -131,6 +176,16 @@ def ancestors(graph: Graph, roots: Iterable[str]) -> list[Artefact]:
             waiting.append((path, True))
             waiting += [(parent, False) for parent in reversed(found.parents)]
     return list(done.values())
+
+
+def filled(graph: Graph, other: Graph) -> dict[str, Artefact]:
+    """Return a graph whose artefacts without a manifest descend from what the other says."""
+    found = dict(graph)
+    for path, artefact in other.items():
+        own = graph.get(path, Artefact(path, {}, {}, (), NO_FILE))
+        if not own.record and artefact.record:
+            found[path] = own._replace(parents=artefact.parents)
+    return found
 
 
 def flat(value: Any, key: str = "", lists: bool = False) -> dict[str, Any]:
@@ -179,9 +234,19 @@ def _sides(path: str, there: Mapping[str, Artefact]) -> tuple[str, str]:
 def _between(
     a: Artefact, b: Artefact, here: dict[str, str], there: dict[str, str]
 ) -> Iterator[Difference]:
+    if a.record and b.record:
+        yield from _between_records(a, b)
+    elif a.record or b.record:
+        yield Difference(a.path, "manifest", a.path, *(x.lacks or "a manifest" for x in (a, b)))
+    for key in sorted(set(here) & set(there)):
+        if here[key] != there[key]:
+            yield Difference(a.path, "data", f"sha256 of {key}", here[key], there[key])
+
+
+def _between_records(a: Artefact, b: Artefact) -> Iterator[Difference]:
     sections = [("parameter", "spec"), ("data", "artefact")]
     parameters, facts = (
-        [Difference(a.path, kind, *d) for d in differing(a.record.get(s), b.record.get(s))]
+        [Difference(a.path, kind, *d) for d in differing(a.record[s], b.record[s])]
         for kind, s in sections
     )
     yield from parameters
@@ -190,22 +255,19 @@ def _between(
     if mine or theirs:
         yield Difference(a.path, "inputs", "made from", " ".join(mine), " ".join(theirs))
     yield from facts
-    for key in sorted(set(here) & set(there)):
-        if here[key] != there[key]:
-            yield Difference(a.path, "data", f"sha256 of {key}", here[key], there[key])
 
 
 def _bytes(lineage: list[Artefact]) -> dict[str, dict[str, str]]:
     """Return {artefact: {file: sha256}} as those that read the files recorded them.
 
-    A folder's manifest says more than what is in the folder, so its hash is left out.
+    A manifest says more than what it stands for, so its hash is left out.
     """
     known = {artefact.path: artefact for artefact in lineage}
     found: dict[str, dict[str, str]] = {}
     for artefact in lineage:
         for path, digest in artefact.inputs.items():
             owner = _owner(path, known)
-            if owner and PurePosixPath(path).name != FOLDER and _is_file(path):
+            if owner and not path.endswith(FOLDER) and _is_file(path):
                 found.setdefault(owner, {})[path] = digest
     return found
 
@@ -219,9 +281,9 @@ def changed(here: list[Artefact], there: list[Artefact]) -> list[tuple[str, Any,
     others = {artefact.path: artefact for artefact in there}
     found: dict[str, tuple[str, Any, Any]] = {}
     for a in here:
-        if (b := others.get(a.path)) is None:
+        if (b := others.get(a.path)) is None or not (a.record and b.record):
             continue
-        if (code := a.record.get("code")) != b.record.get("code") and code:
+        if (code := a.record["code"]) != b.record["code"]:
             module, mine, theirs = code["module"], code["sha256"], b.record["code"]["sha256"]
             found.setdefault(module, (f"code of {module}", mine, theirs))
         for key, x, y in differing(_environment(a), _environment(b)):

@@ -36,7 +36,9 @@ class Bench(NamedTuple):
     made: Path
 
     def spec(self, path: str) -> dict[str, Any]:
-        """Return the spec that a page was made from."""
+        """Return the spec that a page was made from; without a manifest it is a ResiduumError."""
+        if path not in self.graph or not self.graph[path].record:
+            raise ResiduumError(f"{path}: no manifest, so what it was made from is not known")
         return dict(self.graph[path].record["spec"])
 
     def inputs(self, path: str, start: str, end: str = "") -> list[Path]:
@@ -52,17 +54,22 @@ class Bench(NamedTuple):
 def verify(archive: Path) -> list[Check]:
     """Check an archive: a check per faulty file, then one per page; the ledger comes last."""
     with tempfile.TemporaryDirectory(prefix="residuum-bundle-") as folder:
-        unpacked = bundling.unpack(archive, Path(folder) / "bundle")
-        faults = [Check(fault, False, False, fault) for fault in unpacked.faults]
-        bench = Bench(unpacked.results, lineage.read(unpacked.results), Path(folder) / "made")
-        return [*faults, *_pages(bench)]
+        root = Path(folder) / "bundle"
+        unpacked = bundling.unpack(archive, root)
+        graph, unreadable = lineage.read_what_can_be(unpacked.results)
+        faults = [*unpacked.faults, *(text.removeprefix(f"{root}/") for text in unreadable)]
+        bench = Bench(unpacked.results, graph, Path(folder) / "made")
+        return [*(Check(fault, False, False, fault) for fault in faults), *_pages(bench)]
 
 
 def _pages(bench: Bench) -> Iterator[Check]:
-    for path in bench.graph:
+    known = [path for path in bench.graph if bench.graph[path].record]
+    for path in sorted({*known, *bundling.pages(bench.results)}, key=_ledger_last):
         kind, _, name = path.partition("/")
-        page = name.removesuffix(".tsv")
-        if kind == "tables":
+        page = (name or kind).removesuffix(".tsv")
+        if path not in known:
+            yield Check(page, False, False, f"no manifest of {path}: it cannot be made again")
+        elif kind == "tables":
             yield _table(bench, path, page)
         elif kind == "figures":
             compared = [f"figures/{page}.{form}" for form in ("tsv", "md")]
@@ -71,8 +78,12 @@ def _pages(bench: Bench) -> Iterator[Check]:
             yield Check(
                 page, False, True, "carried, checked by hash: it quotes texts of the corpus"
             )
-    if "ledger.tsv" in bench.graph:
+    if "ledger.tsv" in known:
         yield _made(bench, "ledger", ["ledger.tsv", "ledger.md"], _ledger)
+
+
+def _ledger_last(path: str) -> tuple[bool, str]:
+    return path == "ledger.tsv", path
 
 
 def _table(bench: Bench, path: str, page: str) -> Check:
@@ -93,7 +104,8 @@ def _made(
         unlike = [_unlike(name, bench.results, bench.made) for name in compared]
     except Exception as error:  # a file that was changed can raise whatever its reader raises
         kind = "" if isinstance(error, ResiduumError) else f"{type(error).__name__}: "
-        said = f"cannot be made again: {kind}{' '.join(str(error).split())}"
+        text = " ".join(str(error).split()).replace(f"{bench.results}/", "")
+        said = f"cannot be made again: {kind}{text}"
         return Check(page, True, False, f"{said}{_other_code(bench, page)}")
     if found := [text for text in unlike if text]:
         return Check(page, True, False, f"differs: {found[0]}{_other_code(bench, page)}")
@@ -171,8 +183,9 @@ def _ledger(bench: Bench, page: str) -> None:
 def _other_code(bench: Bench, page: str) -> str:
     """Say whether this code is another than that which made a page of the bundle."""
     names = [f"{kind}/{page}.tsv" for kind in ("significance", "tables", "figures")]
-    records = [bench.graph[n].record for n in [*names, f"{page}.tsv"] if n in bench.graph]
-    modules = [record["code"]["module"] for record in records if not _same_code(record["code"])]
+    found = (bench.graph[n].record for n in [*names, f"{page}.tsv"] if n in bench.graph)
+    codes = [record["code"] for record in found if record]
+    modules = [code["module"] for code in codes if not _same_code(code)]
     return f" (made by other code of {', '.join(modules)} than runs here)" if modules else ""
 
 
