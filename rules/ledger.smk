@@ -22,6 +22,8 @@ rule ledger_write:
         mem_mb=2000,
         gpu=0,
     params:
-        arguments=ledger_arguments,
+        specs=ledger_specs,
+        files=ledger_files,
     shell:
-        "python -m residuum.ledger write {params.arguments} --output {output.ledger} 2>&1 | tee {log}"
+        "python -m residuum.ledger write {params.specs} {params.files} "
+        "--output {output.ledger} 2>&1 | tee {log}"

@@ -110,7 +110,7 @@ def counted_splits(wildcards):
     return queries | {f"qrels_{name}": at(QRELS, cast) for name, cast in there.items()}
 
 
-def counted_options(wildcards, input):
+def counted_options(wildcards):
     """Return the command-line options that name those splits' folders."""
     named = {k: path for k, path in counted_splits(wildcards).items() if k.startswith("queries_")}
     return " ".join(
@@ -118,11 +118,15 @@ def counted_options(wildcards, input):
     )
 
 
-def ledger_arguments(wildcards, input):
-    """Return the ledger's options: spec and table of each page, and the tests of those tested."""
+def ledger_specs(wildcards):
+    """Return the ledger's options that give the spec of each page."""
     specs = [casting.page_spec(REGISTRY, page, hub_reason) for page in [*TABLES, *COUNTED]]
-    parts = [f"--spec {quote(spec)}" for spec in specs]
-    parts += [f"--table {path}" for path in input.tables]
+    return " ".join(f"--spec {quote(spec)}" for spec in specs)
+
+
+def ledger_files(wildcards, input):
+    """Return the ledger's options that name the tables, in the order of the specs, and tests."""
+    parts = [f"--table {path}" for path in input.tables]
     return " ".join([*parts, *(f"--significance {path}" for path in input.tests)])
 
 

@@ -67,19 +67,25 @@ def reranked_runs(wildcards):
 
 def first_stages(wildcards):
     """Return the runs whose docs a reranker scores on a split, each with its largest depth."""
-    deepest = {}
-    for first, grid in reranked_runs(wildcards).values():
+    runs, deepest = reranked_runs(wildcards), {}
+    if not runs:
+        names = [
+            n for n in REGISTRY.of_kind("rerank") if REGISTRY.reranker(n) == wildcards.reranker
+        ]
+        why = {absence.reason(REGISTRY, n, here(wildcards), hub_reason) for n in names}
+        raise WorkflowError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
+    for first, grid in runs.values():
         deepest[first] = max(*grid, deepest.get(first, 0))
     return deepest
 
 
-def depth_options(wildcards, input):
+def depth_options(wildcards):
     """Return the command-line options that name those runs and depths."""
     deepest = first_stages(wildcards)
     return " ".join(f"--run {path} --depth {depth}" for path, depth in deepest.items())
 
 
-def swept_runs(wildcards, input):
+def swept_runs(wildcards):
     """Return the options that name the first-stage run of each run that shares a reranker."""
     runs = reranked_runs(wildcards)
     return " ".join(f"--run {name}={first}" for name, (first, _) in runs.items())

@@ -156,7 +156,10 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
     text = files[0].read_text().replace("q00 0 right 1", "q00 0 right 0")
     files[0].write_text(text)
     command(*files[:3])
-    assert "1 judged queries have no relevant doc" in capsys.readouterr().out
+    assert (
+        "Judged queries without a relevant doc, which count 0 for all: 1."
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,9 @@ def test_the_command_prints_the_counts_and_where_the_pages_lie(tmp_path):
 
 
 def test_a_folder_without_a_ledger_is_one_error(tmp_path):
-    with pytest.raises(ResiduumError, match=r"no such file; name a results folder"):
+    with pytest.raises(
+        ResiduumError, match=r"no such file; name a results folder with --results: "
+    ):
         ledger_page.digest(tmp_path)
     (tmp_path / "ledger.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(ResiduumError, match="it lacks the column paper; make it again: delete"):

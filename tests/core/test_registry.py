@@ -60,8 +60,10 @@ def test_encoder_replaces_hub_backbones_only(tmp_path):
     assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased") == (
         schema.FromPath(path=str(tmp_path))
     )
-    made = load(scale="mini", encoder=str(tmp_path)).backbone("bert-base-uncased")
-    assert made == schema.FromModel(model="warm-start")
+    with pytest.raises(
+        ResiduumError, match=r"would replace nothing: scale mini makes its backbones"
+    ):
+        load(scale="mini", encoder=str(tmp_path))
 
 
 def test_measures_are_those_of_the_split_and_of_the_tables():
@@ -163,6 +165,8 @@ def test_all_faults_come_in_one_message(config):
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
          "'bm25' is a lexical system; fitting: bm25-bert-base"),
+        ("papers/clear/table3.yaml", {"kind": "tabel"}, 
+         "no kind 'tabel'; known: cases, characteristics, figure, table. Did you mean table?"),
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
         ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),

@@ -148,6 +148,17 @@ def test_conda_environments_are_pinned_as_the_lock_is():
                 assert version == lock[name], f"{path.name}: {name}"
 
 
+def test_params_that_read_the_registry_do_not_read_the_input():
+    """Snakemake looks for changes only in params that are made of wildcards alone."""
+    for path in (ROOT / "rules").glob("*.smk"):
+        for body in re.findall(
+            r"^def \w+\(wildcards, input\):\n(?:    .*\n|\n)+", path.read_text(), re.M
+        ):
+            assert not re.search(
+                r"REGISTRY|casting|first_stages|reranked_runs|counted_splits", body
+            )
+
+
 def test_what_the_command_needs_is_pinned_as_the_lock_is():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lock = set((ROOT / "requirements.lock").read_text().lower().replace("_", "-").splitlines())

@@ -214,6 +214,16 @@ def test_editing_bm25_reruns_its_descendants_only(project, edited):
     assert not {n for n in names if "bm25-rm3" in n or "warm-start" in n}
 
 
+def test_a_deeper_grid_scores_more_pairs(project, edited):
+    edited("config/scales/smoke.yaml", "depth: {grid: [5, 10, 20]}", "depth: {grid: [5, 10, 30]}")
+    made = {name.removeprefix("results/smoke/") for name in planned(project)}
+    for split in ("tune", "dev", "judged"):
+        assert f"rerank/generated-smoke/{split}/bert-base-reranker.trec.gz" in made
+    assert not {
+        name for name in made if name.startswith(("models/", "metrics/")) and "bert" not in name
+    }
+
+
 def test_editing_fusion_reruns_fusion_and_what_follows_only(project, edited):
     edited("workflow/residuum/fusion.py", "import json\n", "import json  # and no more\n")
     made = {name.removeprefix("results/smoke/") for name in planned(project)}

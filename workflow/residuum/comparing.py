@@ -8,6 +8,7 @@ Must not know systems, papers or scales.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from residuum.core.pages import Page
 
 ENDINGS = (".gz", ".trec", ".run", ".txt", ".res")
+SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
 
 
@@ -74,7 +76,8 @@ def verb(
     judged = trec.read_qrels(qrels)
     named, remarks = _read(runs)
     lists, absent = _same_queries(named, judged, missing)
-    asked_for = list(dict.fromkeys(name for text in measures for name in text.split()))
+    asked_for = list(dict.fromkeys(name for text in measures for name in SEPARATOR.split(text)))
+    asked_for = [name for name in asked_for if name]
     if not asked_for:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
     found = compare(judged, lists, asked_for, tests, baseline or (), workers)
@@ -130,7 +133,8 @@ def _pairs(names: list[str], baselines: Sequence[str]) -> list[tuple[str, str]]:
     for name in baselines:
         if name not in names:
             raise ResiduumError(f"--baseline: {unknown('run', name, names)}")
-    pairs = itertools.combinations(names, 2)
+    ordered = [*(n for n in names if n not in baselines), *(n for n in names if n in baselines)]
+    pairs = itertools.combinations(ordered, 2)
     return [pair for pair in pairs if not baselines or set(pair) & set(baselines)]
 
 
@@ -212,17 +216,21 @@ def _without_relevant(judged: pl.DataFrame) -> list[str]:
 
     best = judged.group_by("query_id").agg(pl.col("relevance").max())
     count = best.filter(pl.col("relevance") < RELEVANT).height
-    return [f"{count} judged queries have no relevant doc: they count 0 for all."] if count else []
+    return (
+        [f"Judged queries without a relevant doc, which count 0 for all: {count}."] if count else []
+    )
 
 
 def _tested(tests: schema.Tests, found: Compared) -> list[str]:
     from residuum.core import pages
     from residuum.paired import notes
 
-    methods = ", ".join(dict.fromkeys(found.tests["method"]))
+    methods = ", ".join(
+        dict.fromkeys(m for m in found.tests["method"] if not m.startswith("exact,"))
+    )
     said = pages.tests_note(tests, "measure")
     return [
-        f"Superscripts: runs significantly beaten. {said} Method: {methods}.",
+        f"Superscripts: runs significantly beaten. {said}{f' Method: {methods}.' * bool(methods)}",
         *notes.remarks(
             found.tests.iter_rows(named=True),
             tests.alpha,
@@ -268,9 +276,9 @@ def tests_page(found: Compared) -> Page:
             Cell(row["b"]),
             Cell(f"{row['difference']:+.4f}", bold=((0, 7),) if row["significant"] else ()),
             Cell(_interval(row["ci_low"], row["ci_high"])),
-            Cell(_p(row["p"])),
-            Cell(_p(row["p_adjusted"])),
-            Cell(_signed(row["effect"])),
+            Cell(f"{row['p']:.2g}"),
+            Cell(f"{row['p_adjusted']:.2g}"),
+            Cell("" if row["effect"] is None else f"{row['effect']:+.2f}"),
             Cell(f"{row['wins']}/{row['ties']}/{row['losses']}"),
             Cell("" if row["detectable"] is None else f"{row['detectable']:.4f}"),
         ]
@@ -287,11 +295,3 @@ def tests_page(found: Compared) -> Page:
 
 def _interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"[{low:+.4f}, {high:+.4f}]"
-
-
-def _p(value: float) -> str:
-    return f"{value:.2g}"
-
-
-def _signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+.2f}"

@@ -158,10 +158,9 @@ def digest(results: Path) -> str:
     """Return the counts of a results folder's ledger and where its page and rows lie."""
     path = Path(results) / "ledger.tsv"
     if not path.is_file():
-        raise ResiduumError(
-            f"{path}: no such file; name a results folder (--results results/<scale>) or make it "
-            "first: snakemake --cores all"
-        )
+        there = sorted(str(p.parent) for p in path.parent.parent.glob("*/ledger.tsv"))
+        named = f"there is {', '.join(there)}" if there else "snakemake --cores all makes one"
+        raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
     ledger = read_tsv(path, ("paper", "kind", "verdict"))
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     return f"{counts(ledger) if ledger.height else 'The ledger is empty.'}\n\n{where}"

@@ -220,7 +220,7 @@ def _not_run_notes(job: Job, table: pl.DataFrame) -> list[str]:
     return [
         "Not run: "
         + "; ".join(f"{r} ({', '.join(cs)})" if r in partly else r for r, cs in rows.items())
-        + f": {reason.rstrip('.')}."
+        + f": {reason.rstrip('.')}{'' if reason.endswith('?') else '.'}"
         for reason, rows in reasons.items()
     ]
 
@@ -229,12 +229,12 @@ def _system_note(row: str, system: dict[str, Any]) -> str:
     shown = {key: value for key, value in sorted(system.items()) if key not in ("kind", "label")}
     parts = [system["kind"]]
     parts += [f"{k} {_flat(v)}" for k, v in shown.items() if v not in (None, [], {})]
-    return f"{row}: {'; '.join(parts)}."
+    return f"{row}: {'; '.join(parts).rstrip('.')}."
 
 
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items())
+        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v is not None)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -13,7 +13,7 @@ import pydantic
 import typer
 
 from residuum.core import progress
-from residuum.core.errors import ResiduumError
+from residuum.core.errors import ResiduumError, unknown
 
 Spec = TypeVar("Spec", bound=pydantic.BaseModel)
 
@@ -55,12 +55,22 @@ def where(location: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in location) or "(top level)"
 
 
+def _kind_fault(discriminator: str, expected_tags: str, tag: str | None = None) -> str:
+    """Word that an entry's kind is missing, or is none that is known."""
+    key, known = discriminator.strip("'"), expected_tags.replace("'", "").split(", ")
+    if tag is None:
+        return f"missing key {key}; one of {', '.join(known)}"
+    return unknown(key, tag, known)
+
+
 def sentence(fault: Any) -> str:
     """Word one pydantic fault with the value that was found."""
     if fault["type"] == "extra_forbidden":
         return "unknown key"
     if fault["type"] == "missing":
         return "missing key"
+    if fault["type"].startswith("union_tag"):
+        return _kind_fault(**fault["ctx"])
     found = json.dumps(fault.get("input"), default=str)
     found = found if len(found) <= 80 else found[:77] + "..."
     return f"{fault['msg'].removeprefix('Value error, ')} (found {found})"

@@ -63,6 +63,13 @@ def _scale_faults(registry: "Registry", folder: Path) -> Iterator[str]:
     for key in ("backbones", "rerankers"):
         for role, cast in getattr(registry.scale, key).items():
             yield from _cast_faults(registry, folder, f"{file}: {key}.{role}", cast, key)
+    casts = registry.scale.backbones.values()
+    if registry.config.encoder and all(isinstance(cast, schema.FromModel) for cast in casts):
+        yield (
+            f"config: encoder: {registry.config.encoder} would replace nothing: scale "
+            f"{registry.config.scale} makes its backbones itself. Leave it out, or take a scale "
+            "with backbones of a hub or a path, as nfcorpus"
+        )
 
 
 def _cast_faults(
