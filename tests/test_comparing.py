@@ -44,7 +44,7 @@ def command(qrels, *runs, measure=("RR@10",), **changes):
     plain = {"test": "permutation", "correction": "holm", "family": "column", "alpha": 0.05}
     plain |= {"resamples": 9999, "seed": 1, "baseline": None, "missing": "refuse"}
     plain |= {"form": "markdown", "output": None, "workers": 1}
-    comparing.verb(qrels, list(runs), list(measure), **plain | changes)
+    comparing.verb(qrels, list(map(str, runs)), list(measure), **plain | changes)
 
 
 def test_values_differences_and_wins_by_hand(files):
@@ -150,6 +150,20 @@ def test_missing_queries_are_refused_or_count_zero(files, capsys):
     text = capsys.readouterr().out
     assert "part: 4 judged queries without a list count 0." in text
     assert f"{20 / 24:.4f}" in text
+
+
+def test_folds_joined_by_commas_are_one_run(files, capsys):
+    folder = files[0].parent
+    first = write_run(folder / "cv1.trec", [1] * 10, queries=QUERIES[:10])
+    second = write_run(folder / "cv2.trec", [2] * 14, queries=QUERIES[10:])
+    command(files[0], files[1], f"{second},{first}")
+    text = capsys.readouterr().out
+    assert "cv2: 2 folds, pooled." in text
+    assert f"{(10 + 14 / 2) / 24:.4f}" in text
+    with pytest.raises(
+        ResiduumError, match=r"best\.trec: holds query q00, which .*cv1\.trec holds"
+    ):
+        command(files[0], files[2], f"{first},{files[1]}")
 
 
 def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):

@@ -17,7 +17,7 @@ import typer
 from pydantic import ValidationError
 
 from residuum.core import command, schema
-from residuum.core.errors import NotRun, ResiduumError, unknown
+from residuum.core.errors import ResiduumError, unknown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from residuum.core.cells import Cell
     from residuum.core.pages import Page
 
-ENDINGS = (".gz", ".trec", ".run", ".txt", ".res")
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
-RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
 
 
 class Compared(NamedTuple):
@@ -39,7 +37,10 @@ class Compared(NamedTuple):
 
 def verb(
     qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped")],
-    runs: Annotated[list[Path], typer.Argument(help="TREC runs, plain or gzipped; two or more")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="TREC runs, plain or gzipped, two or more; join folds by commas"),
+    ],
     measures: Annotated[
         list[str],
         typer.Option("--measures", "--measure", help="ir_measures names, as 'RR@10 nDCG@10'"),
@@ -69,19 +70,20 @@ def verb(
     workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
 ) -> None:
     """Test every pair of runs on the same judged queries, and print the table."""
+    from residuum import foreign
     from residuum.core import files, pages, trec
 
     asked = {"test": test, "correction": correction, "family": family, "alpha": alpha}
     tests = _options({**asked, "resamples": resamples, "seed": seed})
     judged = trec.read_qrels(qrels)
-    named, remarks = _read(runs)
-    lists, absent = _same_queries(named, judged, missing)
+    named, remarks = foreign.read(runs)
+    lists, absent = foreign.same_queries(named, judged, missing)
     asked_for = list(dict.fromkeys(name for text in measures for name in SEPARATOR.split(text)))
     asked_for = [name for name in asked_for if name]
     if not asked_for:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
     found = compare(judged, lists, asked_for, tests, baseline or (), workers)
-    notes = [*remarks, *absent, *_without_relevant(judged), *_tested(tests, found)]
+    notes = [*remarks, *absent, *foreign.without_relevant(judged), *_tested(tests, found)]
     made = [values_page(found, asked_for, notes), tests_page(found)]
     render = {"markdown": pages.markdown, "latex": pages.latex}[form]
     print("\n".join(render(page) for page in made))
@@ -154,71 +156,6 @@ def _cells(
             column = own["value"].to_numpy().reshape(-1, 1)
             cells[name, measure] = Cell(own["query_id"].to_list(), [name], column)
     return cells
-
-
-def _read(paths: Sequence[Path]) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Return the runs by name, and a remark for each whose ranks had to be made anew."""
-    from residuum.core import trec
-
-    named: dict[str, pl.DataFrame] = {}
-    remarks: list[str] = []
-    for path in paths:
-        name = _name(path)
-        if name in named:
-            raise ResiduumError(f"two runs are named {name} ({path}). Rename one of the files.")
-        try:
-            named[name], said = trec.read_any_run(path)
-        except NotRun as reason:
-            raise ResiduumError(f"{path}: no run, it was refused: {reason}") from None
-        remarks += [f"{name}: {said}."] if said else []
-    return named, remarks
-
-
-def _name(path: Path) -> str:
-    name = path.name
-    while name.endswith(ENDINGS):
-        name = name[: name.rindex(".")]
-    return name
-
-
-def _same_queries(
-    named: dict[str, pl.DataFrame], judged: pl.DataFrame, missing: str
-) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Cut the runs to the judged queries; what a run lacks of them is refused or remarked."""
-    import polars as pl
-
-    if not (judged["relevance"] >= RELEVANT).any():
-        raise ResiduumError("the qrels hold no relevant doc: every measure would be 0")
-    queries = judged["query_id"].unique().sort().to_list()
-    remarks = [f"{len(queries)} judged queries."]
-    for name, run in named.items():
-        there = set(run["query_id"])
-        lacking = [query_id for query_id in queries if query_id not in there]
-        if len(lacking) == len(queries):
-            raise ResiduumError(
-                f"{name}: no line for any judged query, such as {queries[0]}; it ranks docs for "
-                f"{min(there)}. Are the qrels those of its topics?"
-            )
-        if lacking and missing == "refuse":
-            raise ResiduumError(
-                f"{name}: no line for query {lacking[0]}, which is judged ({len(lacking)} of "
-                f"{len(queries)} judged queries lack a list). Runs over different queries cannot "
-                "be compared; with --missing zero these queries count 0."
-            )
-        if lacking:
-            remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
-    cut = {name: run.filter(pl.col("query_id").is_in(queries)) for name, run in named.items()}
-    return cut, remarks
-
-
-def _without_relevant(judged: pl.DataFrame) -> list[str]:
-    import polars as pl
-
-    best = judged.group_by("query_id").agg(pl.col("relevance").max())
-    count = best.filter(pl.col("relevance") < RELEVANT).height
-    return (
-        [f"Judged queries without a relevant doc, which count 0 for all: {count}."] if count else []
-    )
 
 
 def _tested(tests: schema.Tests, found: Compared) -> list[str]:

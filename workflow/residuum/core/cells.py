@@ -6,11 +6,9 @@ see the same values. Must not know tests or rendering.
 
 import io
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from residuum.core import files, schema, trec
@@ -38,33 +36,6 @@ class Cell(NamedTuple):
     def per_query(self) -> Any:
         """Mean over seeds, shape (queries,): what the paired tests compare."""
         return self.values.mean(axis=1)
-
-
-def pooled(folds: Sequence[Cell]) -> Cell:
-    """Return one cell over the queries of all folds, ordered by query_id.
-
-    For cross-validation, where each fold's test queries are ranked by what was chosen on the
-    others. Every fold has as many runs, seed by seed, and a query stands in one fold only; anything
-    else is an error.
-    """
-    if not folds:
-        raise ResiduumError("no folds to pool")
-    first, *others = folds
-    seen = set(first.query_ids)
-    for number, fold in enumerate(others, start=2):
-        if len(fold.runs) != len(first.runs):
-            raise ResiduumError(
-                f"fold {number} has {len(fold.runs)} runs, fold 1 has {len(first.runs)}"
-            )
-        if twice := sorted(seen & set(fold.query_ids)):
-            raise ResiduumError(
-                f"fold {number} holds query {twice[0]}, which an earlier fold holds too "
-                f"({len(twice)} of them); folds to pool share no query"
-            )
-        seen.update(fold.query_ids)
-    values = [(q, v) for fold in folds for q, v in zip(fold.query_ids, fold.values, strict=True)]
-    ordered = sorted(values, key=lambda pair: pair[0])
-    return Cell([q for q, _ in ordered], first.runs, np.array([v for _, v in ordered]))
 
 
 class Tuned(NamedTuple):
