@@ -165,7 +165,7 @@ def test_all_faults_come_in_one_message(config):
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
          "'bm25' is a lexical system; fitting: bm25-bert-base"),
-        ("papers/clear/table3.yaml", {"kind": "tabel"}, 
+        ("papers/clear/table3.yaml", {"kind": "tabel"},
          "no kind 'tabel'; known: cases, characteristics, figure, table. Did you mean table?"),
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
         ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
