@@ -63,16 +63,7 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
 def test_a_rule_carries_all_that_is_asked_of_it(name):
     body = RULES[name][1]
     assert re.match(r'    """[A-Z].*\."""\n', body), "docstring"
-    for directive in [
-        "input",
-        "output",
-        "log",
-        "benchmark",
-        "threads",
-        "resources",
-        "conda",
-        "shell",
-    ]:
+    for directive in DIRECTIVES:
         assert re.search(rf"^    {directive}:", body, re.M), directive
     assert "mem_mb=" in body and "gpu=" in body
     assert "| tee {log}" in body
@@ -92,6 +83,8 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
     assert ast.get_docstring(tree), "a module opens with a docstring"
     room = path.relative_to(PACKAGE).parts[0]
     roots = {name.partition(".")[0] for name in _imported(tree)}
+    if room not in ("asking", "__main__.py"):
+        assert not any(name.startswith("residuum.asking") for name in _imported(tree))
     if room not in ("neural", "train.py", "dense.py", "pretrain.py", "termweights.py", "rerank.py"):
         assert not roots & {"torch", "transformers", "faiss"}
     if room != "lucene":

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from residuum import comparing
+from residuum.asking import comparing
 from residuum.core import command
 
 app = command.app(
@@ -44,11 +44,11 @@ def explain(
 ) -> None:
     """Say how a cell came about: value, tests, queries, and all that it descends from."""
     if against is None:
-        from residuum import explaining
+        from residuum.asking import explaining
 
         print(explaining.explain(results, cell, full))
     else:
-        from residuum import differing
+        from residuum.asking import differing
 
         print(differing.compared(results, against, cell))
 
@@ -59,7 +59,7 @@ def write(
     results: Results = DEFAULT,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
-    from residuum import bundling
+    from residuum.asking import bundling
 
     print(bundling.write(results, output))
 
@@ -69,7 +69,7 @@ def verify(
     archive: Annotated[Path, typer.Argument(help="archive that `bundle write` made")],
 ) -> None:
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
-    from residuum import verifying
+    from residuum.asking import verifying
 
     checks = verifying.verify(archive)
     print(verifying.report(checks))

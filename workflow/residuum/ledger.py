@@ -12,7 +12,7 @@ import polars as pl
 import typer
 
 from residuum import ledger_page
-from residuum.core import command, files, manifest
+from residuum.core import command, files, manifest, tsv
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob, Job
 from residuum.core.schema import Cell as Reported
@@ -47,11 +47,11 @@ def write(
     """Judge every reported number and comparison of the given tables."""
     rows: list[dict[str, Any]] = []
     jobs = [_job(text) for text in spec]
-    tests = {path.stem: _read(path) for path in significance}
+    tests = {path.stem: tsv.read(path) for path in significance}
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, Job) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        rows += judge(job, _read(path), tests.get(job.id))
+        rows += judge(job, tsv.read(path), tests.get(job.id))
     ledger = pl.DataFrame(rows, schema=COLUMNS)
     files.write_text(output, ledger.write_csv(separator="\t"))
     page = ledger_page.page(ledger, jobs[0].scale, jobs[0].reason)
@@ -63,10 +63,6 @@ def write(
         inputs=[*table, *significance],
         module="residuum.ledger",
     )
-
-
-def _read(path: Path) -> pl.DataFrame:
-    return pl.read_csv(path, separator="\t", infer_schema_length=None)
 
 
 def _job(text: str) -> Page:

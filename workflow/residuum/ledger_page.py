@@ -5,13 +5,13 @@ Must not know how a verdict is reached.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from residuum.core import files, pages
+from residuum.core import pages, tsv
 from residuum.core.errors import ResiduumError
 
 VERDICTS = {
@@ -20,7 +20,6 @@ VERDICTS = {
 }
 COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
 AGAINST = ["reversed", "differs"]
-AGAIN = "make it again: delete it, then snakemake --cores all"
 Row = dict[str, Any]
 
 
@@ -161,22 +160,6 @@ def digest(results: Path) -> str:
         there = sorted(str(p.parent) for p in path.parent.parent.glob("*/ledger.tsv"))
         named = f"there is {', '.join(there)}" if there else "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
-    ledger = read_tsv(path, ("paper", "kind", "verdict"))
+    ledger = tsv.read(path, ("paper", "kind", "verdict"))
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     return f"{counts(ledger) if ledger.height else 'The ledger is empty.'}\n\n{where}"
-
-
-def read_tsv(path: Path, columns: Iterable[str]) -> pl.DataFrame:
-    """Read the TSV of a page; one that is not there, cut short or lacks a column is an error."""
-    data = files.read_bytes(path)
-    if not data.endswith(b"\n"):
-        what = "its last line is cut short" if data else "it is empty"
-        raise ResiduumError(f"{path}: {what}; {AGAIN}")
-    try:
-        found = pl.read_csv(data, separator="\t", infer_schema_length=None)
-    except pl.exceptions.PolarsError as error:
-        said = " ".join(str(error).split())
-        raise ResiduumError(f"{path}: cannot be read as a TSV ({said}); {AGAIN}") from None
-    if missing := [name for name in columns if name not in found.columns]:
-        raise ResiduumError(f"{path}: it lacks the column {missing[0]}; {AGAIN}")
-    return found

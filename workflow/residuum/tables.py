@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.core import cells, command, files, manifest, pages
+from residuum.core import cells, command, files, manifest, pages, tsv
 from residuum.core.jobs import Job
 from residuum.core.schema import Cell as Reported
 from residuum.core.schema.papers import DEPTH
@@ -34,7 +34,7 @@ def render(
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     asked = command.parse_spec(Job, spec)
     job = cells.refused(asked, metrics)
-    tests = pl.read_csv(significance, separator="\t", infer_schema_length=None)
+    tests = tsv.read(significance)
     tuned = [cells.read_tuned(path) for path in tuning or []]
     table = tidy(job, cells.load(job, metrics), tests, tuned)
     files.write_text(output, table.write_csv(separator="\t"))

@@ -54,10 +54,11 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
 
 def _config(config: Mapping[str, Any], faults: list[str]) -> schema.Config | None:
     try:
-        return entries.validate("config", dict(config), schema.Config)  # type: ignore[no-any-return]
+        found: schema.Config = entries.validate("config", dict(config), schema.Config)
     except ValueError as error:
         faults.append(str(error))
         return None
+    return found
 
 
 def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:

@@ -70,7 +70,7 @@ def verb(
     workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
 ) -> None:
     """Test every pair of runs on the same judged queries, and print the table."""
-    from residuum import foreign
+    from residuum.asking import foreign
     from residuum.core import files, pages, trec
 
     asked = {"test": test, "correction": correction, "family": family, "alpha": alpha}

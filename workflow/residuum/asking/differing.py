@@ -9,11 +9,11 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum import lineage
+from residuum.asking import lineage
+from residuum.asking.descent import line, short
+from residuum.asking.explaining import Asked, find, values
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
-from residuum.descent import line, short
-from residuum.explaining import Asked, find, values
 
 SHOWN = 5
 SOURCES = {"corpus": "corpus", "queries.tsv": "topics", "qrels.trec": "qrels"}

@@ -10,8 +10,8 @@ import tarfile
 import pytest
 from typer.testing import CliRunner
 
-from residuum import bundling, verifying
 from residuum.__main__ import app
+from residuum.asking import bundling, verifying
 from residuum.core import files
 from residuum.core.errors import ResiduumError
 from results_fixture import build, change

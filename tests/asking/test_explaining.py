@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from residuum import differing, explaining
 from residuum.__main__ import app
+from residuum.asking import differing, explaining
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
 from results_fixture import QUERIES, build, change, make_pages, write_run

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from residuum import bundling, lineage
+from residuum.asking import bundling, lineage
 from residuum.core import driver, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob

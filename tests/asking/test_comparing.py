@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from residuum import comparing
+from residuum.asking import comparing
 from residuum.core import schema, trec
 from residuum.core.errors import ResiduumError
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from residuum import lineage
+from residuum.asking import lineage
 from residuum.core.errors import ResiduumError
 from results_fixture import build, edit
 

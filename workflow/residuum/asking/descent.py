@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import Any
 
-from residuum.lineage import AGAIN, NO_FILE, VARIES, Artefact, flat
+from residuum.asking.lineage import AGAIN, NO_FILE, VARIES, Artefact, flat
 
 WIDTH = 100
 SEED = re.compile(r"\bseed(\d+)")

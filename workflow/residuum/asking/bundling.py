@@ -3,7 +3,7 @@
 Usage: `residuum bundle write --results results/mini --output mini.tar.gz`. The same results give
 the same bytes, as long as the folder's name, the commit and the packages are the same too: its
 index records them. Holds what every table, figure's data and the ledger are made from, and no
-texts, runs, indexes or models. Must not know how a page is made: `residuum.verifying` does.
+texts, runs, indexes or models. Must not know how a page is made: `residuum.asking.verifying` does.
 """
 
 import gzip

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from residuum import lineage
-from residuum.core import pages, trec
+from residuum.asking import lineage
+from residuum.asking.descent import described, line, together, wrapped
+from residuum.core import pages, trec, tsv
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema.papers import DEPTH
-from residuum.descent import described, line, together, wrapped
-from residuum.ledger_page import AGAIN, read_tsv
 
 PARTS = ("paper", "table", "row", "column")
 CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
@@ -117,9 +116,9 @@ def _example(path: Path) -> str:
 
 
 def _cells(path: Path) -> pl.DataFrame:
-    cells = read_tsv(path, CELL)
+    cells = tsv.read(path, CELL)
     if cells.is_empty():
-        raise ResiduumError(f"{path}: a header and no row, where a table has some; {AGAIN}")
+        raise ResiduumError(f"{path}: a header and no row, where a table has some; {tsv.AGAIN}")
     return cells
 
 
@@ -167,7 +166,7 @@ def _ledger(asked: Asked) -> pl.DataFrame:
     if not path.is_file():
         return pl.DataFrame(schema={"kind": pl.String})
     cell = asked.cell
-    return read_tsv(path, LEDGER).filter(table=asked.page, row=cell["row"], column=cell["column"])
+    return tsv.read(path, LEDGER).filter(table=asked.page, row=cell["row"], column=cell["column"])
 
 
 def claims(asked: Asked) -> str:
@@ -183,7 +182,7 @@ def tests(asked: Asked) -> str:
     if not path.is_file():
         return ""
     row = asked.cell["row"]
-    found = read_tsv(path, (*TEST, *COUNTS)).filter(
+    found = tsv.read(path, (*TEST, *COUNTS)).filter(
         (pl.col("column") == asked.cell["column"]) & ((pl.col("a") == row) | (pl.col("b") == row))
     )
     if not found.height:
