@@ -51,3 +51,29 @@ rule data_split:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
         "--queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
+
+
+rule data_answers:
+    """Export the answers to the questions of a split."""
+    input:
+        files=source_files,
+        code=code("residuum.data"),
+    output:
+        answers=ANSWERS,
+        manifest=ANSWERS + MANIFEST,
+    log:
+        f"{LOGS}/data/{{dataset}}.{{split}}.answers.log",
+    benchmark:
+        f"{TIMES}/data/{{dataset}}.{{split}}.answers.tsv"
+    conda:
+        f"{ENVS}/base.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        gpu=0,
+    params:
+        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
+    shell:
+        "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "
+        "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
+        "--output {output.answers} 2>&1 | tee {log}"

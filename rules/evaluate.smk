@@ -6,6 +6,7 @@ rule evaluate_run:
     input:
         run=RUN,
         qrels=QRELS,
+        texts=answer_texts,
         code=code("residuum.evaluate"),
     output:
         metrics=METRICS,
@@ -22,6 +23,7 @@ rule evaluate_run:
         gpu=0,
     params:
         measures=measure_options,
+        texts=answer_options,
     shell:
         "python -m residuum.evaluate run --run {input.run} --qrels {input.qrels} "
-        "{params.measures} --output {output.metrics} 2>&1 | tee {log}"
+        "{params.measures} {params.texts} --output {output.metrics} 2>&1 | tee {log}"

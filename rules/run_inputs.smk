@@ -48,6 +48,18 @@ def measure_options(wildcards):
     return " ".join(f"--measure '{name}'" for name in REGISTRY.measures(here(wildcards)))
 
 
+def answer_texts(wildcards):
+    """Return the answers and the corpus that Accuracy@k reads; none where it is not asked for."""
+    if not any(name.startswith("Accuracy@") for name in REGISTRY.measures(here(wildcards))):
+        return []
+    return [at(ANSWERS, here(wildcards)), CORPUS.format(dataset=wildcards.dataset)]
+
+
+def answer_options(wildcards, input):
+    """Return the command-line options that name answers and corpus."""
+    return f"--answers {input.texts[0]} --corpus {folder(input.texts[1])}" if input.texts else ""
+
+
 def pipelines(wildcards):
     """Return the rerank systems that share a reranker and have what they need."""
     names = [n for n in REGISTRY.of_kind("rerank") if REGISTRY.reranker(n) == wildcards.reranker]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,8 +10,8 @@ import pytest
 
 from conftest import ROOT
 from residuum import data
-from residuum.core import contracts, driver, files, trec
-from residuum.core.errors import ResiduumError
+from residuum.core import answers, contracts, driver, files, trec
+from residuum.core.errors import NotRun, ResiduumError
 from residuum.core.schema import Collection
 
 DOCS = [("d1", "one"), ("007", "tab\tnewline\nemoji 🙂 " + "x" * 100_000), ("NA", "")]
@@ -165,8 +166,58 @@ def test_split_and_its_pins(mine, tmp_path):
     assert queries == {"q1": "first query", "q2": "second", "q3": "third"}
     assert qrels.rows()[1] == ("q2", "007", 2)
     mine["editions"][0]["splits"] = {"test": {"queries": 3, "qrels": 5}}
-    with pytest.raises(ResiduumError, match=r"3 queries and 4 qrels, but .* 3 queries, 5 qrels"):
+    said = r"3 queries, 4 qrels \(0: 1, 1: 2, 2: 1\), but .* pins first: 3 queries, 5 qrels\. A"
+    with pytest.raises(ResiduumError, match=said):
         export_split(mine, tmp_path)
+    levels = {0: 1, 1: 2, 2: 1}
+    mine["editions"][0]["splits"]["test"] = {"queries": 3, "qrels": 4, "relevance": levels}
+    assert export_split(mine, tmp_path)[1].height == 4
+    mine["editions"][0]["splits"]["test"]["relevance"] = {0: 1, 1: 3}
+    with pytest.raises(ResiduumError, match=r"pins first: 3 queries, 4 qrels \(0: 1, 1: 3\)"):
+        export_split(mine, tmp_path)
+
+
+def test_pins_are_of_the_source_before_a_holdout_is_drawn(mine, tmp_path):
+    mine["splits"]["tune"] = {"holdout": {"of": "test", "queries": 1, "seed": 1}}
+    mine["editions"][0]["splits"] = {"test": {"queries": 3, "qrels": 4}}
+    assert len(export_split(mine, tmp_path)[0]) == 2
+    assert len(export_split(mine, tmp_path, "tune")[0]) == 1
+    mine["editions"][0]["splits"] = {"test": {"queries": 2, "qrels": 3}}
+    for name in ("test", "tune"):
+        with pytest.raises(ResiduumError, match=r"mine/test: 3 queries, 4 qrels"):
+            export_split(mine, tmp_path, name)
+    mine["editions"][0]["splits"] = {"tune": {"queries": 2, "qrels": 2}}
+    with pytest.raises(ResiduumError, match=r"mine/tune: 1 queries"):
+        export_split(mine, tmp_path, "tune")
+
+
+QUESTIONS = "who first?\t['Anne', \"O'Neill\"]\nhow many\t['3', 'three']\n"
+
+
+def test_questions_in_dprs_form_bring_answers_and_no_judgements(mine, tmp_path):
+    home = tmp_path / "home"
+    (home / "nq.csv").write_text(QUESTIONS)
+    mine["splits"]["test"] = {"questions": "nq.csv"}
+    mine["editions"][0]["splits"] = {"test": {"queries": 2, "qrels": 0}}
+    paths = [tmp_path / name for name in ("queries.tsv", "qrels.trec", "answers.jsonl")]
+    data.split("mine", "test", driver.canonical(mine), *paths[:2])
+    assert trec.read_queries(paths[0]) == {"0": "who first?", "1": "how many"}
+    with pytest.raises(NotRun, match="mine/test has no public judgements"):
+        trec.read_qrels(paths[1])
+    data.answers("mine", "test", driver.canonical(mine), paths[2])
+    assert answers.read(paths[2]) == {"0": ["Anne", "O'Neill"], "1": ["3", "three"]}
+    (home / "nq.csv").write_text(QUESTIONS + "no tab ['x']\n")
+    with pytest.raises(ResiduumError, match=r"nq\.csv, line 3: expected question TAB \['answer'"):
+        data.answers("mine", "test", driver.canonical(mine), paths[2])
+
+
+def test_a_split_without_public_judgements_has_queries_only(mine, tmp_path):
+    mine["splits"]["test"] = {"queries": "q.tsv", "unjudged": True}
+    paths = [tmp_path / name for name in ("queries.tsv", "qrels.trec")]
+    data.split("mine", "test", driver.canonical(mine), *paths)
+    assert len(trec.read_queries(paths[0])) == 3
+    with pytest.raises(NotRun, match="no public judgements"):
+        trec.read_qrels(paths[1])
 
 
 def test_a_judged_query_without_a_text_is_refused(mine, tmp_path):
@@ -317,3 +368,38 @@ def test_ir_datasets_reads_what_lies_in_its_home(tmp_path):
     assert "('MED-1', {'text': 'A title', 'abstract': 'An abstract'})" in said
     said = run_irds(tmp_path, irds_collection(fields=["body"])).stdout
     assert said.startswith("CLEAR: nfcorpus has no doc field body; it has doc_id")
+
+
+NFCORPUS = "MED-1\t\tA\tone\nMED-2\t\tB\ttwo\nMED-3\t\tC\tthree\nMED-4\t\tD\tfour\n"
+
+
+def nfcorpus(home, qrels=""):
+    """Lay a tiny NFCorpus into ir_datasets' home, with one training query."""
+    folder = home / "nfcorpus" / "train"
+    folder.mkdir(parents=True)
+    (home / "nfcorpus" / "collection.tsv").write_text(NFCORPUS)
+    (folder / "queries.all.tsv").write_text("PLAIN-1\tall of it\n")
+    (folder / "queries.titles.tsv").write_text("PLAIN-1\ta query\n")
+    (folder / "qrels").write_text(qrels)
+
+
+def sampled(docs, level=2):
+    form = {"docs": docs, "seed": 1, "keep": ["train"], "level": level}
+    made = irds_collection(sample=form).model_dump()
+    made["splits"] = {"train": {"irds": "nfcorpus/train", "query_field": "title"}}
+    return Collection.model_validate(made)
+
+
+def test_a_sample_keeps_the_judged_docs_and_fills_up_in_the_collections_order(tmp_path):
+    nfcorpus(tmp_path, "PLAIN-1\t0\tMED-4\t3\nPLAIN-1\t0\tMED-1\t1\n")
+    said = run_irds(tmp_path, sampled(2)).stdout
+    kept = re.findall(r"MED-\d", said)
+    assert len(kept) == 2 and kept[-1] == "MED-4"
+    assert run_irds(tmp_path, sampled(2)).stdout == said
+    assert re.findall(r"MED-\d", run_irds(tmp_path, sampled(2, level=1)).stdout) == [
+        "MED-1",
+        "MED-4",
+    ]
+    assert re.findall(r"MED-\d", run_irds(tmp_path, sampled(3)).stdout) != kept
+    said = run_irds(tmp_path, sampled(1, level=1)).stdout
+    assert "sample: train judge 2 docs at level 1 and above, more than the 1 asked for" in said

@@ -77,7 +77,8 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
     assert loaded.searched("generated-mini") == ["tune", "dev", "judged"]
     assert loaded.searched("nfcorpus") == ["dev", "test"]
-    assert load(scale="full").searched("msmarco-passage") == ["tune", "dev", "trec-dl-2019"]
+    found = load(scale="full").searched("msmarco-passage")
+    assert found == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
 def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
@@ -177,7 +178,7 @@ def test_all_faults_come_in_one_message(config):
         ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}},
          "splits.test.measures: no measure 'RR10'"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["P"]}}},
-         "P, R, Success and Judged need a cut-off"),
+         "P, R, Success, Judged and Accuracy need a cut-off"),
         ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
          "a generated collection has train, tune, dev, judged"),
         ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed stands twice"),

@@ -1,10 +1,9 @@
-"""Export a collection: the corpus in shards, queries and qrels per split, counts checked.
+"""Export a collection: the corpus in shards, queries, qrels and answers per split, counted.
 
-Command: `python -m residuum.data corpus|split ...`. Where a collection comes from is the
+Command: `python -m residuum.data corpus|split|answers ...`. Where a collection comes from is the
 business of residuum.collections. Must not know models, indexes or measures.
 """
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,19 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from residuum.collections import files as from_files
-from residuum.collections import irds
-from residuum.collections.irds import Qrels, Queries
+from residuum.collections import irds, made, splits
+from residuum.core import answers as core_answers
 from residuum.core import command, contracts, entries, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import (
-    Collection,
-    Edition,
-    GeneratedArticles,
-    GeneratedSource,
-    Holdout,
-    SplitCount,
-)
+from residuum.core.schema import Collection, Edition
 
 app = command.app(__doc__)
 
@@ -44,12 +36,15 @@ def corpus(
     """Write the corpus as JSON-lines shards, whole or not at all."""
     collection = _collection(spec, page)
     expected = max(edition.docs for edition in collection.editions)
-    stream = track(_docs(collection), f"export {dataset}", expected, "docs")
+    again: list[str] = []
+    docs = track(_docs(collection), f"export {dataset}", expected, "docs")
+    stream = _first_of_each(docs, again) if _repeats(collection) else docs
     with files.whole_directory(output) as folder:
         shards = contracts.write_corpus(folder, stream, per_shard)
         total = sum(shard["docs"] for shard in shards)
-        edition = matching_edition(dataset, collection.editions, total)
+        edition = matching_edition(dataset, collection.editions, total + len(again))
         artefact = {"docs": total, "edition": edition, "shards": shards}
+        artefact |= {"repeated": len(again)} if _repeats(collection) else {}
         inputs = from_files.paths(collection, None)
         _write_manifest(folder / "manifest.json", artefact, collection, inputs)
 
@@ -75,21 +70,26 @@ def _docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
         case "files":
             return from_files.docs(collection)
         case "generated":
-            return ((i, {"text": text}) for i, text in _generated(collection).docs)
+            return ((i, {"text": text}) for i, text in made.generate(collection).docs)
         case "generated-articles":
-            return iter(_generated(collection).docs)
+            return iter(made.generate(collection).docs)
 
 
-def _generated(collection: Collection) -> Any:
-    from residuum.collections import articles, generated
+def _repeats(collection: Collection) -> bool:
+    return getattr(collection.source, "repeated", "error") == "first"
 
-    source = collection.source
-    assert isinstance(source, GeneratedSource | GeneratedArticles)
-    make: Any = generated if isinstance(source, GeneratedSource) else articles
-    try:
-        return make.generate(source)
-    except ValueError as error:
-        raise ResiduumError(f"source: {error}") from None
+
+def _first_of_each(
+    docs: Iterator[tuple[str, dict[str, str]]], again: list[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the first doc of each id, and note the ids of those that are left out."""
+    seen: set[str] = set()
+    for doc_id, fields in docs:
+        if doc_id in seen:
+            again.append(doc_id)
+            continue
+        seen.add(doc_id)
+        yield doc_id, fields
 
 
 def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
@@ -113,101 +113,37 @@ def split(
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
     page: Page = None,
 ) -> None:
-    """Write queries and qrels of one split after checking one against the other."""
+    """Write queries and qrels of one split after checking one against the other.
+
+    Where no judgements are public, the qrels say so in place of rows.
+    """
     collection = _collection(spec, page)
-    query_rows, qrel_rows = load_split(collection, name)
-    _check_ids(f"{dataset}/{name}", query_rows, qrel_rows)
-    _check_counts(dataset, name, collection.editions, len(query_rows), len(qrel_rows))
+    query_rows, qrel_rows = splits.load(dataset, collection, name)
     trec.write_queries(queries, query_rows)
-    trec.write_qrels(qrels, qrel_rows)
+    if collection.judged(name):
+        trec.write_qrels(qrels, qrel_rows)
+    else:
+        trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
     artefact = {"queries": len(query_rows), "qrels": len(qrel_rows)}
     inputs = from_files.paths(collection, name)
     _write_manifest(manifest.beside(queries), artefact, collection, inputs)
 
 
-def load_split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
-    """Return the queries and qrels of a split, with holdouts drawn from it taken away."""
-    holdout = collection.splits[name].holdout
-    if holdout:
-        queries, qrels = _source_split(collection, holdout.of)
-        return _keep(queries, qrels, held_out(name, queries, qrels, holdout))
-    queries, qrels = _source_split(collection, name)
-    taken: set[str] = set()
-    for other_name, other in collection.splits.items():
-        if other.holdout and other.holdout.of == name:
-            taken |= held_out(other_name, queries, qrels, other.holdout)
-    return _keep(queries, qrels, {query_id for query_id, _ in queries} - taken)
-
-
-def held_out(name: str, queries: Queries, qrels: Qrels, holdout: Holdout) -> set[str]:
-    """Draw the judged queries of a holdout by the hash of their ids: file order is irrelevant."""
-    judged = {query_id for query_id, _, _ in qrels}
-    ids = [query_id for query_id, _ in queries if query_id in judged]
-    if holdout.queries > len(ids):
-        raise ResiduumError(
-            f"holdout: {holdout.queries} queries asked for, but '{holdout.of}' has {len(ids)}"
-        )
-    ids.sort(key=lambda i: hashlib.sha256(f"{holdout.seed}/{name}/{i}".encode()).digest())
-    return set(ids[: holdout.queries])
-
-
-def _keep(queries: Queries, qrels: Qrels, ids: set[str]) -> tuple[Queries, Qrels]:
-    kept = [(query_id, text) for query_id, text in queries if query_id in ids]
-    unknown = {query_id for query_id, _, _ in qrels} - {query_id for query_id, _ in queries}
-    return kept, [row for row in qrels if row[0] in ids or row[0] in unknown]
-
-
-def _source_split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
-    match collection.source.kind:
-        case "irds":
-            return irds.split(collection, name)
-        case "files":
-            return from_files.split(collection, name)
-        case "generated" | "generated-articles":
-            made = _generated(collection)
-            return made.queries[name], made.qrels[name]
-
-
-def _check_ids(where: str, queries: Queries, qrels: Qrels) -> None:
-    ids = [query_id for query_id, _ in queries]
-    known = set(ids)
-    if len(known) < len(ids):
-        twice = next(i for i in ids if ids.count(i) > 1)
-        raise ResiduumError(f"{where}: query_id {twice} stands twice in the queries")
-    _check_pairs(where, ids, qrels)
-    orphans = sorted({query_id for query_id, _, _ in qrels} - known)
-    if orphans:
-        shown = ", ".join(orphans[:5])
-        raise ResiduumError(
-            f"{where}: the qrels judge {len(orphans)} queries that the queries file lacks: "
-            f"{shown}. Add the queries or remove their judgements."
-        )
-
-
-def _check_pairs(where: str, ids: list[str], qrels: Qrels) -> None:
-    """Refuse what a TREC file cannot hold: ids with white space, a pair judged twice."""
-    for name in [*ids, *(doc_id for _, doc_id, _ in qrels)]:
-        if name.split() != [name]:
-            raise ResiduumError(f"{where}: the id {name!r} is empty or holds white space")
-    seen: set[tuple[str, str]] = set()
-    for query_id, doc_id, _ in qrels:
-        if (query_id, doc_id) in seen:
-            raise ResiduumError(f"{where}: query {query_id}, doc {doc_id} is judged twice")
-        seen.add((query_id, doc_id))
-
-
-def _check_counts(
-    dataset: str, name: str, editions: list[Edition], queries: int, qrels: int
+@app.command()
+def answers(
+    dataset: Dataset,
+    name: Annotated[str, typer.Option(help="id of the split")],
+    spec: SpecText,
+    output: Annotated[Path, typer.Option(help="answers.jsonl to write")],
+    page: Page = None,
 ) -> None:
-    pins = {e.name: e.splits[name] for e in editions if name in e.splits}
-    if not pins or SplitCount(queries=queries, qrels=qrels) in pins.values():
-        return
-    known = "; ".join(f"{e}: {p.queries} queries, {p.qrels} qrels" for e, p in pins.items())
-    raise ResiduumError(
-        f"{dataset}/{name}: {queries} queries and {qrels} qrels, but "
-        f"config/datasets/{dataset}.yaml pins {known}. A download may be incomplete. "
-        "If this is another edition, add it under editions."
-    )
+    """Write the answers to the questions of one split."""
+    collection = _collection(spec, page)
+    found = splits.answers(collection, name)
+    core_answers.write(output, found)
+    artefact = {"queries": len(found), "answers": sum(map(len, found.values()))}
+    inputs = from_files.paths(collection, name)
+    _write_manifest(manifest.beside(output), artefact, collection, inputs)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Per-query metrics of a run: ir_measures on ranks, every judged query present.
 
+Accuracy@k, by answers instead of judgements, is residuum.accuracy's.
 Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
 """
 
@@ -12,8 +13,11 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from residuum.core import command, manifest, trec
+from residuum import accuracy
+from residuum.core import answers as core_answers
+from residuum.core import command, contracts, manifest, trec
 from residuum.core.errors import NotRun, ResiduumError
+from residuum.core.progress import track
 
 app = command.app(__doc__)
 
@@ -24,13 +28,16 @@ def run(
     qrels: Annotated[Path, typer.Option(help="TREC qrels")],
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
     output: Annotated[Path, typer.Option(help="metrics TSV to write")],
+    answers: Annotated[Path | None, typer.Option(help="answers.jsonl, for Accuracy@k")] = None,
+    corpus: Annotated[Path | None, typer.Option(help="corpus folder, for Accuracy@k")] = None,
 ) -> None:
     """Write query_id, measure, value for every judged query; missing from the run = 0.
 
     Where the run was refused, the metrics are too, with its reason.
     """
+    texts = [answers, corpus / "manifest.json"] if answers and corpus else []
     try:
-        metrics = evaluate(trec.read_run(run), trec.read_qrels(qrels), measure)
+        metrics = _metrics(trec.read_run(run), qrels, measure, answers, corpus)
         trec.write_metrics(output, metrics)
         facts = {"queries": metrics["query_id"].n_unique(), "means": means(metrics)}
     except NotRun as reason:
@@ -40,9 +47,33 @@ def run(
         manifest.beside(output),
         artefact=facts,
         spec={"measures": sorted(measure), "ties": "evaluated on ranks"},
-        inputs=[run, qrels],
+        inputs=[run, qrels, *texts],
         module="residuum.evaluate",
     )
+
+
+def _metrics(
+    run: pl.DataFrame,
+    qrels: Path,
+    measures: list[str],
+    answers: Path | None,
+    corpus: Path | None,
+) -> pl.DataFrame:
+    """Evaluate by judgements and by answers, whichever the measures ask for."""
+    judged = [name for name in measures if accuracy.cutoff(name) is None]
+    parts = [evaluate(run, trec.read_qrels(qrels), judged)] if judged else []
+    matched = [name for name in measures if name not in judged]
+    if matched and not (answers and corpus):
+        raise ResiduumError(f"{', '.join(matched)}: give --answers and --corpus")
+    if matched and answers and corpus:
+        docs = track(
+            contracts.read_docs(corpus),
+            "look for answers",
+            contracts.corpus_manifest(corpus)["docs"],
+            "docs",
+        )
+        parts.append(accuracy.values(run, core_answers.read(answers), docs, matched))
+    return pl.concat(parts)
 
 
 def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.DataFrame:

@@ -1,9 +1,10 @@
-"""Collections of your own: a jsonl or TSV corpus, TSV queries, TREC qrels.
+"""Collections of your own: a jsonl or TSV corpus, TSV queries, TREC qrels, DPR's questions.
 
-Usage: `docs(collection)`, `split(collection, name)`. Paths are relative to the folder that
-RESIDUUM_DATA names, or to data/. Must not know paths below results/.
+Usage: `docs(collection)`, `split(collection, name)`, `questions(collection, name)`. Paths are
+relative to the folder that RESIDUUM_DATA names, or to data/. Must not know paths below results/.
 """
 
+import ast
 import gzip
 import json
 import os
@@ -84,9 +85,29 @@ def _tsv(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
 
 
 def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
-    """Return queries and qrels of a split."""
+    """Return queries and qrels of a split; no qrels of one that has no public judgements."""
     entry = collection.splits[name]
-    assert entry.queries is not None and entry.qrels is not None
-    queries = trec.read_queries(resolve(entry.queries, collection.access))
+    assert entry.queries is not None
+    queries = list(trec.read_queries(resolve(entry.queries, collection.access)).items())
+    if entry.qrels is None:
+        return queries, []
     qrels = trec.read_qrels(resolve(entry.qrels, collection.access))
-    return list(queries.items()), list(qrels.iter_rows())
+    return queries, list(qrels.iter_rows())
+
+
+def questions(collection: Collection, name: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Stream (query_id, question, answers) of a file in DPR's form; ids count from 0."""
+    entry = collection.splits[name]
+    assert entry.questions is not None
+    path = resolve(entry.questions, collection.access)
+    for number, (line, text) in enumerate(_numbered(path)):
+        question, tab, listed = text.partition("\t")
+        try:
+            answers = list(map(str, ast.literal_eval(listed.strip())))
+        except (ValueError, SyntaxError, TypeError):
+            answers = []
+        if not (question.strip() and tab and answers):
+            raise ResiduumError(
+                f"{path}, line {line}: expected question TAB ['answer', ...], found {text[:60]!r}"
+            )
+        yield str(number), question.strip(), answers

@@ -4,6 +4,8 @@ Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_
 first and downloads what is missing there. Must not know paths below results/.
 """
 
+import hashlib
+import heapq
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,8 +22,37 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     source = collection.source
     assert isinstance(source, IrdsSource)
     with _explained(source.docs, collection.access):
+        chosen = _sampled(collection) if source.sample else None
         for doc in _load(source.docs).docs_iter():
+            if chosen is not None and doc.doc_id not in chosen:
+                continue
             yield doc.doc_id, join_fields(_record(doc, source), source.text_fields, source.fields)
+
+
+def _sampled(collection: Collection) -> set[str]:
+    """Return the ids of a sample: all docs judged as asked, and those whose ids hash lowest."""
+    source = collection.source
+    assert isinstance(source, IrdsSource) and source.sample is not None
+    form = source.sample
+    judged = {
+        doc_id
+        for name in form.keep
+        for _, doc_id, relevance in split(collection, name)[1]
+        if relevance >= form.level
+    }
+    if len(judged) > form.docs:
+        raise ResiduumError(
+            f"sample: {', '.join(form.keep)} judge {len(judged)} docs at level {form.level} and "
+            f"above, more than the {form.docs} asked for"
+        )
+    ids = (doc.doc_id for doc in _load(source.docs).docs_iter())
+    others = ((_digest(form.seed, i), i) for i in ids if i not in judged)
+    drawn = heapq.nsmallest(form.docs - len(judged), others)
+    return judged | {doc_id for _, doc_id in drawn}
+
+
+def _digest(seed: int, doc_id: str) -> bytes:
+    return hashlib.sha256(f"{seed}/{doc_id}".encode()).digest()
 
 
 def _record(doc: Any, source: IrdsSource) -> dict[str, Any]:
@@ -38,11 +69,16 @@ def _record(doc: Any, source: IrdsSource) -> dict[str, Any]:
 def join_fields(
     record: dict[str, Any], text_fields: list[str], fields: list[str]
 ) -> dict[str, str]:
-    """Join the text fields into `text`; keep them by name where there are several, and `fields`."""
+    """Join the text fields into `text`; keep them by name where there are several, and `fields`.
+
+    One that is called text itself, beside a title say, is kept as `body`.
+    """
     values = {name: _plain(record[name]) for name in [*text_fields, *fields]}
     text = " ".join(values[name] for name in text_fields if values[name])
     kept = [*(text_fields if len(text_fields) > 1 else []), *fields]
-    return {"text": text, **{name: values[name] for name in kept if name != "text"}}
+    if "text" in kept and "body" in kept:
+        raise ResiduumError("a doc has the fields text and body: name one of them, not both")
+    return {"text": text, **{("body" if n == "text" else n): values[n] for n in kept}}
 
 
 def _plain(value: Any) -> str:
@@ -59,13 +95,27 @@ def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
     with _explained(irds_id, collection.access):
         data = _load(irds_id)
         queries = [(q.query_id, str(getattr(q, field))) for q in data.queries_iter()]
+        if not collection.judged(name):
+            return queries, []
         qrels = [(q.query_id, q.doc_id, int(q.relevance)) for q in data.qrels_iter()]
     return queries, qrels
+
+
+def answers(collection: Collection, name: str) -> dict[str, list[str]]:
+    """Return {query_id: answers} of a split, from the field that the dataset names."""
+    entry = collection.splits[name]
+    assert entry.irds is not None and entry.answers_field is not None
+    with _explained(entry.irds, collection.access):
+        queries = _load(entry.irds).queries_iter()
+        return {q.query_id: list(getattr(q, entry.answers_field)) for q in queries}
 
 
 def _load(irds_id: str) -> Any:
     import ir_datasets
 
+    from residuum.collections import releases
+
+    releases.register()
     return ir_datasets.load(irds_id)
 
 

@@ -14,11 +14,10 @@ from pydantic import TypeAdapter
 from residuum.core import command, entries, files, schema
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.references import faults_between
-from residuum.core.registry import Registry
+from residuum.core.registry import Registry, merge
 from residuum.core.sources import ROOT
 
 FORMS: dict[str, Any] = {
-    "scales": schema.Scale,
     "datasets": schema.Dataset,
     "models": schema.Model,
     "systems": schema.System,
@@ -33,6 +32,8 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     for name, form in FORMS.items():
         found[name], wrong = entries.load_folder(folder / name, form)
         faults += wrong
+    found["scales"], wrong = load_scales(folder / "scales")
+    faults += wrong
     pages, wrong = _load_pages(folder / "papers")
     faults += wrong
     chosen = _config(config, faults)
@@ -43,6 +44,7 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     if chosen and scale:
         del found["scales"][chosen.scale]
         others = list(found.pop("scales").values())
+        faults += _pin_anew(found["datasets"], scale, folder)
         registry = Registry(chosen, scale, **found, pages=pages)
         faults += faults_between(registry, others, folder)
     faults = [line for fault in faults for line in fault.splitlines()]
@@ -50,6 +52,32 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
         count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
         raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(faults))
     return registry
+
+
+def load_scales(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """Load the scales, each laid over the one that it names as its base; return faults too."""
+    raw, faults = entries.load_folder(folder, dict[str, Any])
+    scales: dict[str, Any] = {}
+    for name, data in raw.items():
+        file, base = folder / f"{name}.yaml", data.get("base")
+        if base is not None and (base not in raw or "base" in raw[base]):
+            known = [other for other in raw if "base" not in raw[other]]
+            faults.append(f"{file}: base: {unknown('scale without a base', base, known)}")
+            continue
+        try:
+            scales[name] = entries.validate(str(file), merge(raw.get(base, {}), data), schema.Scale)
+        except ValueError as error:
+            faults.append(str(error))
+    return scales, faults
+
+
+def _pin_anew(datasets: dict[str, Any], scale: schema.Scale, folder: Path) -> list[str]:
+    """Put the scale's editions in place of the datasets' own; return the faults found."""
+    strange = [name for name in scale.editions if name not in datasets]
+    for name in set(scale.editions) - set(strange):
+        datasets[name] = datasets[name].model_copy(update={"editions": scale.editions[name]})
+    where = f"{folder}/scales: editions"
+    return [f"{where}.{name}: {unknown('dataset', name, datasets)}" for name in strange]
 
 
 def _config(config: Mapping[str, Any], faults: list[str]) -> schema.Config | None:
@@ -76,7 +104,7 @@ def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:
 
 def json_schemas() -> dict[str, str]:
     """Return {file name: JSON schema text} for editors, one per kind of entry."""
-    forms = {**FORMS, "papers": schema.Page, "config": schema.Config}
+    forms = {**FORMS, "scales": schema.Scale, "papers": schema.Page, "config": schema.Config}
     return {
         f"{name}.schema.json": json.dumps(TypeAdapter(form).json_schema(), indent=1) + "\n"
         for name, form in forms.items()

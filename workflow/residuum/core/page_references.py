@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from residuum.core import schema
 from residuum.core.errors import unknown
 from residuum.core.references import measure_fault, role_fault, system_fault
+from residuum.core.registry import Place
 
 if TYPE_CHECKING:
     from residuum.core.registry import Registry
@@ -157,3 +158,17 @@ def _figure_faults(
 def _twice(file: Path, key: str, ids: list[str]) -> Iterator[str]:
     for name in sorted({name for name in ids if ids.count(name) > 1}):
         yield f"{file}: {key}: '{name}' stands twice"
+
+
+def judgement_faults(registry: "Registry") -> Iterator[str]:
+    """Tell of measures that a split cannot have: by judgements or by answers that are not there."""
+    for dataset, entry in registry.datasets.items():
+        for split in entry.splits:
+            for measure in registry.measures(Place(dataset, split)):
+                by_answers = measure.startswith("Accuracy@")
+                if not (entry.answered(split) if by_answers else entry.judged(split)):
+                    lacks = "answers" if by_answers else "public judgements"
+                    yield (
+                        f"config/datasets/{dataset}.yaml: splits.{split} has no {lacks}, but its "
+                        f"measures or a table's column ask for {measure}"
+                    )

@@ -13,7 +13,7 @@ from residuum.core.errors import unknown
 
 LEVEL = r"(\(rel=\d+\))?"
 MEASURE = re.compile(
-    rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+)$"
+    rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+|Accuracy@\d+)$"
 )
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def faults_between(registry: "Registry", others: list[schema.Scale], folder: Path) -> list[str]:
     """Return one line per broken reference; `others` are the scales that were not chosen."""
-    from residuum.core.page_references import page_faults
+    from residuum.core.page_references import judgement_faults, page_faults
 
     scales = [registry.scale, *others]
     roles, backbones, rerankers, budgets = (
@@ -38,6 +38,7 @@ def faults_between(registry: "Registry", others: list[schema.Scale], folder: Pat
         *_system_faults(registry, folder, roles, rerankers),
         *page_faults(registry, folder, roles),
         *_overlay_faults(registry),
+        *judgement_faults(registry),
         *_dataset_faults(registry, folder),
         *_paper_faults(registry, folder),
     ]
@@ -269,7 +270,7 @@ def measure_fault(file: Path, key: str, measure: str) -> Iterator[str]:
     if not MEASURE.match(measure):
         yield (
             f"{file}: {key}: no measure '{measure}'; write such as RR@10, nDCG@10, AP@1000 or "
-            "R(rel=2)@1000 (P, R, Success and Judged need a cut-off)"
+            "R(rel=2)@1000 (P, R, Success, Judged and Accuracy need a cut-off)"
         )
 
 

@@ -172,13 +172,19 @@ class Registry(NamedTuple):
         return sorted({*own, *asked})
 
     def searched(self, dataset: str) -> list[str]:
-        """Return the splits of a dataset that runs are made for: measured or tuned on."""
+        """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
         entries = self.systems.values()
         tuned = {s.weight.tune_on for s in entries if s.kind == "fusion" and s.weight.tune_on}
         tuned |= {s.depth.tune_on for s in entries if s.kind == "rerank"}
         casts = [self.cast(role) for role in tuned]
         splits = self.datasets[dataset].splits
-        return [s for s in splits if Place(dataset, s) in casts or self.measures(Place(dataset, s))]
+        return [
+            name
+            for name, split in splits.items()
+            if split.unjudged
+            or Place(dataset, name) in casts
+            or self.measures(Place(dataset, name))
+        ]
 
     def mined(self, dataset: str, dense_model: str, seed: int) -> list[str]:
         """Return the training splits that a dense model is searched on for others' negatives.

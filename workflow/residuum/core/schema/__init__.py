@@ -9,11 +9,7 @@ from residuum.core.schema.datasets import (
     Collection,
     Dataset,
     Edition,
-    FilesSource,
-    GeneratedArticles,
-    GeneratedSource,
     Holdout,
-    IrdsSource,
     Split,
     SplitCount,
 )
@@ -54,6 +50,15 @@ from residuum.core.schema.papers import (
     Tests,
 )
 from residuum.core.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
+from residuum.core.schema.sources import (
+    Download,
+    FilesSource,
+    GeneratedArticles,
+    GeneratedSource,
+    IrdsSource,
+    Sample,
+    Windows,
+)
 from residuum.core.schema.systems import (
     Analysis,
     Bm25,
@@ -88,6 +93,7 @@ __all__ = [
     "Dataset",
     "DenseSystem",
     "Depth",
+    "Download",
     "DualEncoder",
     "Edition",
     "Encoder",
@@ -127,6 +133,7 @@ __all__ = [
     "Rm3Sweep",
     "Row",
     "SameNegatives",
+    "Sample",
     "Scale",
     "Series",
     "Split",
@@ -138,4 +145,5 @@ __all__ = [
     "Tests",
     "Trained",
     "Training",
+    "Windows",
 ]

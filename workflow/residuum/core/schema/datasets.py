@@ -1,82 +1,20 @@
 """config/datasets/*.yaml: a collection, its splits and its pinned counts."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from residuum.core.schema.base import Id, Positive, Probability, Strict
-
-GENERATED_SPLITS = {
-    "generated": ("train", "tune", "dev", "judged"),
-    "generated-articles": ("judged",),
-}
-
-
-class GeneratedSource(Strict):
-    """A collection made by residuum.collections.generated; see docs/generated-collection.md."""
-
-    kind: Literal["generated"]
-    seed: int
-    entities: Positive
-    passages: Positive = Field(description="attribute passages")
-    listings: int = Field(ge=0, description="listing pages, lexical distractors")
-    stubs: int = Field(ge=0, description="question stubs, lexical distractors")
-    train_pairs: Positive
-    train_share: Probability = Field(description="share of passages that train pairs come from")
-    tune: Positive
-    dev: Positive
-    judged: Positive
-    shift: Probability = Field(description="probability that a concept changes its surface form")
-
-
-class GeneratedArticles(Strict):
-    """Docs with title, abstract and body, made by residuum.collections.articles; same page."""
-
-    kind: Literal["generated-articles"]
-    seed: int
-    articles: Positive = Field(description="studies of one aspect of a condition")
-    reviews: int = Field(ge=0, description="papers that cover several aspects, partially relevant")
-    notices: int = Field(ge=0, description="calls and letters, lexical distractors")
-    conditions: Positive = Field(description="invented illnesses")
-    agents: Positive = Field(description="invented drugs")
-    judged: Positive
-    shift: Probability = Field(description="probability that a concept leaves its usual form")
-
-
-def _named_fields(names: list[str]) -> list[str]:
-    taken = [name for name in names if name in ("doc_id", "text")]
-    if taken:
-        raise ValueError(f"{', '.join(taken)}: every doc has that already; name other fields")
-    return names
-
-
-NamedFields = Annotated[
-    list[str],
-    AfterValidator(_named_fields),
-    Field(description="further named fields kept beside text, for systems that search by field"),
-]
-
-
-class IrdsSource(Strict):
-    """A collection read through ir_datasets."""
-
-    kind: Literal["irds"]
-    docs: str = Field(description="ir_datasets id whose docs are exported")
-    text_fields: list[str] = Field(min_length=1, description="joined in this order by a space")
-    fields: NamedFields = Field(default=[])
-
-
-class FilesSource(Strict):
-    """A collection of your own: jsonl (doc_id, text or named fields) or TSV (doc_id TAB text).
-
-    Paths are relative to the folder that the environment variable RESIDUUM_DATA names
-    (default: data/ in the working directory).
-    """
-
-    kind: Literal["files"]
-    corpus: str
-    text_fields: list[str] = Field(default=["text"], min_length=1)
-    fields: NamedFields = Field(default=[])
+from residuum.core.schema.base import Id, Positive, Strict
+from residuum.core.schema.sources import (
+    GENERATED_SPLITS,
+    Download,
+    FilesSource,
+    GeneratedArticles,
+    GeneratedSource,
+    IrdsSource,
+    Windows,
+)
 
 
 class Holdout(Strict):
@@ -94,6 +32,16 @@ class Split(Strict):
     queries: str | None = Field(None, description="TSV file, query_id TAB text")
     query_field: str = Field("text", description="field of an ir_datasets query")
     qrels: str | None = Field(None, description="TREC qrels file")
+    questions: str | None = Field(
+        None, description="file of questions and answers in DPR's form: question TAB ['a', 'b']"
+    )
+    answers_field: str | None = Field(
+        None, description="field of an ir_datasets query that holds its answers"
+    )
+    unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
+    folds: list[Id] = Field(
+        [], description="splits that divide its queries, for choices made by cross-validation"
+    )
     holdout: Holdout | None = None
     positive_level: Positive = Field(1, description="least relevance of a train positive")
     measures: list[str] = Field(
@@ -102,10 +50,11 @@ class Split(Strict):
 
 
 class SplitCount(Strict):
-    """Pinned size of one split."""
+    """Pinned size of one split, as its source has it: before holdouts are drawn from it."""
 
     queries: Positive
-    qrels: Positive
+    qrels: int = Field(ge=0)
+    relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
 
 
 class Edition(Strict):
@@ -130,67 +79,101 @@ class Collection(Strict):
 
     @model_validator(mode="after")
     def splits_fit_source(self) -> "Collection":
-        """Each split names what its source needs, and holdouts name a split."""
+        """Each split names what its source needs, and other splits that it names are there."""
         for name, split in self.splits.items():
-            if split.holdout and split.holdout.of not in self.splits:
-                raise ValueError(f"splits.{name}.holdout.of: no split '{split.holdout.of}'")
-            if split.holdout and self.splits[split.holdout.of].holdout:
-                raise ValueError(f"splits.{name}.holdout.of: '{split.holdout.of}' is a holdout too")
-            kind = self.source.kind
-            if name not in GENERATED_SPLITS.get(kind, (name,)):
-                known = ", ".join(GENERATED_SPLITS[kind])
-                raise ValueError(f"splits.{name}: a {kind} collection has {known}")
-            if split.holdout or kind in GENERATED_SPLITS:
-                continue
-            needed = ["irds"] if kind == "irds" else ["queries", "qrels"]
-            missing = [key for key in needed if getattr(split, key) is None]
-            if missing:
-                raise ValueError(f"splits.{name}: source {kind} needs {missing}")
+            if fault := next(self._faults(name, split), None):
+                raise ValueError(f"splits.{name}{fault}")
         return self
+
+    def _faults(self, name: str, split: Split) -> Iterator[str]:
+        kind = self.source.kind
+        if split.holdout and split.holdout.of not in self.splits:
+            yield f".holdout.of: no split '{split.holdout.of}'"
+        elif split.holdout and self.splits[split.holdout.of].holdout:
+            yield f".holdout.of: '{split.holdout.of}' is a holdout too"
+        for fold in split.folds:
+            if fold not in self.splits:
+                yield f".folds: no split '{fold}'"
+        if name not in GENERATED_SPLITS.get(kind, (name,)):
+            yield f": a {kind} collection has {', '.join(GENERATED_SPLITS[kind])}"
+        if split.holdout or split.questions or kind in GENERATED_SPLITS:
+            return
+        needed = ["irds"] if kind == "irds" else ["queries", "qrels"]
+        if split.unjudged and kind == "files":
+            needed = ["queries"]
+        if missing := [key for key in needed if getattr(split, key) is None]:
+            yield f": source {kind} needs {missing}"
+
+    def origin(self, split: str) -> str:
+        """Return the split whose source a split is read from: itself, or what it is held out of."""
+        holdout = self.splits[split].holdout
+        return holdout.of if holdout else split
+
+    def answered(self, split: str) -> bool:
+        """Say whether the queries of a split come with answers."""
+        entry = self.splits[self.origin(split)]
+        return entry.questions is not None or entry.answers_field is not None
+
+    def judged(self, split: str) -> bool:
+        """Say whether the docs of a split are judged, so that measures of relevance exist."""
+        entry = self.splits[self.origin(split)]
+        return entry.questions is None and not entry.unjudged
 
     def source_files(self, split: str | None) -> list[str]:
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
-        if not isinstance(self.source, FilesSource):
-            return []
         if split is None:
-            return [self.source.corpus]
-        entry = self.splits[split]
-        entry = self.splits[entry.holdout.of] if entry.holdout else entry
-        return [str(entry.queries), str(entry.qrels)]
+            return [self.source.corpus] if isinstance(self.source, FilesSource) else []
+        entry = self.splits[self.origin(split)]
+        return [name for name in (entry.questions, entry.queries, entry.qrels) if name]
 
 
 class Dataset(Collection):
     """config/datasets/<id>.yaml: a collection and what a reader should know of it."""
 
-    access: str
-    splits: dict[Id, Split] = Field(min_length=1)
     title: str
     description: str
     licence: str
     citation: str
 
+    access: str
+    splits: dict[Id, Split] = Field(min_length=1)
+    windows: Windows | None = None
+    downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
+    disk_gb: float = Field(0, ge=0, description="what ir_datasets unpacks and keeps, downloads too")
+
     def for_corpus(self) -> dict[str, Any]:
         """Return the part that decides which corpus the data stage writes, and no more."""
-        return {
+        sample = getattr(self.source, "sample", None)
+        spec = {
             "source": self.source.model_dump(mode="json"),
             "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
         }
+        return {**spec, "splits": self._sources(sample.keep)} if sample else spec
 
     def for_split(self, name: str) -> dict[str, Any]:
         """Return the part that decides which queries and qrels a split has, and no more."""
-        holdout = self.splits[name].holdout
-        of = holdout.of if holdout else name
+        of = self.origin(name)
         kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of}
-        fields = {"irds", "queries", "query_field", "qrels", "holdout"}
-        dump = {n: self.splits[n].model_dump(mode="json", include=fields) for n in sorted(kin)}
-        return {**self.for_corpus(), "splits": dump, "editions": self._pins(name)}
+        return {
+            **self.for_corpus(),
+            "splits": self._sources(kin),
+            "editions": self._pins({name, of}),
+        }
 
-    def _pins(self, split: str) -> list[dict[str, Any]]:
+    def _sources(self, names: Iterable[str]) -> dict[str, Any]:
+        fields = {"irds", "queries", "query_field", "qrels", "holdout"}
+        fields |= {"questions", "answers_field", "unjudged"}
+        return {
+            name: self.splits[name].model_dump(mode="json", include=fields, exclude_defaults=True)
+            for name in sorted(names)
+        }
+
+    def _pins(self, splits: set[str]) -> list[dict[str, Any]]:
         return [
             {
                 "name": edition.name,
                 "docs": edition.docs,
-                "splits": {n: p.model_dump() for n, p in edition.splits.items() if n == split},
+                "splits": {n: p.model_dump() for n, p in edition.splits.items() if n in splits},
             }
             for edition in self.editions
         ]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from residuum.core.schema.base import Id, Positive, Strict
+from residuum.core.schema.datasets import Edition
 from residuum.core.schema.models import Reading
 
 
@@ -57,6 +58,12 @@ class Scale(Strict):
     description: str
     comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
+    base: Id | None = Field(
+        None, description="scale that this one is laid over: keys that it lacks are the other's"
+    )
+    editions: dict[Id, list[Edition]] = Field(
+        {}, description="dataset: pinned counts in place of its own, where a replica stands in"
+    )
     seeds: Seeds
     roles: dict[Id, str] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]

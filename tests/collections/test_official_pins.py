@@ -1,0 +1,148 @@
+"""The pins of the papers' collections against the official queries and judgements."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from residuum.core import driver, entries, schema, trec
+
+DATASETS = ROOT / "config" / "datasets"
+
+
+@pytest.fixture(scope="module")
+def home(shared_data, tmp_path_factory):
+    """Copy the official files into a home of ir_datasets of our own, where it may write."""
+    home = tmp_path_factory.mktemp("irds") / "home"
+    shutil.copytree(shared_data / "ir_datasets", home)
+    subprocess.run(["chmod", "-R", "u+w", str(home)], check=True)
+    topics = home / "disks45" / "04.testset.gz"
+    topics.parent.mkdir()
+    shutil.copy(home / "trec-robust04" / "queries.gz", topics)
+    return home
+
+
+def run(home, *words):
+    environment = {
+        **os.environ,
+        "IR_DATASETS_HOME": str(home),
+        "PYTHONPATH": str(ROOT / "workflow"),
+        "HTTPS_PROXY": "http://127.0.0.1:9",  # nothing may be downloaded
+    }
+    return subprocess.run(words, env=environment, capture_output=True, text=True)
+
+
+def dataset(name):
+    return entries.parse(DATASETS / f"{name}.yaml", schema.Dataset)
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("name", "split", "queries", "qrels"),
+    [
+        ("msmarco-passage", "dev", 6980, 7437),
+        ("msmarco-passage", "trec-dl-2019", 43, 9260),
+        ("msmarco-passage", "trec-dl-2020", 54, 11386),
+        ("cord19", "round2", 35, 12037),
+        ("nfcorpus", "test", 325, 15820),
+    ],
+)
+def test_official_queries_and_qrels_fit_their_pins(home, tmp_path, name, split, queries, qrels):
+    entry = dataset(name)
+    pin = entry.editions[0].splits[split]
+    assert (pin.queries, pin.qrels) == (queries, qrels), "the pin is what the track publishes"
+    if name == "nfcorpus":  # the home holds a part of its docs, so of their qrels
+        pin = entry.editions[1].splits[split]
+    words = ["-m", "residuum.data", "split", "--dataset", name, "--name", split]
+    words += ["--spec", driver.canonical(entry.for_split(split))]
+    paths = [tmp_path / "queries.tsv", tmp_path / "qrels.trec"]
+    words += ["--queries", str(paths[0]), "--qrels", str(paths[1])]
+    done = run(home, sys.executable, *words)
+    assert done.returncode == 0, done.stderr
+    assert len(trec.read_queries(paths[0])) == pin.queries
+    levels = trec.read_qrels(paths[1])["relevance"].value_counts().rows()
+    assert sum(count for _, count in levels) == pin.qrels
+    if pin.relevance:
+        assert dict(levels) == pin.relevance
+
+
+TOPICS = """
+import json, sys, ir_datasets
+topics = lambda i: [query.query_id for query in ir_datasets.load(i).queries_iter()]
+print(json.dumps({irds_id: topics(irds_id) for irds_id in sys.argv[1:]}))
+"""
+
+
+@pytest.mark.shared_data
+def test_robust04s_five_folds_divide_its_250_topics(home):
+    entry = dataset("robust04")
+    ids = {name: str(split.irds) for name, split in entry.splits.items()}
+    done = run(home, sys.executable, "-c", TOPICS, *ids.values())
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    topics = gzip.decompress((home / "disks45" / "04.testset.gz").read_bytes()).decode("latin-1")
+    numbers = re.findall(r"<num>\s*Number:\s*(\d+)", topics)
+    assert found[ids["test"]] == numbers and len(numbers) == 250
+    folds = [found[ids[name]] for name in entry.splits["test"].folds]
+    assert [len(fold) for fold in folds] == [50] * 5
+    assert sorted(query for fold in folds for query in fold) == sorted(numbers)
+    pins = entry.editions[0].splits
+    assert pins["test"].queries == 250
+    assert all(pins[name].queries == 50 for name in entry.splits["test"].folds)
+
+
+def test_the_folds_qrels_add_up_to_the_whole():
+    pins = dataset("robust04").editions[0].splits
+    folds = [pins[name] for name in dataset("robust04").splits["test"].folds]
+    assert sum(fold.qrels for fold in folds) == pins["test"].qrels
+    for level, count in pins["test"].relevance.items():
+        assert sum(fold.relevance[level] for fold in folds) == count
+
+
+@pytest.mark.parametrize("path", sorted(DATASETS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_pinned_levels_add_up(path):
+    for edition in entries.parse(path, schema.Dataset).editions:
+        for name, pin in edition.splits.items():
+            assert not pin.relevance or sum(pin.relevance.values()) == pin.qrels, name
+
+
+def test_ir_datasets_publishes_the_same_counts():
+    """Its own metadata is an independent record of all that cannot be had here."""
+    import ir_datasets
+
+    file = Path(ir_datasets.__file__).parent / "etc" / "metadata.json"
+    known = json.loads(file.read_text())
+
+    def part(irds_id, kind):
+        found = known[irds_id][kind]
+        return part(found["_ref"], kind) if "_ref" in found else found
+
+    compared = 0
+    for path in sorted(DATASETS.glob("*.yaml")):
+        source = yaml.safe_load(path.read_text())["source"]
+        if source["kind"] != "irds":
+            continue
+        entry = dataset(path.stem)
+        edition = entry.editions[0]
+        docs = source["docs"].replace("cord19/fulltext/2020-05-01", "cord19/trec-covid/round2")
+        if not source.get("sample"):
+            assert edition.docs == part(docs, "docs")["count"], path.stem
+        for name, pin in edition.splits.items():
+            irds_id = entry.splits[name].irds
+            if not irds_id:
+                continue
+            assert pin.queries == part(irds_id, "queries")["count"], (path.stem, name)
+            if entry.judged(name):
+                levels = part(irds_id, "qrels")["fields"]["relevance"]["counts_by_value"]
+                counts = {int(level): count for level, count in levels.items()}
+                assert pin.relevance in ({}, counts) and pin.qrels == sum(counts.values())
+            compared += 1
+    assert compared > 15
