@@ -17,10 +17,14 @@ app = command.app(
 )
 bundle = command.app("Write an archive from which every table can be made again, or check one.")
 app.add_typer(bundle, name="bundle")
+datasets = typer.Typer(help="List the datasets of config/ with what is on this machine.")
+app.add_typer(datasets, name="datasets")
 app.command("compare")(comparing.verb)
 
 Results = Annotated[Path, typer.Option(help="results folder of a scale")]
 DEFAULT = Path("results/mini")
+Config = Annotated[Path, typer.Option(help="folder of the configuration")]
+CONFIG = Path("config")
 
 
 @app.command()
@@ -74,6 +78,40 @@ def verify(
     checks = verifying.verify(archive)
     print(verifying.report(checks))
     if not all(check.agrees for check in checks):
+        raise typer.Exit(1)
+
+
+@datasets.callback(invoke_without_command=True)
+def listing(context: typer.Context, config: Config = CONFIG) -> None:
+    """List the datasets of config/: size, licence, download, disk, and what is on this machine."""
+    if context.invoked_subcommand is None:
+        from residuum.asking import holdings
+
+        print(holdings.listing(config))
+
+
+@datasets.command()
+def show(
+    name: Annotated[str, typer.Argument(help="id of a dataset")], config: Config = CONFIG
+) -> None:
+    """Show one dataset: its files and where they belong, its pins, licence and citation."""
+    from residuum.asking import holdings
+
+    print(holdings.show(config, name))
+
+
+@datasets.command()
+def check(
+    name: Annotated[str, typer.Argument(help="id of a dataset")], config: Config = CONFIG
+) -> None:
+    """Compare hashes and counts of a dataset with its pins; exit with 1 if anything is amiss."""
+    from residuum.asking import checking
+
+    faults = 0
+    for finding in checking.check(config, name):
+        print(checking.told(finding), flush=True)
+        faults += not finding.good
+    if faults:
         raise typer.Exit(1)
 
 

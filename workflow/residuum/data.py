@@ -37,8 +37,8 @@ def corpus(
     collection = _collection(spec, page)
     expected = max(edition.docs for edition in collection.editions)
     again: list[str] = []
-    docs = track(_docs(collection), f"export {dataset}", expected, "docs")
-    stream = _first_of_each(docs, again) if _repeats(collection) else docs
+    every = track(docs(collection), f"export {dataset}", expected, "docs")
+    stream = _first_of_each(every, again) if _repeats(collection) else every
     with files.whole_directory(output) as folder:
         shards = contracts.write_corpus(folder, stream, per_shard)
         total = sum(shard["docs"] for shard in shards)
@@ -63,7 +63,8 @@ def _write_manifest(
     manifest.write(path, artefact=artefact, spec=spec, inputs=inputs, module="residuum.data")
 
 
-def _docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+    """Stream (doc_id, fields) of a collection, whatever its source."""
     match collection.source.kind:
         case "irds":
             return irds.docs(collection)

@@ -7,14 +7,13 @@ relative to the folder that RESIDUUM_DATA names, or to data/. Must not know path
 import ast
 import gzip
 import json
-import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from residuum.collections.irds import Qrels, Queries, join_fields
-from residuum.core import trec
+from residuum.core import roots, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.files import damaged
 from residuum.core.schema import Collection, FilesSource
@@ -22,7 +21,7 @@ from residuum.core.schema import Collection, FilesSource
 
 def resolve(name: str, access: str) -> Path:
     """Find a file of the collection; where it is absent, say where it was looked for."""
-    root = Path(os.environ.get("RESIDUUM_DATA", "data"))
+    root = roots.data()
     path = root / name
     if not path.is_file():
         raise ResiduumError(

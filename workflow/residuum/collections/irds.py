@@ -13,6 +13,7 @@ from typing import Any
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Collection, IrdsSource
 
+MOST_SAID = 300  # characters of somebody else's error
 Queries = list[tuple[str, str]]
 Qrels = list[tuple[str, str, int]]
 
@@ -132,7 +133,20 @@ def _explained(irds_id: str, access: str) -> Iterator[None]:
         from ir_datasets.util import home_path
 
         raise ResiduumError(
-            f"ir_datasets could not provide {irds_id} ({type(error).__name__}: {error}).\n"
+            f"ir_datasets could not provide {irds_id} ({_cause(error)}).\n"
             f"It looks in {home_path()} (set IR_DATASETS_HOME to change that) and downloads what "
             f"is not there.\nAccess: {access}"
         ) from None
+
+
+def _cause(error: BaseException) -> str:
+    """Word the first of a chain of errors; of failed downloads, the addresses that were tried."""
+    while error.__context__ is not None and not isinstance(error.__context__, KeyError):
+        if "http" in str(error).lower():
+            break
+        error = error.__context__
+    if len(error.args) == 2 and isinstance(error.args[1], list):
+        tried = ", ".join(getattr(source, "url", str(source)) for source, _ in error.args[1])
+        return f"{error.args[0]}: {tried}"
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:MOST_SAID]}{' ...' * (len(text) > MOST_SAID)}"

@@ -1,0 +1,17 @@
+"""The two folders outside the project: that of your own files, and ir_datasets' home.
+
+Usage: `roots.data() / "cacm/docs.jsonl"`, `roots.irds() / "nfcorpus"`. Must not know datasets.
+"""
+
+import os
+from pathlib import Path
+
+
+def data() -> Path:
+    """Return the folder of your own files: RESIDUUM_DATA, or data/ in the working directory."""
+    return Path(os.environ.get("RESIDUUM_DATA", "data"))
+
+
+def irds() -> Path:
+    """Return ir_datasets' home: IR_DATASETS_HOME, or .ir_datasets in yours."""
+    return Path(os.environ.get("IR_DATASETS_HOME", Path.home() / ".ir_datasets"))
