@@ -6,6 +6,7 @@ rule fusion_tune:
     input:
         unpack(fused),
         qrels=QRELS,
+        folds=named_folds,
         code=code("residuum.fusion"),
     output:
         tuning=TUNING,
@@ -25,9 +26,10 @@ rule fusion_tune:
     params:
         spec=system_spec,
         runs=fusion_options,
+        folds=fold_options,
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
-        "--qrels {input.qrels} --output {output.tuning} 2>&1 | tee {log}"
+        "--qrels {input.qrels} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
 
 
 rule fusion_fuse:

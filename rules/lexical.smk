@@ -65,6 +65,7 @@ rule lexical_sweep:
         index=run_index,
         queries=QUERIES,
         qrels=QRELS,
+        folds=named_folds,
         code=code("residuum.lexical"),
     output:
         run=RUN,
@@ -87,9 +88,10 @@ rule lexical_sweep:
         spec=system_spec,
         index=lambda w, input: folder(input.index),
         measure=swept_measure,
+        folds=fold_options,
     shell:
         "python -m residuum.lexical sweep --index {params.index} --queries {input.queries} "
-        "--qrels {input.qrels} --spec {params.spec:q} --measure {params.measure:q} "
+        "--qrels {input.qrels} {params.folds} --spec {params.spec:q} --measure {params.measure:q} "
         "--tag {wildcards.run} --threads {threads} --output {output.run} "
         "--record {output.tuning} 2>&1 | tee {log}"
 

@@ -28,6 +28,17 @@ def has_tuning(system):
     return entry.kind == "rerank" or getattr(entry, "rm3_sweep", None) is not None
 
 
+def named_folds(wildcards):
+    """Return the queries of the folds that a split's dataset names; none where it names none."""
+    folds = REGISTRY.datasets[wildcards.dataset].splits[wildcards.split].folds
+    return [QUERIES.format(dataset=wildcards.dataset, split=fold) for fold in folds]
+
+
+def fold_options(wildcards, input):
+    """Return the command-line options that name those folds' queries."""
+    return " ".join(f"--fold {path}" for path in input.folds)
+
+
 def tuning_file(wildcards):
     """Return the tuning file of a fused run; none where lambda is fixed."""
     name = system_of(wildcards)

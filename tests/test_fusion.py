@@ -105,6 +105,40 @@ def test_lambda_is_the_best_of_the_grid(tmp_path, lists):
     assert [point["RR@10"] for point in record["tried"]] == [0.5, 0.5, 1.0, 1.0]
 
 
+FOLDS = ["q\tone\nr\ttwo\n", "s\tthree\nt\tunjudged\n"]
+
+
+def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tmp_path, run):
+    # lambda 0: the dense list alone; lambda 9: the lexical one. In q and r the dense doc is
+    # relevant, in s the lexical one: each fold gets what is best for the other, and fails.
+    lexical = run("lex", {(q, d): s for q in "qrst" for d, s in (("l", 2), ("d", 1))})
+    dense = run("dense", {(q, d): s for q in "qrst" for d, s in (("l", 1), ("d", 2))})
+    (tmp_path / "qrels").write_text("q 0 d 1\nr 0 d 1\ns 0 l 1\n")
+    paths = [tmp_path / "fold1", tmp_path / "fold2"]
+    for path, text in zip(paths, FOLDS, strict=True):
+        path.write_text(text)
+    spec = driver.canonical(system(grid=(0.0, 9.0)).model_dump(mode="json"))
+    tuning, output = tmp_path / "t.json", tmp_path / "run.trec"
+    fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
+    record = json.loads(tuning.read_text())
+    assert [fold["chosen"]["lambda"] for fold in record["folds"]] == [9.0, 0.0]
+    assert [fold["queries"] for fold in record["folds"]] == [2, 1]
+    assert [fold["value_on_others"] for fold in record["folds"]] == [1.0, 1.0]
+    assert [fold["value_held_out"] for fold in record["folds"]] == [0.5, 0.5]
+    fusion.fuse(spec, lexical, dense, "f", output, tuning)
+    first = trec.read_run(output).filter(rank=1).select("query_id", "doc_id").rows()
+    assert first == [("q", "l"), ("r", "l"), ("s", "d"), ("t", "d")]
+    other = run("other", {("u", "d"): 1})
+    with pytest.raises(ResiduumError, match="query u is in none of its folds"):
+        fusion.fuse(spec, other, other, "f", output, tuning)
+    paths[1].write_text(FOLDS[1].replace("s", "q"))
+    with pytest.raises(ResiduumError, match=r"query q is in 2 of the 2 folds \(1, 2\)"):
+        fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
+    paths[1].write_text("t\tunjudged\n")
+    with pytest.raises(ResiduumError, match=r"query s is in 0 of the 2 folds \(none\)"):
+        fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
+
+
 def test_lambda_at_an_edge_is_said(tmp_path, lists, capsys):
     record = tuned(tmp_path, lists, [0.0, 0.1, 0.9], "b")
     assert (record["lambda"], record["at_edge"]) == (0.0, True)

@@ -89,6 +89,32 @@ def test_a_sweep_of_one_setting_is_the_fixed_setting(split, tmp_path):
     assert swept_bytes == (tmp_path / "fixed.trec.gz").read_bytes()
 
 
+def test_folds_that_a_collection_has_take_the_place_of_dealt_ones(split, tmp_path):
+    index, queries, qrels = split
+    texts = list(trec.read_queries(queries).items())
+    parts = [texts[:100], texts[100:150], texts[150:]]
+    paths = [tmp_path / f"fold{number}.tsv" for number in range(3)]
+    for path, part in zip(paths, parts, strict=True):
+        trec.write_queries(path, part)
+    run, record = tmp_path / "run.trec.gz", tmp_path / "t.json"
+    entry = spec(k=50, rm3_sweep=swept(**GRID))
+    lexical.sweep(index, queries, qrels, entry, "RR@5", "x", run, record, fold=paths)
+    facts = json.loads(record.read_text())
+    assert [fold["queries"] for fold in facts["folds"]] == [100, 50, 135], "judged ones"
+    assert facts["fold_of"] == {q: n for n, part in enumerate(parts) for q, _ in part}
+    for number, fold in enumerate(facts["folds"]):
+        sizes = [f["queries"] for f in facts["folds"]]
+        others = [n for n in range(3) if n != number]
+        total = sum(sizes[n] for n in others)
+        means = [
+            sum(t["fold values"][n] * sizes[n] for n in others) / total for t in facts["tried"]
+        ]
+        assert fold["value_on_others"] == pytest.approx(max(means), abs=1e-12)
+    trec.write_queries(paths[2], parts[2][1:])
+    with pytest.raises(ResiduumError, match="query q150 is in 0 of the 3 folds"):
+        lexical.sweep(index, queries, qrels, entry, "RR@5", "x", run, record, fold=paths)
+
+
 def test_values_and_the_run_are_those_of_each_setting_searched_alone(split, tmp_path, capsys):
     index, queries, qrels = split
     run, record = sweep(split, tmp_path, "swept", **GRID)

@@ -1,6 +1,7 @@
 """Cross-validation over queries: deal them into folds, choose for each fold on the others.
 
-Usage: `fold_of = split(ids, judged, folds=2, seed=1)`, then `choose(values, fold)`: pure functions.
+Usage: `fold_of = split(ids, judged, folds=2, seed=1)`, or `named(ids, lists)` where a collection
+has folds of its own; then `choose(values, fold)`. Pure functions.
 Must not know what a setting is or how it was searched.
 """
 
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from residuum.core import seeds
+from residuum.core.errors import ResiduumError
 
 
 class Choice(NamedTuple):
@@ -32,6 +34,21 @@ def split(
     dealt = sorted(query_ids, key=lambda q: (q not in judged, seeds.derive(seed, "fold", q), q))
     fold = {query_id: place % folds for place, query_id in enumerate(dealt)}
     return {query_id: fold[query_id] for query_id in query_ids}
+
+
+def named(query_ids: Sequence[str], folds: Sequence[Collection[str]]) -> dict[str, int]:
+    """Return the fold of each query, given the queries of each fold; every query is in one."""
+    places = {
+        query_id: [n for n, ids in enumerate(folds) if query_id in ids] for query_id in query_ids
+    }
+    for query_id, found in places.items():
+        if len(found) != 1:
+            numbers = ", ".join(str(number + 1) for number in found) or "none"
+            raise ResiduumError(
+                f"query {query_id} is in {len(found)} of the {len(folds)} folds ({numbers}); "
+                "folds divide the queries: each is in exactly one"
+            )
+    return {query_id: found[0] for query_id, found in places.items()}
 
 
 def choose(values: np.ndarray, fold: np.ndarray) -> list[Choice]:

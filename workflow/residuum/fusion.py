@@ -7,11 +7,13 @@ Must not know Lucene or torch: what a list lacks comes as a file of scores.
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 import typer
 
+from residuum import folds
 from residuum.core import command, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import FusionSystem
@@ -39,8 +41,14 @@ def tune(
     output: Annotated[Path, typer.Option(help="JSON to write")],
     lexical_on_dense: LexicalOnDense = None,
     dense_on_lexical: DenseOnLexical = None,
+    fold: Annotated[
+        list[Path], typer.Option(help="queries of a fold, where the collection has its own; repeat")
+    ] = [],  # noqa: B006 - Typer never changes it
 ) -> None:
-    """Choose lambda on the tuning split: best mean, the first of the grid among equals."""
+    """Choose lambda on the tuning split: best mean, the first of the grid among equals.
+
+    Where the split has folds, each gets the lambda that is best on the others.
+    """
     from residuum.evaluate import evaluate
 
     system = command.parse_spec(FusionSystem, spec)
@@ -50,18 +58,51 @@ def tune(
     inputs = [lexical, dense, qrels, lexical_on_dense, dense_on_lexical]
     pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
     judgements = trec.read_qrels(qrels)
-    tried = []
-    for weight in system.weight.grid:
-        metrics = evaluate(combine(pairs, weight, system.k), judgements, [measure])
-        tried.append({"lambda": weight, measure: metrics["value"].mean()})
+    values = {
+        weight: evaluate(combine(pairs, weight, system.k), judgements, [measure])
+        for weight in system.weight.grid
+    }
+    queries = [trec.read_queries(path) for path in fold]
+    record = _by_fold(values, queries) if fold else _best(values, measure)
+    record |= {"measure": measure, "queries": judgements["query_id"].n_unique()}
+    files.write_text(output, json.dumps(record, indent=1) + "\n")
+    _write_manifest(output, record, system, [*inputs, *fold])
+
+
+def _best(values: dict[float, pl.DataFrame], measure: str) -> dict[str, Any]:
+    """Return the lambda with the best mean, and the means of all."""
+    tried = [{"lambda": weight, measure: m["value"].mean()} for weight, m in values.items()]
     best = max(tried, key=lambda point: point[measure])
-    at_edge = best["lambda"] in (min(system.weight.grid), max(system.weight.grid))
+    at_edge = best["lambda"] in (min(values), max(values))
     if at_edge:
         print(f"warning: lambda {best['lambda']} sits at an edge of its grid", file=sys.stderr)
-    record = {"lambda": best["lambda"], "at_edge": at_edge, "measure": measure, "tried": tried}
-    record["queries"] = judgements["query_id"].n_unique()
-    files.write_text(output, json.dumps(record, indent=1) + "\n")
-    _write_manifest(output, record, system, inputs)
+    return {"lambda": best["lambda"], "at_edge": at_edge, "tried": tried}
+
+
+def _by_fold(values: dict[float, pl.DataFrame], queries: list[dict[str, str]]) -> dict[str, Any]:
+    """Return the lambda of each fold, chosen on the others' queries, and the fold of each query.
+
+    Queries without judgements are in a fold too, so that they get a lambda.
+    """
+    judged = next(iter(values.values()))["query_id"].to_list()
+    fold_of = folds.named([query_id for ids in queries for query_id in ids], queries)
+    folds.named(judged, queries)
+    table = np.array([found["value"].to_numpy() for found in values.values()])
+    choices = folds.choose(table, np.array([fold_of[query_id] for query_id in judged]))
+    weights = list(values)
+    return {
+        "folds": [
+            {
+                "queries": choice.queries,
+                "chosen": {"lambda": weights[choice.setting]},
+                "value_on_others": choice.value_on_others,
+                "value_held_out": choice.value_held_out,
+                "at_edge": folds.edges({"lambda": weights[choice.setting]}, {"lambda": weights}),
+            }
+            for choice in choices
+        ],
+        "fold_of": fold_of,
+    }
 
 
 @app.command()
@@ -79,19 +120,37 @@ def fuse(
 ) -> None:
     """Write the fused run with the lambda that tune chose, or with the spec's fixed one."""
     system = command.parse_spec(FusionSystem, spec)
-    weight = _weight(system, tuning)
+    chosen = _chosen(system, tuning)
     pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
-    trec.write_run(output, combine(pairs, weight, system.k), tag)
+    run = combine(pairs, _weights(pairs, chosen, tuning), system.k)
+    trec.write_run(output, run, tag)
     inputs = [lexical, dense, tuning, lexical_on_dense, dense_on_lexical]
-    _write_manifest(output, {"lambda": weight}, system, inputs)
+    _write_manifest(output, {k: v for k, v in chosen.items() if k != "fold_of"}, system, inputs)
 
 
-def _weight(system: FusionSystem, tuning: Path | None) -> float:
+def _chosen(system: FusionSystem, tuning: Path | None) -> dict[str, Any]:
+    """Return {"lambda": value}, or the folds with a lambda each and the fold of each query."""
     if system.weight.value is not None:
-        return system.weight.value
+        return {"lambda": system.weight.value}
     if tuning is None:
         raise ResiduumError("weight is chosen on a tuning split: give --tuning, written by tune")
-    return float(json.loads(files.read_bytes(tuning))["lambda"])
+    record = json.loads(files.read_bytes(tuning))
+    return {key: record[key] for key in ("lambda", "folds", "fold_of") if key in record}
+
+
+def _weights(pairs: pl.DataFrame, chosen: dict[str, Any], tuning: Path | None) -> pl.Series | float:
+    """Return the lambda of every pair: one for all, or that of its query's fold."""
+    if "folds" not in chosen:
+        return float(chosen["lambda"])
+    values = [fold["chosen"]["lambda"] for fold in chosen["folds"]]
+    of_query = {query_id: values[fold] for query_id, fold in chosen["fold_of"].items()}
+    strange = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
+    if strange.len():
+        raise ResiduumError(
+            f"{tuning}: query {strange[0]} is in none of its folds. A lambda that was chosen by "
+            "cross-validation serves the split it was chosen on: let weight.tune_on name that one"
+        )
+    return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 
 def _write_manifest(
@@ -159,8 +218,8 @@ def _filled(
     return pairs
 
 
-def combine(pairs: pl.DataFrame, weight: float, k: int) -> pl.DataFrame:
-    """Rank by `weight * lexical + dense` (CLEAR Eq. 8) and cut at k."""
+def combine(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFrame:
+    """Rank by `weight * lexical + dense` (CLEAR Eq. 8) and cut at k; weights may be per pair."""
     score = (weight * pl.col("lexical") + pl.col("dense")).alias("score")
     return trec.rank(pairs.select(*PAIR, score), k)
 

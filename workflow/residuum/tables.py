@@ -242,7 +242,8 @@ def _tuning_note(tuned: cells.Tuned) -> str:
     record = tuned.record
     if "folds" in record:
         folds = [_fold_note(number, fold) for number, fold in enumerate(record["folds"], start=1)]
-        start = f"{tuned.run} on {tuned.place}: RM3 chosen for each fold of the queries by "
+        what = "lambda" if "lambda" in record["folds"][0]["chosen"] else "RM3"
+        start = f"{tuned.run} on {tuned.place}: {what} chosen for each fold of the queries by "
         return f"{start}{record['measure']} on the other folds: {'; '.join(folds)}."
     name, key = ("depth K", "depth") if "depth" in record else ("lambda", "lambda")
     return (

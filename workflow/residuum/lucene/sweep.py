@@ -5,7 +5,7 @@ Must not know files, splits or which system is swept.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,14 +35,14 @@ class Sweep:
         self._depth = min(k, _cutoff(measure, k))
         self._judged = qrels["query_id"].unique(maintain_order=True).to_list()
 
-    def choose(self, texts: Mapping[str, str]) -> tuple[dict[str, Rm3], dict[str, Any]]:
-        """Return the setting of every query, and the record of how the settings were chosen."""
-        fold_of = folds.split(list(texts), set(self._judged), self._sweep.folds, self._sweep.seed)
-        if len(self._judged) < self._sweep.folds:
-            raise ResiduumError(
-                f"{len(self._judged)} judged queries cannot be split into {self._sweep.folds} "
-                "folds. Use fewer folds or more queries."
-            )
+    def choose(
+        self, texts: Mapping[str, str], named: Sequence[Collection[str]] = ()
+    ) -> tuple[dict[str, Rm3], dict[str, Any]]:
+        """Return the setting of every query, and the record of how the settings were chosen.
+
+        `named` are the queries of each fold where the collection has folds of its own.
+        """
+        fold_of = folds.named(list(texts), named) if named else self._dealt(list(texts))
         values = self._values([(query_id, texts[query_id]) for query_id in self._judged])
         fold = np.array([fold_of[query_id] for query_id in self._judged])
         choices = folds.choose(values, fold)
@@ -56,6 +56,14 @@ class Sweep:
             "fold_of": fold_of,
         }
         return {q: self._grid[choices[f].setting] for q, f in fold_of.items()}, record
+
+    def _dealt(self, query_ids: list[str]) -> dict[str, int]:
+        if len(self._judged) < self._sweep.folds:
+            raise ResiduumError(
+                f"{len(self._judged)} judged queries cannot be split into {self._sweep.folds} "
+                "folds. Use fewer folds or more queries."
+            )
+        return folds.split(query_ids, set(self._judged), self._sweep.folds, self._sweep.seed)
 
     def _values(self, queries: list[tuple[str, str]]) -> np.ndarray:
         """Return the measure of each setting and query; hits are dropped once evaluated."""
@@ -86,7 +94,7 @@ class Sweep:
         }
 
     def _tried(self, values: np.ndarray, fold: np.ndarray) -> list[dict[str, Any]]:
-        of_folds = [folds.means(values[:, fold == f]) for f in range(self._sweep.folds)]
+        of_folds = [folds.means(values[:, fold == f]) for f in range(int(fold.max()) + 1)]
         by_setting = zip(self._grid, zip(*of_folds, strict=True), strict=True)
         return [{**rm3.model_dump(), "fold values": list(means)} for rm3, means in by_setting]
 
