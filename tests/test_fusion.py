@@ -111,14 +111,14 @@ FOLDS = ["q\tone\nr\ttwo\n", "s\tthree\nt\tunjudged\n"]
 def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tmp_path, run):
     # lambda 0: the dense list alone; lambda 9: the lexical one. In q and r the dense doc is
     # relevant, in s the lexical one: each fold gets what is best for the other, and fails.
-    lexical = run("lex", {(q, d): s for q in "qrst" for d, s in (("l", 2), ("d", 1))})
-    dense = run("dense", {(q, d): s for q in "qrst" for d, s in (("l", 1), ("d", 2))})
+    lexical = run("lex.gz", {(q, d): s for q in "qrst" for d, s in (("l", 2), ("d", 1))})
+    dense = run("dense.gz", {(q, d): s for q in "qrst" for d, s in (("l", 1), ("d", 2))})
     (tmp_path / "qrels").write_text("q 0 d 1\nr 0 d 1\ns 0 l 1\n")
     paths = [tmp_path / "fold1", tmp_path / "fold2"]
     for path, text in zip(paths, FOLDS, strict=True):
         path.write_text(text)
     spec = driver.canonical(system(grid=(0.0, 9.0)).model_dump(mode="json"))
-    tuning, output = tmp_path / "t.json", tmp_path / "run.trec"
+    tuning, output = tmp_path / "t.json", tmp_path / "run.trec.gz"
     fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
     record = json.loads(tuning.read_text())
     assert [fold["chosen"]["lambda"] for fold in record["folds"]] == [9.0, 0.0]
@@ -128,7 +128,7 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
     fusion.fuse(spec, lexical, dense, "f", output, tuning)
     first = trec.read_run(output).filter(rank=1).select("query_id", "doc_id").rows()
     assert first == [("q", "l"), ("r", "l"), ("s", "d"), ("t", "d")]
-    other = run("other", {("u", "d"): 1})
+    other = run("other.gz", {("u", "d"): 1})
     with pytest.raises(ResiduumError, match="query u is in none of its folds"):
         fusion.fuse(spec, other, other, "f", output, tuning)
     paths[1].write_text(FOLDS[1].replace("s", "q"))
