@@ -5,6 +5,7 @@ rule evaluate_run:
     """Evaluate a run per query; a judged query that the run lacks counts 0."""
     input:
         run=RUN,
+        record=RUN + MANIFEST,
         qrels=QRELS,
         texts=answer_texts,
         code=code("residuum.evaluate"),

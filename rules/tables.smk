@@ -5,6 +5,7 @@ rule tables_render:
     """Render a paper's table with our numbers and our markers."""
     input:
         metrics=table_metrics,
+        records=table_records,
         tests=SIGNIFICANCE,
         tuning=tuning_files,
         code=code("residuum.tables"),

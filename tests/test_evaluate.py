@@ -1,12 +1,14 @@
 """Metrics against hand-computed values; ties and missing queries count as written."""
 
+import json
 import math
 
 import numpy as np
 import polars as pl
 import pytest
 
-from residuum.core import trec
+from residuum import evaluate as stage
+from residuum.core import manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.evaluate import evaluate, means
 
@@ -108,3 +110,19 @@ def test_means_do_not_depend_on_the_order_of_queries():
     expected = {"RR": math.fsum(values) / 500}
     for seed in range(20):
         assert means(table.sample(fraction=1.0, shuffle=True, seed=seed)) == expected
+
+
+def test_the_manifest_names_the_index_that_the_run_searched(tmp_path):
+    path, judged = tmp_path / "run.trec.gz", tmp_path / "qrels.trec"
+    trec.write_run(path, run([("q", "a", 1.0)]), "bm25")
+    trec.write_qrels(judged, [("q", "a", 1)])
+
+    def facts():
+        stage.run(path, judged, ["RR@10"], tmp_path / "m.tsv")
+        return json.loads(manifest.beside(tmp_path / "m.tsv").read_text())
+
+    assert "index" not in facts()["artefact"]
+    beside = manifest.beside(path)
+    beside.write_text(json.dumps({"artefact": {"hits": 1, "index": {"documents": 3}}}))
+    assert facts()["artefact"]["index"] == {"documents": 3}
+    assert str(beside) in facts()["inputs"]

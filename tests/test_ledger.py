@@ -1,9 +1,12 @@
 """Verdicts: every printed number and comparison gets the one that its definition says."""
 
+import json
+
 import polars as pl
 import pytest
 
 from residuum import ledger, significance, tables
+from residuum.core import manifest
 from tables_fixture import job, spec, write_metrics
 
 
@@ -80,6 +83,39 @@ def test_many_rows_without_a_value_may_come_before_one_with_it(tmp_path):
 )
 def test_comparison_verdicts(claim, found, verdict):
     assert ledger.comparison_verdict(claim, found)[0] == verdict
+
+
+@pytest.mark.parametrize("comparable", [True, False])
+@pytest.mark.parametrize(
+    ("measured", "other", "verdict", "reason"),
+    [
+        (0.30995, None, "reproduced", "the same index; |delta| is at most 0.01"),
+        (0.31005, None, "differs", "the same index; |delta| is more than 0.01"),
+        (0.3, "documents 9 there, 8 here", "not comparable", "documents 9 there, 8 here"),
+    ],
+)
+def test_where_an_index_is_stated_it_decides_whatever_the_scale(
+    comparable, measured, other, verdict, reason
+):
+    found = {"measured": measured, "lowest": 0, "highest": 0, "seeds": 1, "not_run": None}
+    made = job(comparable=comparable, index={"documents": 9})
+    found["other_index"] = other
+    assert ledger.number_verdict(made, 0.3, found, 0.01) == (verdict, reason)
+
+
+def test_the_index_of_the_metrics_reaches_the_verdict(tmp_path):
+    metrics = write_metrics(tmp_path / "metrics")
+    for run, documents in (("base", 9), ("ours.seed1", 9), ("ours.seed2", 8)):
+        path = manifest.beside(metrics / "data" / "dev" / f"{run}.tsv")
+        path.write_text(json.dumps({"artefact": {"index": {"documents": documents}}}))
+    manifest.beside(metrics / "data" / "dev" / "ablation.tsv").write_text('{"artefact": {}}')
+    found = rows(tmp_path, job(comparable=False, index={"documents": 9}))
+    verdicts = {r["row"]: (r["verdict"], r["reason"]) for r in found.values()
+                if r["kind"] == "number" and r["column"] == "rr"}  # fmt: skip
+    assert verdicts["base"] == ("reproduced", "the same index; |delta| is at most 0.01")
+    assert verdicts["ours"] == ("not comparable", "another index: documents 9 there, 8 here")
+    assert verdicts["ablation"][0] == "not comparable" and "no index" in verdicts["ablation"][1]
+    assert verdicts["later"][0] == "not run"
 
 
 @pytest.mark.parametrize("delta", [-0.0099, 0.0099])

@@ -105,6 +105,12 @@ def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
     assert found[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]
 
 
+def test_only_the_scales_own_reason_is_left_out():
+    rows = [row("not comparable", reason="a toy."), row("not comparable", reason="another index")]
+    page = ledger_page.page(frame(rows), "toy", "a toy.").split("## Every number")[1]
+    assert [line[-1] for line in lines(page, "| ours")] == ["", "another index"]
+
+
 def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
     path = tmp_path / "ledger.md"
     path.write_text(ledger_page.page(frame(), "toy", "a toy."))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from residuum import significance, tables
-from residuum.core import pages, trec
+from residuum.core import manifest, pages, trec
 from residuum.core.errors import ResiduumError
 from tables_fixture import TABLE, job, spec, write_metrics
 
@@ -71,6 +71,33 @@ def test_markdown_prints_values_markers_and_what_they_rest_on(made):
     assert "means over 2 training seeds" in markdown
 
 
+def test_the_index_stands_beside_the_numbers_where_the_table_states_one(tmp_path):
+    def record(metrics):
+        for run in ("base", "ours.seed1", "ours.seed2", "ablation"):
+            path = manifest.beside(metrics / "data" / "dev" / f"{run}.tsv")
+            index = {"documents": 3204, "total_terms": 5, "lucene": "9.9.1"}
+            path.write_text(json.dumps({"artefact": {"index": index}}))
+
+    made = job(columns=[*TABLE["columns"], DEPTH_COLUMN], index={"documents": 3205})
+    tsv, markdown, _ = render(tmp_path, DEPTHS, made, record)
+    told = "documents 3,204, non-empty documents unknown, unique terms unknown, total terms 5"
+    assert cell(tsv, "base")["index"] == f"{told}, lucene 9.9.1"
+    assert cell(tsv, "base")["other_index"] == ("another index: documents 3,205 there, 3,204 here")
+    assert cell(tsv, "base", "far")["index"] is None
+    assert markdown.count(f"- Index searched on data/dev: {told}, lucene 9.9.1.\n") == 1
+    assert "- Index of the published numbers: documents 3,205." in markdown
+    assert "Scale toy" not in markdown, "the scale decides nothing here"
+    read = json.loads((tmp_path / "t.tsv.manifest.json").read_text())["inputs"]
+    assert str(tmp_path / "metrics/data/dev/base.tsv.manifest.json") in read
+
+
+def test_as_many_digits_are_shown_as_the_paper_prints(tmp_path):
+    reported = {"base": {"rr": "0.3000 ^2"}, "ours": {"rr": "0.4"}}
+    markdown = render(tmp_path, {}, job(reported=reported))[1]
+    assert shown(markdown, "1 Base", 2) == "0.3000"
+    assert shown(markdown, "2 Ours", 2).startswith("0.4500 ±0.0707")
+
+
 def test_latex_is_booktabs_with_raised_markers(made):
     latex = made[2]
     assert r"0.450 $\pm$0.071$^{1}$" in latex
@@ -108,6 +135,7 @@ def test_a_run_without_the_measure_says_which_it_has(tmp_path):
 
 DEPTH_COLUMN = {"id": "k", "role": "dev", "measure": "depth", "header": "K"}
 DEPTH = {"depth": 50, "at_edge": False, "measure": "RR@10", "tried": [], "queries": 500}
+DEPTHS = {"data/dev/ours.seed1": DEPTH, "data/dev/ours.seed2": DEPTH}
 FOLDS = {
     "measure": "RR@10",
     "folds": [

@@ -200,4 +200,5 @@ def test_ids_are_well_formed():
         for path in (ROOT / "config" / kind).glob("*.yaml"):
             assert form.match(path.stem), path.name
     for path in (ROOT / "config" / "papers").rglob("*.yaml"):
-        assert form.match(path.stem) and "-" not in path.parent.name, path.name
+        assert form.match(path.parent.name) and form.match(path.stem), path.name
+        assert "-" not in path.stem, "a page's id is <paper>-<page>: its last hyphen parts them"

@@ -15,7 +15,7 @@ import typer
 
 from residuum import accuracy
 from residuum.core import answers as core_answers
-from residuum.core import command, contracts, manifest, trec
+from residuum.core import command, contracts, indexes, manifest, trec
 from residuum.core.errors import NotRun, ResiduumError
 from residuum.core.progress import track
 
@@ -33,13 +33,15 @@ def run(
 ) -> None:
     """Write query_id, measure, value for every judged query; missing from the run = 0.
 
-    Where the run was refused, the metrics are too, with its reason.
+    Where the run was refused, the metrics are too, with its reason. The manifest says of the index
+    that was searched what the run's does.
     """
     texts = [answers, corpus / "manifest.json"] if answers and corpus else []
     try:
         metrics = _metrics(trec.read_run(run), qrels, measure, answers, corpus)
         trec.write_metrics(output, metrics)
         facts = {"queries": metrics["query_id"].n_unique(), "means": means(metrics)}
+        facts |= {"index": index} if (index := indexes.recorded(run)) else {}
     except NotRun as reason:
         trec.write_refusal(output, str(reason))
         facts = {"not_run": str(reason)}
@@ -47,7 +49,7 @@ def run(
         manifest.beside(output),
         artefact=facts,
         spec={"measures": sorted(measure), "ties": "evaluated on ranks"},
-        inputs=[run, qrels, *texts],
+        inputs=[run, *([manifest.beside(run)] if "index" in facts else []), qrels, *texts],
         module="residuum.evaluate",
     )
 

@@ -16,6 +16,7 @@ from residuum.core import command, files, manifest, tsv
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob, Job
 from residuum.core.schema import Cell as Reported
+from residuum.core.schema import parts_of
 
 app = command.app(__doc__)
 Page = Job | CharacteristicsJob
@@ -95,7 +96,7 @@ def _claims(job: Page, row: Any, cell: Reported) -> list[tuple[str, str]]:
 
 
 def _start(job: Page, row: str, column: str) -> dict[str, Any]:
-    paper = job.id.partition("-")[0]
+    paper, _ = parts_of(job.id)
     return {"paper": paper, "place": job.table.place, "table": job.id, "row": row, "column": column}
 
 
@@ -124,14 +125,22 @@ def number_verdict(
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if found["measured"] is None:
         return "not run", found["not_run"]
-    if not job.comparable:
-        return "not comparable", job.reason
+    if unlike := _unlike(job, found):
+        return "not comparable", unlike
     delta = abs(found["measured"] - reported)
+    same = "the same index; " if getattr(job.table, "index", None) else ""
     if tolerance is not None and delta <= tolerance:
-        return "reproduced", f"|delta| is at most {tolerance}"
+        return "reproduced", f"{same}|delta| is at most {tolerance}"
     if found["lowest"] <= reported <= found["highest"] and found["seeds"] > 1:
-        return "close", f"inside the range of {found['seeds']} seeds"
-    return "differs", f"|delta| is more than {tolerance}"
+        return "close", f"{same}inside the range of {found['seeds']} seeds"
+    return "differs", f"{same}|delta| is more than {tolerance}"
+
+
+def _unlike(job: Page, found: dict[str, Any]) -> str | None:
+    """Return why a number does not compare: another index than the stated one; else the scale."""
+    if getattr(job.table, "index", None):
+        return found["other_index"]
+    return None if job.comparable else job.reason
 
 
 def _directed(tests: pl.DataFrame) -> dict[tuple[str, str, str], tuple[float, float, bool]]:

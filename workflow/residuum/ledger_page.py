@@ -52,8 +52,8 @@ def page(ledger: pl.DataFrame, scale: str, reason: str) -> str:
             *(_paper(rows) for rows in papers),
             "## Every number and comparison",
             "A comparison's reported and measured values are differences. Where a number is not "
-            "comparable, the reason is the scale's, above.",
-            *(_table(rows) for rows in tables),
+            "comparable and no reason stands beside it, the reason is the scale's, above.",
+            *(_table(rows, reason) for rows in tables),
             "",
         ]
     )
@@ -123,7 +123,8 @@ def _amounts(rows: list[Row]) -> str:
     return ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in pairs if n)
 
 
-def _table(rows: pl.DataFrame) -> str:
+def _table(rows: pl.DataFrame, known: str) -> str:
+    """Lay a table's rows out; the scale's own reason is known."""
     header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance", "verdict"]
     lines = [
         [
@@ -133,7 +134,7 @@ def _table(rows: pl.DataFrame) -> str:
             *(_value(r, name) for name in ("reported", "measured", "delta")),
             "" if r["tolerance"] is None else f"{r['tolerance']:g}",
             r["verdict"],
-            "" if r["verdict"] == "not comparable" else _text(r["reason"]),
+            "" if r["reason"] == known else _text(r["reason"]),
         ]
         for r in rows.iter_rows(named=True)
     ]

@@ -14,6 +14,7 @@ import typer
 from residuum import paired
 from residuum.core import cells, command, files, manifest
 from residuum.core.jobs import Job
+from residuum.core.schema import parts_of
 
 app = command.app(__doc__)
 COLUMNS = [
@@ -80,7 +81,7 @@ def compared(job: Job, metrics: Path, workers: int = 1) -> list[dict[str, Any]]:
 
 def family(job: Job, column: str) -> str:
     """Name the comparisons that one in this column is corrected with."""
-    names = {"column": f"{job.id}/{column}", "table": job.id, "paper": job.id.partition("-")[0]}
+    names = {"column": f"{job.id}/{column}", "table": job.id, "paper": parts_of(job.id)[0]}
     return names[job.tests.family]
 
 

@@ -4,6 +4,7 @@ Command: `python -m residuum.tables render ...`. Rounding happens here and only 
 Must not know how values or p-values are computed, nor how a parameter was chosen.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,14 +12,14 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.core import cells, command, files, manifest, pages, tsv
+from residuum import table_notes
+from residuum.core import cells, command, files, indexes, manifest, pages, tsv
 from residuum.core.jobs import Job
 from residuum.core.schema import Cell as Reported
 from residuum.core.schema.papers import DEPTH
-from residuum.paired import notes
+from residuum.table_notes import NO_DEPTH
 
 app = command.app(__doc__)
-NO_DEPTH = "no depth: not a rerank system"
 
 
 @app.command()
@@ -36,9 +37,9 @@ def render(
     job = cells.refused(asked, metrics)
     tests = tsv.read(significance)
     tuned = [cells.read_tuned(path) for path in tuning or []]
-    table = tidy(job, cells.load(job, metrics), tests, tuned)
+    table = tidy(job, cells.load(job, metrics), tests, tuned, cells.searched(job, metrics))
     files.write_text(output, table.write_csv(separator="\t"))
-    pages.write(output, page(job, table, caption(job, table, tests, tuned)))
+    pages.write(output, page(job, table, table_notes.caption(job, table, tests, tuned)))
     manifest.write(
         manifest.beside(output),
         artefact={"cells": table.height},
@@ -47,6 +48,7 @@ def render(
             significance,
             *(tuning or []),
             *(metrics / name for name in sorted(set(asked.metrics_files()))),
+            *(metrics / name for name in sorted(set(asked.metrics_records()))),
         ],
         module="residuum.tables",
     )
@@ -57,8 +59,12 @@ def tidy(
     loaded: dict[tuple[str, str], cells.Cell],
     tests: pl.DataFrame,
     tuned: list[cells.Tuned] | None = None,
+    searched: Mapping[tuple[str, str], Sequence[indexes.Record | None]] | None = None,
 ) -> pl.DataFrame:
-    """Return a row per cell: measured mean over seeds, spread, markers, what the paper prints."""
+    """Return a row per cell: measured mean over seeds, spread, markers, what the paper prints.
+
+    `searched` are the indexes behind cells whose table states one.
+    """
     better = significant_pairs(tests)
     rows = []
     for row in job.table.rows:
@@ -77,9 +83,16 @@ def tidy(
                     **_markers(job, row, column.id, better if cell else set()),
                     **reported(job.table, row.id, column.id),
                     "not_run": reason or (NO_DEPTH if column.is_depth and not depths else None),
+                    **_index(job, (searched or {}).get((row.id, column.id), [])),
                 }
             )
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _index(job: Job, searched: Sequence[indexes.Record | None]) -> dict[str, str | None]:
+    """Return what the runs searched, and how it differs from the index that the table states."""
+    differs = indexes.other(job.table.index, searched) if job.table.index else None
+    return {"index": indexes.described(searched), "other_index": differs}
 
 
 def _depth(tuned: list[cells.Tuned]) -> dict[str, Any]:
@@ -137,145 +150,33 @@ def reported(table: Any, row: str, column: str) -> dict[str, Any]:
     return {"reported": cell.value, "reported_beats": beats, "reported_below": cell.below}
 
 
-def number(row: dict[str, Any]) -> str:
+def digits(table: Any) -> int:
+    """Return how many decimals a table shows: as many as the paper prints, at least three."""
+    texts = [text.split(" ")[0] for row in table.reported.values() for text in row.values()]
+    return max([3, *(len(text.partition(".")[2]) for text in texts)])
+
+
+def number(row: dict[str, Any], decimals: int = 3) -> str:
     """Round for display; a cell without a value says so, and is never a zero."""
     if row["measured"] is None:
         return pages.DASH if row["not_run"] == NO_DEPTH else "not run"
     if row["measure"] == DEPTH:
         span = f" ({row['lowest']:.0f}{pages.DASH}{row['highest']:.0f})"
         return f"{row['measured']:.0f}{span if row['lowest'] < row['highest'] else ''}"
-    deviation = f" ±{row['std']:.3f}" if row["std"] is not None else ""
-    return f"{row['measured']:.3f}{deviation}"
-
-
-def headers(job: Job) -> list[str]:
-    """Return a short header per column: split and ir_measures name."""
-    return [_header(job, column) for column in job.table.columns]
-
-
-def _header(job: Job, column: Any) -> str:
-    if column.is_depth:
-        return "Rerank depth K"
-    place = job.places[column.id]
-    return f"{place.split('/')[1] if place else column.role} {column.measure}"
-
-
-def caption(
-    job: Job, table: pl.DataFrame, tests: pl.DataFrame, tuned: list[cells.Tuned]
-) -> list[str]:
-    """Return the lines under a table: what each column is, the tests, the systems' parameters."""
-    lines = [_column_note(job, column, table) for column in job.table.columns]
-    lines.append(
-        f"Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
-        f"{pages.tests_note(job.tests, compared=_compared(job))}"
-    )
-    lines += notes.remarks(tests.iter_rows(named=True), job.tests.alpha, _comparison)
-    seeds = table.filter(pl.col("measure") != DEPTH)["seeds"].max()
-    if isinstance(seeds, int) and seeds > 1:
-        lines.append(
-            f"Rows with ± are means over {seeds} training seeds (± standard deviation); tests "
-            "compare each query's mean over seeds."
-        )
-    lines += _not_run_notes(job, table)
-    lines += [_system_note(row, system) for row, system in job.systems.items()]
-    lines += dict.fromkeys(map(_tuning_note, sorted(tuned, key=lambda t: (t.run, t.place))))
-    lines.append(f"Scale {job.scale}: {job.reason}")
-    return lines
-
-
-def _compared(job: Job) -> str:
-    """Say which pairs of rows are tested, where not all."""
-    baselines = " and ".join(job.table.baselines)
-    return f"compared with {baselines} only" if baselines else ""
-
-
-def _comparison(test: dict[str, Any]) -> str:
-    return f"{test['column']}, {test['a']} and {test['b']}"
-
-
-def _column_note(job: Job, column: Any, table: pl.DataFrame) -> str:
-    place, header = job.places[column.id], _header(job, column)
-    if place is None:
-        what = f"{column.role} {header}" if column.is_depth else header
-        return f"{what}: not cast at this scale."
-    paper = f"(the paper's {column.header})"
-    if column.is_depth:
-        return (
-            f"{header}: that of the runs on {place} in the role of {column.role} {paper}, chosen "
-            f"as said below; mean and range over seeds; {pages.DASH} is no rerank system."
-        )
-    n = table.filter(pl.col("column") == column.id)["n"].max()
-    return f"{header}: {place} in the role of {column.role} {paper}, {n} queries."
-
-
-def _not_run_notes(job: Job, table: pl.DataFrame) -> list[str]:
-    """Say each reason once; a column that is not cast says its own in its note."""
-    placed = table.filter(pl.col("place").is_not_null())
-    partly = set(placed.filter(pl.col("measured").is_not_null())["row"])
-    names = dict(zip((column.id for column in job.table.columns), headers(job), strict=True))
-    reasons: dict[str, dict[str, list[str]]] = {}
-    for cell in placed.filter(pl.col("not_run") != NO_DEPTH).iter_rows(named=True):
-        columns = reasons.setdefault(cell["not_run"], {}).setdefault(cell["row"], [])
-        columns.append(names[cell["column"]])
-    return [
-        "Not run: "
-        + "; ".join(f"{r} ({', '.join(cs)})" if r in partly else r for r, cs in rows.items())
-        + f": {reason.rstrip('.')}{'' if reason.endswith('?') else '.'}"
-        for reason, rows in reasons.items()
-    ]
-
-
-def _system_note(row: str, system: dict[str, Any]) -> str:
-    shown = {key: value for key, value in sorted(system.items()) if key not in ("kind", "label")}
-    parts = [system["kind"]]
-    parts += [f"{k} {_flat(v)}" for k, v in shown.items() if v not in (None, [], {})]
-    return f"{row}: {'; '.join(parts).rstrip('.')}."
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v is not None)
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _tuning_note(tuned: cells.Tuned) -> str:
-    record = tuned.record
-    if "folds" in record:
-        folds = [_fold_note(number, fold) for number, fold in enumerate(record["folds"], start=1)]
-        what = "lambda" if "lambda" in record["folds"][0]["chosen"] else "RM3"
-        start = f"{tuned.run} on {tuned.place}: {what} chosen for each fold of the queries by "
-        return f"{start}{record['measure']} on the other folds: {'; '.join(folds)}."
-    name, key = ("depth K", "depth") if "depth" in record else ("lambda", "lambda")
-    return (
-        f"{tuned.run}: {name} {record[key]}{_edge(record['at_edge'])}, chosen on "
-        f"{record['queries']} tuning queries by {record['measure']}."
-    )
-
-
-def _fold_note(number: int, fold: dict[str, Any]) -> str:
-    return (
-        f"fold {number} ({fold['queries']} queries) {_flat(fold['chosen'])}"
-        f"{_edge(fold['at_edge'])}, {fold['value_on_others']:.3f} on the others and "
-        f"{fold['value_held_out']:.3f} held out"
-    )
-
-
-def _edge(at_edge: bool | list[str]) -> str:
-    """Warn of a choice at an edge of its grid; a list names the parameters that are."""
-    which = f"{', '.join(at_edge)} " if isinstance(at_edge, list) and at_edge else ""
-    return f" ({which}at an edge of its grid)" if at_edge else ""
+    deviation = f" ±{row['std']:.{decimals}f}" if row["std"] is not None else ""
+    return f"{row['measured']:.{decimals}f}{deviation}"
 
 
 def page(job: Job, table: pl.DataFrame, notes: list[str]) -> pages.Page:
     """Lay the table out: a line per row, its group and label first."""
     by_row: dict[str, list[pages.Cell]] = {row.id: [] for row in job.table.rows}
     for cell in table.iter_rows(named=True):
-        shown = pages.Cell(number(cell), cell["beats"], cell["below"])
+        shown = pages.Cell(number(cell, digits(job.table)), cell["beats"], cell["below"])
         by_row[cell["row"]].append(shown)
     return pages.Page(
         title=job.table.title,
         place=job.table.place,
-        header=["", "Model", *headers(job)],
+        header=["", "Model", *table_notes.headers(job)],
         rows=[
             [pages.Cell(row.group), pages.Cell(_label(row)), *by_row[row.id]]
             for row in job.table.rows

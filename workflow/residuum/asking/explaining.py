@@ -15,7 +15,7 @@ from residuum.asking import lineage
 from residuum.asking.descent import described, line, together, wrapped
 from residuum.core import pages, trec, tsv
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema.papers import DEPTH
+from residuum.core.schema.papers import DEPTH, parts_of
 
 PARTS = ("paper", "table", "row", "column")
 CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
@@ -70,7 +70,7 @@ def find(results: Path, address: str) -> Asked:
         raise ResiduumError(f"{path}: its manifest is missing beside it; {lineage.AGAIN}")
     spec = made.record["spec"]
     roots = _roots(cell, spec, made.parents)
-    return Asked(f"{page.replace('-', '/', 1)}/{row}/{column}", results, cell, spec, graph, roots)
+    return Asked(f"{'/'.join(parts_of(page))}/{row}/{column}", results, cell, spec, graph, roots)
 
 
 def _page(results: Path, address: str) -> tuple[str, str, str]:
@@ -89,9 +89,9 @@ def _page(results: Path, address: str) -> tuple[str, str, str]:
         )
     paper, table, row, column = names
     more = _without_cells(results, f"{paper}-{table}")
-    _known("paper", paper, (name.partition("-")[0] for name in made), more)
-    own = (name.removeprefix(f"{paper}-") for name in made if name.startswith(f"{paper}-"))
-    _known(f"table of {paper}", table, own, more)
+    known = [parts_of(name) for name in made]
+    _known("paper", paper, (own for own, _ in known), more)
+    _known(f"table of {paper}", table, (name for own, name in known if own == paper), more)
     return f"{paper}-{table}", row, column
 
 
@@ -112,7 +112,7 @@ def _without_cells(results: Path, page: str) -> str:
 
 def _example(path: Path) -> str:
     cell = _cells(path).row(0, named=True)
-    return "/".join([*path.stem.split("-", 1), cell["row"], cell["column"]])
+    return "/".join([*parts_of(path.stem), cell["row"], cell["column"]])
 
 
 def _cells(path: Path) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from residuum.asking import bundling, lineage
 from residuum.core import driver, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob
+from residuum.core.schema import parts_of
 
 LONG = 90  # characters of a differing line that are shown
 SWEEP, SCORED = ".sweep.tsv", ".trec.gz.manifest.json"
@@ -134,10 +135,10 @@ def _tested(bench: Bench, page: str) -> None:
 def _corrected_with(bench: Bench, path: str) -> Iterator[dict[str, Any]]:
     """Yield the specs of the other tables whose comparisons are corrected with a table's."""
     own = bench.spec(path)
-    paper = own["id"].partition("-")[0]
+    paper = parts_of(own["id"])[0]
     if own["tests"]["family"] == "paper":
         for name in bench.graph:
-            if name.startswith(f"tables/{paper}-") and name != path:
+            if name != path and parts_of(name)[0] == f"tables/{paper}":
                 other = bench.spec(name)
                 if other["table"].get("tests") == own["table"]["tests"]:
                     yield other

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from residuum.core import files, schema, trec
+from residuum.core import files, indexes, schema, trec
 from residuum.core.errors import NotRun, ResiduumError
 from residuum.core.jobs import Job
 
@@ -56,6 +56,17 @@ def refused(job: Job, root: Path) -> Job:
             except NotRun as reason:
                 absent.setdefault(row.id, {})[column.id] = str(reason)
     return job.model_copy(update={"absent": absent})
+
+
+def searched(job: Job, root: Path) -> dict[tuple[str, str], list[indexes.Record | None]]:
+    """Return what the runs of each cell searched, for a table that states its index; else {}."""
+    found = job.cells() if job.table.index else ()
+    return {
+        (row.id, column.id): [
+            indexes.recorded(_path(job, root, column, run)) for run in job.runs[row.id]
+        ]
+        for row, column in found
+    }
 
 
 def _path(job: Job, root: Path, column: schema.Column, run: str) -> Path:

@@ -62,6 +62,11 @@ class Job(schema.Strict):
             for run in self.runs[row.id]:
                 yield f"{self.places[column.id]}/{run}.tsv"
 
+    def metrics_records(self) -> Iterator[str]:
+        """Yield the manifests of those files, if the table states the index of its numbers."""
+        if self.table.index:
+            yield from (f"{name}.manifest.json" for name in self.metrics_files())
+
 
 class CharacteristicsJob(schema.Strict):
     """A table of dataset characteristics, and the splits that it counts."""
@@ -69,9 +74,16 @@ class CharacteristicsJob(schema.Strict):
     id: str
     table: schema.Characteristics
     places: dict[str, str | None]
+    absent: dict[str, str] = Field(default={})  # column id: why
     scale: str
     comparable: bool
     reason: str
+
+    def not_counted(self, column: schema.QuerySet) -> str | None:
+        """Return why a split is not counted at this scale, or None if it is."""
+        if self.places[column.id] is None:
+            return not_cast(self.scale, column.role)
+        return self.absent.get(column.id)
 
 
 class FigureJob(schema.Strict):

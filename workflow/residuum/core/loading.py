@@ -5,6 +5,7 @@ the editors' JSON schemas, `check` checks every scale. Must not know any stage.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from residuum.core import command, entries, files, schema
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.references import faults_between
 from residuum.core.registry import Registry, merge
+from residuum.core.schema.base import ID
 from residuum.core.sources import ROOT
 
 FORMS: dict[str, Any] = {
@@ -93,12 +95,14 @@ def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:
     pages: dict[str, Any] = {}
     faults: list[str] = []
     for paper in sorted(p for p in folder.iterdir() if p.is_dir()):
-        if not paper.name.isalnum() or paper.name != paper.name.lower():
-            faults.append(f"{paper}: a paper's folder is named by small letters and digits only")
+        if not re.match(ID, paper.name):
+            faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
         loaded, wrong = entries.load_folder(paper, schema.Page)
         pages |= {f"{paper.name}-{name}": page for name, page in loaded.items()}
         faults += wrong
+        hyphened = [paper / f"{name}.yaml" for name in loaded if "-" in name]
+        faults += [f"{path}: a page's name has no hyphen; write _ for it" for path in hyphened]
     return pages, faults
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def page_faults(registry: "Registry", folder: Path, roles: set[str]) -> Iterator[str]:
     """Yield one line per broken reference of every page."""
     for page_id, page in registry.pages.items():
-        paper, _, name = page_id.partition("-")
+        paper, name = schema.parts_of(page_id)
         file = folder / "papers" / paper / f"{name}.yaml"
         if page.kind == "table":
             yield from _table_faults(registry, file, page, roles)

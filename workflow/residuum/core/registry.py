@@ -148,7 +148,7 @@ class Registry(NamedTuple):
 
     def chosen(self, *kinds: str) -> list[str]:
         """Return the ids of the chosen papers' pages that are of one of the kinds."""
-        wanted = (page for page in self.pages if page.partition("-")[0] in self.config.papers)
+        wanted = (page for page in self.pages if schema.parts_of(page)[0] in self.config.papers)
         return [page for page in wanted if self.pages[page].kind in kinds]
 
     def corrected_with(self, page: str) -> list[str]:
@@ -160,7 +160,7 @@ class Registry(NamedTuple):
             other
             for other, entry in self.pages.items()
             if entry.kind == "table" and entry.tests == tests
-            if other != page and other.partition("-")[0] == page.partition("-")[0]
+            if other != page and schema.parts_of(other)[0] == schema.parts_of(page)[0]
         ]
 
     def measures(self, place: Place) -> list[str]:

@@ -42,12 +42,15 @@ from residuum.core.schema.papers import (
     Column,
     Condition,
     Figure,
+    IndexStatistics,
     Page,
     Panel,
+    QuerySet,
     Row,
     Series,
     Table,
     Tests,
+    parts_of,
 )
 from residuum.core.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.core.schema.sources import (
@@ -111,6 +114,7 @@ __all__ = [
     "Id",
     "InBatchNegatives",
     "IndexForm",
+    "IndexStatistics",
     "Interpolation",
     "IrdsSource",
     "LexicalErrorNegatives",
@@ -125,6 +129,7 @@ __all__ = [
     "Panel",
     "Positive",
     "Probability",
+    "QuerySet",
     "RandomNegatives",
     "Reading",
     "RerankSystem",
@@ -146,4 +151,5 @@ __all__ = [
     "Trained",
     "Training",
     "Windows",
+    "parts_of",
 ]

@@ -13,6 +13,15 @@ CELL = re.compile(r"^(?P<value>\d+(?:\.\d+)?)(?: \^(?P<beats>[0-9,-]+))?(?P<belo
 DEPTH = "depth"
 
 
+def parts_of(page: str) -> tuple[str, str]:
+    """Return the paper and the name of a page: a paper's name may have hyphens, a page's has none.
+
+    `lexical-baselines-cacm` is `cacm` of `lexical-baselines`.
+    """
+    paper, _, name = page.rpartition("-")
+    return paper, name
+
+
 class Column(Strict):
     """One measured column: role and measure give everything the header prints."""
 
@@ -96,6 +105,15 @@ class Reported(Printed):
         return reported
 
 
+class IndexStatistics(Strict):
+    """What a published index counts; a number compares only with one of an index that counts so."""
+
+    documents: Positive
+    non_empty_documents: Positive | None = None
+    unique_terms: Positive | None = None
+    total_terms: Positive | None = None
+
+
 class Table(Reported):
     """Systems x measures, with tests between the systems."""
 
@@ -105,6 +123,11 @@ class Table(Reported):
     tests: Id = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[Id] = Field(
         [], description="rows that the others are compared with, for `compare: with_baselines`"
+    )
+    index: IndexStatistics | None = Field(
+        None,
+        description="the index that the numbers are of: they compare with those of the same one, "
+        "whatever the scale, and with no others",
     )
 
 
