@@ -25,19 +25,17 @@ def calm_scheduler():
 def source_files(wildcards):
     """Return the user's own files behind a corpus or split, so that editing them exports again.
 
-    An absent one stops the run here, before Snakemake removes what was made from it.
+    The pages leave out what has none; if a target asks for it all the same, the run stops here,
+    before Snakemake removes what was made from it.
     """
     split = dict(wildcards.items()).get("split")
-    root = Path(os.environ.get("RESIDUUM_DATA", "data"))
-    dataset = REGISTRY.datasets[wildcards.dataset]
-    files = [root / name for name in dataset.source_files(split)]
-    absent = [str(path) for path in files if not path.is_file()]
-    if absent:
+    root = absence.data_folder()
+    if why := absence.no_export(REGISTRY, wildcards.dataset, split):
         raise WorkflowError(
-            f"dataset {wildcards.dataset}: no such file: {', '.join(absent)}. Paths start at "
-            f"{root.resolve()} (set RESIDUUM_DATA to change that).\nAccess: {dataset.access}"
+            f"dataset {wildcards.dataset}: {why}\nPaths start at {root.resolve()} (set "
+            "RESIDUUM_DATA to change that)."
         )
-    return [str(path) for path in files]
+    return [str(root / name) for name in REGISTRY.datasets[wildcards.dataset].source_files(split)]
 
 
 def code(module):
@@ -123,7 +121,8 @@ def swept_measure(wildcards):
 
 def searched_queries(wildcards):
     """Return the queries of the splits of a dataset that a model searches: runs, and negatives."""
-    splits = REGISTRY.searched(wildcards.dataset)
+    searched = REGISTRY.searched(wildcards.dataset)
+    splits = [s for s in searched if not absence.no_export(REGISTRY, wildcards.dataset, s)]
     splits += REGISTRY.mined(wildcards.dataset, wildcards.model, int(wildcards.seed))
     return [QUERIES.format(dataset=wildcards.dataset, split=split) for split in splits]
 

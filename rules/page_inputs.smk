@@ -44,6 +44,11 @@ def table_metrics(wildcards):
     return sorted({f"{RESULTS}/metrics/{path}" for path in job_of(wildcards).metrics_files()})
 
 
+def table_records(wildcards):
+    """Return the manifests of those, which name the index, of a table that states its own."""
+    return sorted({f"{RESULTS}/metrics/{path}" for path in job_of(wildcards).metrics_records()})
+
+
 def tested_metrics(wildcards):
     """Return the metrics files of all tables whose tests are corrected with a table's."""
     pages = [wildcards.page, *REGISTRY.corrected_with(wildcards.page)]
@@ -105,7 +110,7 @@ def counted_splits(wildcards):
     """Return the queries and qrels of the splits that a page of characteristics counts."""
     columns = REGISTRY.pages[wildcards.page].columns
     casts = {column.id: REGISTRY.cast(column.role) for column in columns}
-    there = {name: cast for name, cast in casts.items() if cast}
+    there = {n: c for n, c in casts.items() if c and not absence.no_export(REGISTRY, *c)}
     queries = {f"queries_{name}": at(QUERIES, cast) for name, cast in there.items()}
     return queries | {f"qrels_{name}": at(QRELS, cast) for name, cast in there.items()}
 
@@ -151,6 +156,9 @@ def tell_absent():
     for page in TABLES:
         job = casting.job_of(REGISTRY, page, hub_reason)
         reasons |= {why: None for cells in job.absent.values() for why in cells.values()}
+    for page in COUNTED:
+        spec = json.loads(casting.page_spec(REGISTRY, page, hub_reason))
+        reasons |= dict.fromkeys(spec["absent"].values())
     for page in REGISTRY.chosen("figure", "cases"):
         if why := casting.page_reason(REGISTRY, page, hub_reason):
             reasons[f"{page}: {why}"] = None

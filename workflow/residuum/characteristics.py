@@ -12,7 +12,7 @@ import typer
 
 from residuum import tables
 from residuum.core import command, files, manifest, pages, trec
-from residuum.core.errors import ResiduumError, not_cast
+from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob
 
 app = command.app(__doc__)
@@ -50,7 +50,7 @@ def write(job: CharacteristicsJob, counts: dict[str, dict[str, float]], output: 
 
 def _folders(job: CharacteristicsJob, options: list[str]) -> dict[str, Path]:
     given = {name: Path(path) for name, _, path in (option.partition("=") for option in options)}
-    wanted = [column.id for column in job.table.columns if job.places[column.id] is not None]
+    wanted = [column.id for column in job.table.columns if job.not_counted(column) is None]
     if odd := sorted(set(given) ^ set(wanted)):
         raise ResiduumError(
             f"--split: given for {', '.join(given) or 'no column'}, but the columns that have a "
@@ -89,7 +89,7 @@ def tidy(job: CharacteristicsJob, counts: dict[str, dict[str, float]]) -> pl.Dat
             "beats": "",
             "below": False,
             **tables.reported(job.table, row.id, column.id),
-            "not_run": None if column.id in counts else not_cast(job.scale, column.role),
+            "not_run": job.not_counted(column),
         }
         for row in job.table.rows
         for column in job.table.columns
@@ -132,7 +132,8 @@ def _notes(job: CharacteristicsJob) -> list[str]:
     notes = []
     for column in job.table.columns:
         place, paper = job.places[column.id], f"(the paper's {column.header})"
-        cast = f"{place}: in the role of {column.role} {paper}."
+        why = job.absent.get(column.id)
+        cast = f"{place}: in the role of {column.role} {paper}{f', not run: {why}' if why else '.'}"
         notes.append(cast if place else f"{column.role} {paper}: not cast at this scale.")
     notes.append("Counted: queries with a judgement; docs of relevance 1 or more; levels from 0.")
     return [*notes, f"Scale {job.scale}: {job.reason}"]

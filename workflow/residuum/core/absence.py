@@ -1,4 +1,4 @@
-"""Why a system makes no run at this scale: a role not cast, a file or a hub model not there.
+"""Why a system makes no run at this scale: a role not cast, data or a hub model not there.
 
 Usage: `reason(registry, "clear-bert-large", place, hub)`, with `hub` from residuum.neural.hub. The
 rows of such systems are not run; everything else is. Must not use the network itself.
@@ -25,10 +25,10 @@ def reason(registry: "Registry", system: str, place: "Place | None", hub: Hub) -
     """
     entry = registry.systems[system]
     if entry.kind == "external":
-        return _no_file(registry, system, place)
+        return _no_file(registry, system, place) or no_data(registry, place)
     tuned_on = _tuned_on(entry)
     places = [place, *([registry.cast(tuned_on)] if tuned_on else [])]
-    reasons = [_uncast(registry, tuned_on)]
+    reasons = [no_data(registry, place), _no_role(registry, tuned_on)]
     reasons += [reason(registry, part, at, hub) for part in registry.parts(system) for at in places]
     if trained := registry.trained_for(system):
         reasons.append(_no_model(registry, trained, hub))
@@ -38,6 +38,35 @@ def reason(registry: "Registry", system: str, place: "Place | None", hub: Hub) -
         name = registry.reranker(system)
         reasons.append(_no_cast(registry, registry.reranker_cast(name), name, hub))
     return _first(reasons)
+
+
+def data_folder() -> Path:
+    """Return the folder that paths of the user's own files start at."""
+    return Path(os.environ.get("RESIDUUM_DATA", "data"))
+
+
+def irds_home() -> Path:
+    """Return the folder that ir_datasets keeps its files in."""
+    return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")
+
+
+def no_data(registry: "Registry", place: "Place | None") -> str | None:
+    """Return which files behind a split and its corpus are not there, and how to get them."""
+    return place and _missing(registry, place.dataset, (None, place.split))
+
+
+def no_export(registry: "Registry", dataset: str, split: str | None) -> str | None:
+    """Return the same of a corpus alone (split None), or of a split's queries and qrels alone."""
+    return _missing(registry, dataset, (split,))
+
+
+def _missing(registry: "Registry", name: str, parts: Iterable[str | None]) -> str | None:
+    dataset, folders = registry.datasets[name], (data_folder(), irds_home())
+    absent = [path for part in parts for path in dataset.missing(part, *folders)]
+    if not absent:
+        return None
+    listed = ", ".join(dict.fromkeys(map(str, absent)))
+    return f"no such file: {listed}. Access to {name}: {dataset.access}"
 
 
 def _tuned_on(entry: Any) -> str | None:
@@ -56,7 +85,7 @@ def external_file(registry: "Registry", system: str, place: "Place | None") -> P
     """Return the file of an external run for a split, whether it is there or not."""
     runs = registry.systems[system].runs
     names = [runs[role] for role in runs if place and registry.cast(role) == place]
-    return Path(os.environ.get("RESIDUUM_DATA", "data")) / names[0] if names else None
+    return data_folder() / names[0] if names else None
 
 
 def _no_file(registry: "Registry", system: str, place: "Place | None") -> str | None:
@@ -72,7 +101,7 @@ def _no_model(registry: "Registry", name: str, hub: Hub) -> str | None:
     """Follow a model to what it starts from and what it is trained on."""
     model = registry.models[name]
     roles = [model.train_on] if hasattr(model, "train_on") else model.corpora
-    reasons = [_uncast(registry, role) for role in roles]
+    reasons = [_no_role(registry, role) for role in roles]
     if hasattr(model, "negatives") and (dense := registry.mined_dense(name)):
         reasons.append(_no_model(registry, registry.systems[dense].model, hub))
     if model.kind != "backbone":
@@ -89,10 +118,11 @@ def _no_cast(registry: "Registry", cast: Any, role: str, hub: Hub) -> str | None
     return None if isinstance(cast, schema.FromPath) else hub(cast.hub, cast.revision)
 
 
-def _uncast(registry: "Registry", role: str | None) -> str | None:
-    if role is None or registry.cast(role):
+def _no_role(registry: "Registry", role: str | None) -> str | None:
+    if role is None:
         return None
-    return not_cast(registry.config.scale, role)
+    place = registry.cast(role)
+    return no_data(registry, place) if place else not_cast(registry.config.scale, role)
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:

@@ -7,7 +7,7 @@ page. Snakemake imports this; stages do not. Must not know paths below results/.
 from typing import Any
 
 from residuum.core import schema
-from residuum.core.absence import Hub, reason
+from residuum.core.absence import Hub, no_export, reason
 from residuum.core.driver import canonical
 from residuum.core.errors import not_cast
 from residuum.core.jobs import Job
@@ -52,7 +52,11 @@ def page_spec(registry: Registry, page: str, hub: Hub) -> str:
 def _cast(registry: Registry, page: str, hub: Hub) -> dict[str, Any]:
     entry, facts = registry.pages[page], registry.facts()
     if entry.kind == "characteristics":
-        return {"places": _places(registry, entry.columns), **facts}
+        absent = {
+            c.id: no_export(registry, *p) for c in entry.columns if (p := registry.cast(c.role))
+        }
+        there = {"absent": {column: why for column, why in absent.items() if why}}
+        return {"places": _places(registry, entry.columns), **there, **facts}
     place = "/".join(registry.place(entry.role))
     figure = entry.kind == "figure"
     runs = figure_runs(registry, page, hub) if figure else case_runs(registry, page)

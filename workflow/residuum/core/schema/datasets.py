@@ -1,6 +1,7 @@
 """config/datasets/*.yaml: a collection, its splits and its pinned counts."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -140,6 +141,17 @@ class Dataset(Collection):
     windows: Windows | None = None
     downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
     disk_gb: float = Field(0, ge=0, description="what ir_datasets unpacks and keeps, downloads too")
+
+    def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
+        """Return what you have to get before the corpus (split None) or a split can be read, and
+        is not there; ir_datasets downloads the rest."""
+        needed = [data / name for name in self.source_files(split)]
+        of = self.origin(split) if split else None
+        for download in self.downloads:
+            place = download.by_hand(data, irds_home)
+            if place and (of in download.splits if of else not download.splits):
+                needed.append(place)
+        return [path for path in dict.fromkeys(needed) if not path.exists()]
 
     def for_corpus(self) -> dict[str, Any]:
         """Return the part that decides which corpus the data stage writes, and no more."""
