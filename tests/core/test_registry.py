@@ -130,7 +130,7 @@ def test_all_faults_come_in_one_message(config):
     assert "k: Input should be greater than 0 (found 0)" in text
     assert "Did you mean bert-base-uncased?" in text
     assert "tolerance.dev-rrr: no column 'dev-rrr'" in text
-    assert "no paper 'cleer'; known: clear, dualrm. Did you mean clear?" in text
+    assert "no paper 'cleer'; known: clear, dualrm, lexical-baselines. Did you mean clear?" in text
 
 
 @pytest.mark.parametrize(
@@ -249,6 +249,54 @@ def test_an_external_run_is_not_run_where_its_file_is_absent(monkeypatch, tmp_pa
     assert casting.job_of(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
 
 
+CACM = ("docs.jsonl", "queries.tsv", "qrels.txt")
+
+
+def test_a_dataset_whose_files_are_absent_is_not_run_with_its_access_note(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    loaded = load(scale="mini")
+
+    def absent():
+        return casting.job_of(loaded, "lexical-baselines-cacm", nothing_missing).absent
+
+    paths = [tmp_path / "cacm" / name for name in CACM]
+    note = loaded.datasets["cacm"].access
+    why = f"no such file: {', '.join(map(str, paths))}. Access to cacm: {note}"
+    assert absent() == {row: {"ap": why, "p30": why} for row in ("bm25", "bm25-rm3")}
+    (tmp_path / "cacm").mkdir()
+    for path in paths[:2]:
+        path.write_text("")
+    assert absent()["bm25"]["ap"].startswith(f"no such file: {paths[2]}. Access to cacm: put")
+    paths[2].write_text("")
+    assert absent() == {"bm25": {}, "bm25-rm3": {}}
+
+
+def test_what_is_trained_or_tuned_on_absent_data_is_not_run(config, monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    for role in ("msmarco-train", "msmarco-tune"):
+        data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+        roles = {**data["roles"], role: "cacm/test"}
+        edit(config, "scales/mini.yaml", roles=roles)
+        made = load(config, scale="mini")
+        edit(config, "scales/mini.yaml", roles=data["roles"])
+        place = made.cast("msmarco-dev")
+        assert absence.reason(made, "bm25", place, nothing_missing) is None
+        why = absence.reason(made, "clear", place, nothing_missing)
+        assert why.startswith(f"no such file: {tmp_path / 'cacm' / 'docs.jsonl'}"), role
+
+
+def test_characteristics_of_absent_data_are_not_counted(config, monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+    edit(config, "scales/mini.yaml", roles={**data["roles"], "msmarco-dev": "cacm/test"})
+    made = load(config, scale="mini")
+    spec = json.loads(casting.page_spec(made, "dualrm-table1", nothing_missing))
+    column = next(c["id"] for c in spec["table"]["columns"] if c["role"] == "msmarco-dev")
+    queries = tmp_path / "cacm" / "queries.tsv"
+    assert set(spec["absent"]) == {column}
+    assert spec["absent"][column].startswith(f"no such file: {queries}, "), "no corpus is needed"
+
+
 def test_seeds_follow_what_is_trained_once_per_seed():
     loaded = load(scale="mini", seeds=[1, 2])
     assert loaded.runs("deepct-rm3") == ["deepct-rm3.seed1", "deepct-rm3.seed2"]
@@ -298,11 +346,22 @@ def test_a_broken_table_does_not_make_its_paper_unknown(config):
 
 def test_file_names_are_ids(config):
     shutil.copy(config / "systems" / "bm25.yaml", config / "systems" / "bm25.v2.yaml")
-    (config / "papers" / "my-paper").mkdir()
+    (config / "papers" / "my.paper").mkdir()
+    page = config / "papers" / "clear" / "table1.yaml"
+    shutil.copy(page, config / "papers" / "clear" / "table-1.yaml")
     with pytest.raises(ResiduumError) as caught:
         load(config)
     assert "bm25.v2.yaml: a file's name is its id" in str(caught.value)
-    assert "my-paper: a paper's folder is named by small letters" in str(caught.value)
+    assert "my.paper: a paper's folder is named by small letters" in str(caught.value)
+    assert "table-1.yaml: a page's name has no hyphen; write _ for it" in str(caught.value)
+
+
+def test_a_paper_may_have_hyphens(config):
+    shutil.copytree(config / "papers" / "clear", config / "papers" / "clear-again")
+    made = load(config, papers="clear-again")
+    assert made.chosen("table") == ["clear-again-table1", "clear-again-table2"]
+    assert schema.parts_of("clear-again-table1") == ("clear-again", "table1")
+    assert schema.parts_of("clear-table1") == ("clear", "table1")
 
 
 def test_another_encoder_makes_numbers_not_comparable(tmp_path):

@@ -19,10 +19,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from conftest import ROOT
 from projects import PARTS, command, copy_project, snakemake
 from residuum.core import trec
 
 pytestmark = pytest.mark.workflow
+BASELINES = sorted(
+    f"lexical-baselines-{path.stem}"
+    for path in (ROOT / "config" / "papers" / "lexical-baselines").glob("*.yaml")
+)
 RESULTS = ["runs", "metrics", "tables", "significance", "tuning", "training", "ledger.tsv"]
 
 
@@ -48,6 +53,14 @@ def hashes(project):
         for p in kept
         if not p.name.endswith("manifest.json")
     }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_real_collections():
+    """Run all of it as on a machine without data, whatever this one has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RESIDUUM_DATA", raising=False)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +113,9 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
         cell = table.filter(row=row, column="dev-rr")["measured"].item()
         assert cell == pytest.approx(values["value"].mean(), abs=1e-12)
     ledger = pl.read_csv(results / "ledger.tsv", separator="\t")
+    baselines = ledger.filter(paper="lexical-baselines")
+    assert sorted(set(baselines["table"])) == BASELINES
+    ledger = ledger.filter(pl.col("paper") != "lexical-baselines")
     counts = ledger.group_by("table", "kind").len().sort("table", "kind").rows()
     # Counted in the papers: numbers (rerank depths included), and superscripts and arrows.
     assert counts == [
@@ -116,11 +132,21 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
     assert set(absent["row"]) == {"guir"} and absent["reason"][0].startswith("no such file")
 
 
-def test_every_page_of_both_papers_is_there(project):
+def test_published_baselines_of_collections_that_are_not_there_are_not_run(project):
+    ledger = pl.read_csv(project / "results" / "smoke" / "ledger.tsv", separator="\t")
+    baselines = ledger.filter(paper="lexical-baselines")
+    assert set(baselines["verdict"]) == {"not run"}
+    cacm = baselines.filter(table="lexical-baselines-cacm")["reason"].unique().item()
+    assert re.search(r"no such file: \S*cacm/docs\.jsonl, .* Access to cacm: put docs\.jsonl", cacm)
+    said = (project / "said.txt").read_text()
+    assert said.count(f"not run: {cacm}") == 1
+
+
+def test_every_page_of_the_papers_is_there(project):
     results = project / "results" / "smoke"
     for folder, pages, kinds in [
         ("tables", ["clear-table1", "clear-table2", "dualrm-table1", "dualrm-table2",
-                    "dualrm-table4", "dualrm-table5"], ["tsv", "md", "tex"]),
+                    "dualrm-table4", "dualrm-table5", *BASELINES], ["tsv", "md", "tex"]),
         ("cases", ["clear-table3", "clear-table4", "dualrm-table3"], ["tsv", "md", "tex"]),
         ("figures", ["clear-figure1", "dualrm-figure2"], ["tsv", "md", "pdf", "png"]),
     ]:  # fmt: skip
@@ -177,7 +203,8 @@ def test_a_bundle_of_it_makes_every_page_again_elsewhere(project, tmp_path):
     archive = tmp_path / "smoke.tar.gz"
     residuum(project, "bundle", "write", "--results", "results/smoke", "--output", archive)
     said = residuum(project, "bundle", "verify", archive)
-    assert "9 pages made again byte for byte, 3 carried; no fault" in said
+    made = 9 + len(BASELINES)
+    assert f"{made} pages made again byte for byte, 3 carried; no fault" in said
 
 
 def test_two_cells_are_explained_down_to_corpus_topics_and_qrels(project):
