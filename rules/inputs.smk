@@ -29,7 +29,7 @@ def source_files(wildcards):
     before Snakemake removes what was made from it.
     """
     split = dict(wildcards.items()).get("split")
-    root = absence.data_folder()
+    root = roots.data()
     if why := absence.no_export(REGISTRY, wildcards.dataset, split):
         raise WorkflowError(
             f"dataset {wildcards.dataset}: {why}\nPaths start at {root.resolve()} (set "

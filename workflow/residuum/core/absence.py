@@ -4,12 +4,11 @@ Usage: `reason(registry, "clear-bert-large", place, hub)`, with `hub` from resid
 rows of such systems are not run; everything else is. Must not use the network itself.
 """
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from residuum.core import schema
+from residuum.core import roots, schema
 from residuum.core.errors import not_cast
 
 if TYPE_CHECKING:
@@ -40,16 +39,6 @@ def reason(registry: "Registry", system: str, place: "Place | None", hub: Hub) -
     return _first(reasons)
 
 
-def data_folder() -> Path:
-    """Return the folder that paths of the user's own files start at."""
-    return Path(os.environ.get("RESIDUUM_DATA", "data"))
-
-
-def irds_home() -> Path:
-    """Return the folder that ir_datasets keeps its files in."""
-    return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")
-
-
 def no_data(registry: "Registry", place: "Place | None") -> str | None:
     """Return which files behind a split and its corpus are not there, and how to get them."""
     return place and _missing(registry, place.dataset, (None, place.split))
@@ -61,7 +50,7 @@ def no_export(registry: "Registry", dataset: str, split: str | None) -> str | No
 
 
 def _missing(registry: "Registry", name: str, parts: Iterable[str | None]) -> str | None:
-    dataset, folders = registry.datasets[name], (data_folder(), irds_home())
+    dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
     absent = [path for part in parts for path in dataset.missing(part, *folders)]
     if not absent:
         return None
@@ -85,7 +74,7 @@ def external_file(registry: "Registry", system: str, place: "Place | None") -> P
     """Return the file of an external run for a split, whether it is there or not."""
     runs = registry.systems[system].runs
     names = [runs[role] for role in runs if place and registry.cast(role) == place]
-    return data_folder() / names[0] if names else None
+    return roots.data() / names[0] if names else None
 
 
 def _no_file(registry: "Registry", system: str, place: "Place | None") -> str | None:

@@ -14,4 +14,4 @@ def data() -> Path:
 
 def irds() -> Path:
     """Return ir_datasets' home: IR_DATASETS_HOME, or .ir_datasets in yours."""
-    return Path(os.environ.get("IR_DATASETS_HOME", Path.home() / ".ir_datasets"))
+    return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")
