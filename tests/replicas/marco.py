@@ -1,0 +1,67 @@
+"""What both MS MARCO replicas share: passages, queries by file and judgements, with numeric ids.
+
+Usage: `draw()`. Passages and documents of MS MARCO have the queries in common, and so have their
+replicas. Must not know the layout of either.
+"""
+
+import random
+from typing import NamedTuple
+
+from replicas.truth import places
+
+Queries = list[tuple[str, str]]
+Qrels = list[tuple[str, int, int]]
+LISTED, JUDGED = 10, 8  # a Deep Learning track lists more queries than are judged
+
+
+class Marco(NamedTuple):
+    """Texts by position; queries and (query_id, position, relevance) by the name of their files."""
+
+    texts: list[str]
+    queries: dict[str, Queries]
+    qrels: dict[str, Qrels]
+
+
+def draw() -> Marco:
+    """Return 600 passages, 120 train, 45 dev (30 of them small) and 10 + 10 track queries."""
+    source = places()
+    position = {doc_id: i for i, (doc_id, _) in enumerate(source.docs)}
+    asked = [query_id for queries in source.queries.values() for query_id, _ in queries]
+    numbers = map(str, random.Random(1).sample(range(1, 1_200_000), len(asked)))
+    number = dict(zip(asked, numbers, strict=True))
+    queries = {s: [(number[q], text) for q, text in source.queries[s]] for s in source.queries}
+    qrels = {
+        s: [(number[q], position[doc], grade) for q, doc, grade in source.qrels[s]]
+        for s in source.qrels
+    }
+    return Marco([text for _, text in source.docs], *_filed(queries, qrels))
+
+
+def _filed(queries: dict[str, Queries], qrels: dict[str, Qrels]) -> tuple[dict, dict]:
+    eval_, dev, judged = queries["tune"], queries["dev"], queries["judged"]
+    parts = {
+        "train": (queries["train"], queries["train"]),
+        "dev": (dev, dev),
+        "dev/small": (dev[:30], dev[:30]),
+        "eval": (eval_, []),
+        "eval/small": (eval_[:LISTED], []),
+        "trec-dl-2019": (judged[:LISTED], judged[:JUDGED]),
+        "trec-dl-2020": (judged[LISTED:], judged[LISTED : LISTED + JUDGED]),
+    }
+    every = [row for split in qrels.values() for row in split]
+    known = {name: {q for q, _ in some} for name, (_, some) in parts.items()}
+    return (
+        {name: listed for name, (listed, _) in parts.items()},
+        {name: [row for row in every if row[0] in known[name]] for name in parts},
+    )
+
+
+def judged_alone(queries: Queries, qrels: Qrels) -> dict[str, str]:
+    """Return the queries that have judgements, as ir_datasets' /judged has them."""
+    known = {query_id for query_id, *_ in qrels}
+    return {query_id: text for query_id, text in queries if query_id in known}
+
+
+def tsv(queries: Queries) -> str:
+    """Return queries as query_id, tab, text."""
+    return "".join(f"{query_id}\t{text}\n" for query_id, text in queries)
