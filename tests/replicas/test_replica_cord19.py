@@ -114,3 +114,14 @@ def test_pmc_is_preferred_to_pdf_and_some_papers_have_no_body(replica):
     from_pdf = sum(bool(body) and body[0][1].startswith("Page 1 ") for body in bodies)
     assert [] in bodies and 0 < from_pdf < sum(map(bool, bodies))
     assert max(map(len, bodies)) > 3
+
+
+def test_a_line_separator_in_a_title_without_quotes_breaks_its_row_in_two(tmp_path):
+    """ir_datasets cuts lines as str.splitlines does; csv, which wrote them, quotes no U+2028."""
+    replica = cord19.write(tmp_path)
+    path = tmp_path / "cord19" / cord19.DATE / "metadata.csv"
+    uid, title = replica.docs[1][0], replica.docs[1][1]["title"]
+    path.write_text(path.read_text().replace(f",{title},", f",{title}\u2028,"))
+    rows = reading.read(tmp_path, [cord19.ROUND])["docs"][cord19.ROUND]["rows"]
+    assert len(rows) == 225
+    assert [row["doc_id"] for row in rows if row["abstract"] is None] == [uid]

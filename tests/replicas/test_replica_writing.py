@@ -36,7 +36,7 @@ def test_the_same_bytes_in_any_process(tmp_path):
         said.add(done.stdout)
     assert len(said) == 1
     names = said.pop().split()[1:]
-    assert names == ["msmarco-passage", "msmarco-document", "dpr-w100", "disks45", "cord19"]
+    assert len(names) == 6 and {"msmarco-passage", "disks45", "nfcorpus"} < set(names)
     assert (tmp_path / "0" / "data" / "nq" / "nq-test.qa.csv").is_file()
 
 
