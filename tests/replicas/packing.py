@@ -46,8 +46,8 @@ def tar_gz_bytes(members: Mapping[str, str | bytes]) -> bytes:
 def compress(data: bytes) -> bytes:
     """Return what `compress` makes of data: LZW with codes of 9 to 16 bits, table never emptied.
 
-    Codes are packed low bit first, in groups of eight; where the code grows by a bit, the group
-    before is filled up (compress's own quirk, which every decoder expects).
+    Codes are packed low bit first. A decoder expects groups of eight codes to be filled up before
+    the code grows by a bit; it grows after 256, 512, ... codes, so that they are full by then.
     """
     packed = bytearray([0x1F, 0x9D, 0x80 | LARGEST])
     bits, group, table = 9, [], {bytes([byte]): byte for byte in range(256)}
@@ -64,18 +64,18 @@ def compress(data: bytes) -> bytes:
             following += 1
         word = bytes([byte])
         if following > 1 << bits and bits < LARGEST:
-            packed += _pack(group, bits, fill=True)
+            packed += _pack(group, bits)
             group, bits = [], bits + 1
     if word:
         group.append(table[word])
     return bytes(packed + _pack(group, bits))
 
 
-def _pack(codes: list[int], bits: int, fill: bool = False) -> bytes:
-    """Return codes as bits; filled up to a whole group of eight, or to a byte."""
+def _pack(codes: list[int], bits: int) -> bytes:
+    """Return codes as bits, filled up to a byte."""
     packed = bytearray()
     for start in range(0, len(codes), 8):
         group = codes[start : start + 8]
         number = sum(code << (bits * i) for i, code in enumerate(group))
-        packed += number.to_bytes(bits if fill else -(-len(group) * bits // 8), "little")
+        packed += number.to_bytes(-(-len(group) * bits // 8), "little")
     return bytes(packed)
