@@ -109,6 +109,7 @@ def _answers(kind: int, target: int) -> tuple[list[str], bool]:
         ([founder[:-1]], False),  # tokens are compared whole
         ([f"{_number(target)}th"], True),  # 1 , 037th: three tokens
         ([_number(target).replace(",", "") + "th"], False),
+        ([f'called "the {_number(target)}th"'], True),  # not with the TSV's doubled quotes
     ]
     return forms[kind % len(forms)]
 

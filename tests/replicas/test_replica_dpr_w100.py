@@ -90,6 +90,18 @@ def test_passages_hold_the_answers_that_dpr_would_find(replica, split):
     assert {len(held) for held in replica.holders[split].values()} == {0, 1}
 
 
+def test_the_quotes_of_the_file_hide_answers(replica):
+    raw = {doc_id: _tokens(doc["text"]) for doc_id, doc in replica.docs}
+    missed = [
+        answers
+        for query_id, answers in replica.answers["nq-test"].items()
+        for doc_id in replica.holders["nq-test"][query_id]
+        if not any(_tokens(answer) in raw[doc_id] for answer in answers)
+    ]
+    assert len(missed) == 6, "one question of ten asks for words in quotes"
+    assert all('"' in answer for answers in missed for answer in answers)
+
+
 def _tokens(text: str) -> str:
     """DPR's SimpleTokenizer, uncased (dpr/utils/tokenizers.py): words and single other signs."""
     normal = unicodedata.normalize("NFD", text)
