@@ -2,8 +2,9 @@
 
 python tests/benchmarks/growth.py --docs 10000 100000 [--queries 200 2000] [--work FOLDER]
 
-Collections of random words are made for it: Zipf's law over 100,000 words and now and then a word of
-its own, 56 words a doc as in MS MARCO. Each command is a process of its own, with the JVM inside.
+Collections of random words are made for it: Zipf's law over 100,000 words, now and then a word that
+stands nowhere else, 56 words a doc as in MS MARCO. Each command is a process of its own, with the
+JVM inside.
 Two tables: more docs at the first number of queries, and more queries at the first number of docs
 (mining asks as many training queries). `peak` is the most memory that the process held, the pages
 of mapped files (index, vectors) among it, which the system takes back when others need them; `own`
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -221,7 +223,7 @@ def _cell(cost: Cost | None) -> str:
 def _exponents(sizes: list[int], costs: list[Cost | None]) -> list[str]:
     """Return the slope between neighbouring sizes on logarithmic axes, of each cost."""
     there = [(size, cost) for size, cost in zip(sizes, costs, strict=True) if cost]
-    steps = list(zip(there, there[1:], strict=False))
+    steps = list(pairwise(there))
 
     def slope(one: tuple[int, Cost], other: tuple[int, Cost], field: int) -> str:
         return f"{math.log(other[1][field] / one[1][field]) / math.log(other[0] / one[0]):.2f}"

@@ -5,8 +5,7 @@ into the manifest of the run. Only `sweep` knows qrels. Must not know splits or 
 """
 
 import json
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,15 +13,17 @@ import polars as pl
 import typer
 
 from residuum.core import command, contracts, files, manifest, trec
+from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.schema import IndexForm, LexicalSystem
-from residuum.lucene import feedback, indexing, jvm
+from residuum.lucene import feedback, indexing, jvm, reading
 from residuum.lucene.anserini import Searcher
 from residuum.lucene.sweep import Sweep
 
 app = command.app(__doc__)
 FEW_DOCS = 100_000  # below it a job is short
+QUERIES_AT_ONCE = 512  # bounds the hits in memory
 
 Index = Annotated[Path, typer.Option(help="folder that `index` made")]
 Queries = Annotated[Path, typer.Option(help="queries.tsv: query_id TAB text")]
@@ -50,7 +51,7 @@ def index(
     if total < FEW_DOCS:
         jvm.expect_short_work()
     with files.whole_directory(output) as temporary:
-        docs = track(_docs(corpus, form, weights), "read", total, "docs")
+        docs = track(reading.docs(corpus, form, weights), "read", total, "docs")
         indexing.build(docs, form, threads, temporary / "lucene")
         counts = _counts(output, temporary, total, form)
         manifest.write(
@@ -60,38 +61,6 @@ def index(
             inputs=[folder / "manifest.json" for folder in (corpus, weights) if folder],
             module="residuum.lexical",
         )
-
-
-def _docs(corpus: Path, form: IndexForm, weights: Path | None) -> Iterator[dict[str, Any]]:
-    if weights:
-        return _weighted(corpus, weights)
-    if form.fields:
-        records = contracts.read_docs(corpus)
-        return (indexing.fields_doc(r["doc_id"], _fields(corpus, r, form)) for r in records)
-    return (indexing.text_doc(doc_id, text) for doc_id, text in contracts.read_corpus(corpus))
-
-
-def _fields(corpus: Path, record: dict[str, Any], form: IndexForm) -> dict[str, str]:
-    missing = [name for name in form.fields if name not in record]
-    if missing:
-        known = ", ".join(name for name in record if name != "doc_id")
-        raise ResiduumError(
-            f"{corpus}: doc {record['doc_id']} has no field {', '.join(missing)}; it has {known}. "
-            "Keep the field in the dataset's YAML, or index without it."
-        )
-    return {name: record[name] for name in form.fields}
-
-
-def _weighted(corpus: Path, weights: Path) -> Iterator[dict[str, Any]]:
-    both = zip_longest(contracts.read_corpus(corpus), contracts.read_term_weights(weights))
-    for doc, predicted in both:
-        if not doc or not predicted or doc[0] != predicted[0]:
-            ids = " and ".join(entry[0] if entry else "no doc" for entry in (doc, predicted))
-            raise ResiduumError(
-                f"{weights} is not of the docs of {corpus}: {ids} stand at the same place. "
-                "Predict the weights of this corpus."
-            )
-        yield indexing.weights_doc(*predicted)
 
 
 def _counts(output: Path, made: Path, docs: int, form: IndexForm) -> dict[str, Any]:
@@ -128,12 +97,18 @@ def search(
         raise ResiduumError("the system has an rm3_sweep, which needs qrels: use the verb sweep")
     searcher = open_index(index, system, threads)
     texts = trec.read_queries(queries)
-    asked = track(texts.items(), "search", len(texts), "queries")
-    run = trec.rank(searcher.search(asked, system.k, system.rm3), system.k)
-    if run.is_empty():
-        raise ResiduumError(f"{queries}: no query shares a term with a doc of {index}")
     facts = {"queries": len(texts), **_parameters(index, searcher, system)}
-    _write(output, run, tag, facts, system, [index / "manifest.json", queries])
+    found = _lists(searcher, texts, system)
+    _write(output, found, tag, facts, system, [index / "manifest.json", queries])
+
+
+def _lists(
+    searcher: Searcher, texts: dict[str, str], system: LexicalSystem
+) -> Iterator[pl.DataFrame]:
+    """Search some queries at a time, in the order of a run, and yield their ranked lists."""
+    asked = track(sorted(texts.items()), "search", len(texts), "queries")
+    for some in chunks(asked, QUERIES_AT_ONCE):
+        yield trec.rank(searcher.search(some, system.k, system.rm3), system.k)
 
 
 @app.command()
@@ -166,7 +141,7 @@ def score(
     names = [str(path) for path in run]
     facts = {"queries": len(asked), "scores_of": names, **_parameters(index, searcher, system)}
     inputs = [index / "manifest.json", queries, *run]
-    _write(output, trec.rank(scored), tag, facts, system, inputs)
+    _write(output, [trec.rank(scored)], tag, facts, system, inputs)
 
 
 @app.command()
@@ -199,7 +174,7 @@ def sweep(
     run = trec.rank(swept.run(texts, chosen), system.k)
     inputs = [index / "manifest.json", queries, qrels, *fold]
     shared = {"queries": len(texts), "measure": measure, **_parameters(index, searcher, system)}
-    _write(output, run, tag, {**shared, "folds": facts["folds"]}, system, inputs)
+    _write(output, [run], tag, {**shared, "folds": facts["folds"]}, system, inputs)
     files.write_text(record, json.dumps(facts, indent=1) + "\n")
     manifest.write(
         manifest.beside(record),
@@ -269,16 +244,28 @@ def index_record(index: Path) -> dict[str, Any]:
 
 def _write(
     output: Path,
-    run: pl.DataFrame,
+    parts: Iterable[pl.DataFrame],
     tag: str,
     artefact: dict[str, Any],
     system: LexicalSystem,
     inputs: list[Path],
 ) -> None:
-    trec.write_run(output, run, tag)
+    """Write a run in parts, and its manifest; inputs are the index, the queries and others."""
+    hits = answered = 0
+
+    def counted() -> Iterator[pl.DataFrame]:
+        nonlocal hits, answered
+        for run in parts:
+            hits, answered = hits + run.height, answered + run["query_id"].n_unique()
+            yield run
+        if not hits:
+            index, queries, *_ = inputs
+            raise ResiduumError(f"{queries}: no query shares a term with a doc of {index.parent}")
+
+    trec.write_run_parts(output, counted(), tag)
     manifest.write(
         manifest.beside(output),
-        artefact={"hits": run.height, "answered": run["query_id"].n_unique(), **artefact},
+        artefact={"hits": hits, "answered": answered, **artefact},
         spec=system.model_dump(mode="json"),
         inputs=inputs,
         module="residuum.lexical",

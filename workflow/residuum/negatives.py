@@ -6,8 +6,9 @@ Sampling". Must not know models, losses or encoders: it writes tuples that any o
 
 import random
 import sys
+from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,11 +21,12 @@ from residuum.core.chunks import chunks
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.spill import Spilled, spilled
 from residuum.lexical import Threads, open_index, require_queries
 from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
-PAIRS_AT_ONCE = 1000  # bounds the ranked lists in memory
+PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
 
 
 class Spec(schema.Strict):
@@ -50,30 +52,34 @@ def mine(
     asked = command.parse_spec(Spec, spec)
     texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
     require_queries(judged, texts, qrels, queries)
-    searcher = _searcher(asked, index, threads)
-    miner = Miner(asked, _doc_ids(corpus), judged, searcher, _hits(asked, dense))
+    searcher, hits = _searcher(asked, index, threads), _hits(asked, dense)
     pairs = judged.filter(pl.col("relevance") >= asked.positive_level)
-    tuples = list(miner.mine([(q, texts[q], d) for q, d, _ in pairs.iter_rows()]))
-    _warn(miner.counts, pairs.height, corpus)
-    contracts.write_tuples(output, tuples)
+    there: set[str] = set()
+    with spilled(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), there)) as doc_ids:
+        found = pairs.filter(pl.col("doc_id").is_in(there))
+        miner, gaps = Miner(asked, doc_ids, judged, searcher, hits), Gaps()
+        mined = miner.mine(((q, texts[q], d) for q, d, _ in found.iter_rows()), found.height)
+        tuples = contracts.write_tuples(output, gaps.of(mined))
+    lost = pairs.height - found.height
+    _warn(lost, pairs.height, corpus)
+    counts = {"positives_not_in_corpus": lost, **miner.counts}
     used = [corpus / "manifest.json", queries, qrels, *([dense] if dense else [])]
     manifest.write(
         manifest.beside(output),
-        artefact={"pairs": pairs.height, "tuples": len(tuples), **miner.counts, **summary(tuples)},
+        artefact={"pairs": pairs.height, "tuples": tuples, **counts, **gaps.summary()},
         spec=asked.model_dump(mode="json"),
         inputs=[*used, index / "manifest.json"] if index else used,
         module="residuum.negatives",
     )
 
 
-def _hits(spec: Spec, run: Path | None) -> dict[str, list[str]]:
-    """Return the docs of each query that a dense system found, best first."""
+def _hits(spec: Spec, run: Path | None) -> pl.DataFrame:
+    """Return query_id and doc_id, the list of the docs that a dense system found, best first."""
     if (getattr(spec.negatives, "dense", None) is None) != (run is None):
         raise ResiduumError("give --dense if, and only if, negatives.dense names a system")
     if run is None:
-        return {}
-    lists = trec.read_run(run).group_by("query_id", maintain_order=True).agg("doc_id")
-    return dict(lists.iter_rows())
+        return pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.List(pl.String)})
+    return trec.read_run(run).group_by("query_id", maintain_order=True).agg("doc_id")
 
 
 def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
@@ -92,16 +98,24 @@ def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
     return open_index(index, spec.system, threads)
 
 
-def _doc_ids(corpus: Path) -> list[str]:
+def _doc_ids(corpus: Path) -> Iterator[str]:
     total = contracts.corpus_manifest(corpus)["docs"]
     docs = track(contracts.read_corpus(corpus), "read", total, "docs")
-    return [doc_id for doc_id, _ in docs]
+    return (doc_id for doc_id, _ in docs)
 
 
-def _warn(counts: dict[str, int], pairs: int, corpus: Path) -> None:
-    if missing := counts["positives_not_in_corpus"]:
+def _noted(doc_ids: Iterable[str], wanted: set[str], there: set[str]) -> Iterator[str]:
+    """Pass ids on and add those that are wanted to `there`."""
+    for doc_id in doc_ids:
+        if doc_id in wanted:
+            there.add(doc_id)
+        yield doc_id
+
+
+def _warn(lost: int, pairs: int, corpus: Path) -> None:
+    if lost:
         print(
-            f"warning: {missing} of {pairs} pairs are left out: their positive is not in {corpus}",
+            f"warning: {lost} of {pairs} pairs are left out: their positive is not in {corpus}",
             file=sys.stderr,
         )
 
@@ -112,10 +126,10 @@ class Miner:
     def __init__(
         self,
         spec: Spec,
-        doc_ids: list[str],
+        doc_ids: Spilled,
         judged: pl.DataFrame,
         searcher: Searcher | None,
-        hits: dict[str, list[str]],
+        hits: pl.DataFrame,
     ) -> None:
         relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
         self._relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
@@ -127,16 +141,12 @@ class Miner:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Pairs that were left out, fell back to random docs, or hold a doc more than once."""
-        names = ("positives_not_in_corpus", "random_fallbacks", "drawn_with_replacement")
-        return {name: self._counts[name] for name in names}
+        """Pairs that fell back to random docs, or hold a doc more than once."""
+        return {name: self._counts[name] for name in ("random_fallbacks", "drawn_with_replacement")}
 
-    def mine(self, pairs: list[tuple[str, str, str]]) -> Iterator[Tuple]:
-        """Yield the tuple of each (query_id, text, positive) whose positive is in the corpus."""
-        corpus = set(self._doc_ids)
-        there = [pair for pair in pairs if pair[2] in corpus]
-        self._counts["positives_not_in_corpus"] += len(pairs) - len(there)
-        for chunk in chunks(track(there, "mine", len(there), "pairs"), PAIRS_AT_ONCE):
+    def mine(self, pairs: Iterable[tuple[str, str, str]], total: int) -> Iterator[Tuple]:
+        """Yield the tuple of each (query_id, text, positive), whose positive is in the corpus."""
+        for chunk in chunks(track(pairs, "mine", total, "pairs"), PAIRS_AT_ONCE):
             yield from self._mine(chunk)
 
     def _mine(self, pairs: list[tuple[str, str, str]]) -> Iterator[Tuple]:
@@ -159,7 +169,8 @@ class Miner:
             return {}
         run = trec.rank(searcher.search(texts.items(), self._spec.pool), self._spec.pool)
         ranked = dict(run.group_by("query_id").agg("doc_id").iter_rows())
-        pools = {q: dict.fromkeys([*ranked.get(q, []), *self._hits.get(q, [])]) for q in texts}
+        dense = dict(self._hits.filter(pl.col("query_id").is_in(list(texts))).iter_rows())
+        pools = {q: dict.fromkeys([*ranked.get(q, []), *dense.get(q, [])]) for q in texts}
         return {q: [d for d in docs if d not in self._relevant[q]] for q, docs in pools.items()}
 
     def _draw(self, query_id: str, positive: str, pool: list[str]) -> list[str]:
@@ -178,7 +189,8 @@ class Miner:
         """Sample enough of the corpus that `wanted` docs remain without the relevant ones."""
         relevant = self._relevant[query_id]
         size = min(len(self._doc_ids), wanted + len(relevant))
-        found = [d for d in rng.sample(self._doc_ids, size) if d not in relevant]
+        drawn = map(self._doc_ids.__getitem__, rng.sample(range(len(self._doc_ids)), size))
+        found = [doc_id for doc_id in drawn if doc_id not in relevant]
         if not found:
             raise ResiduumError(f"query {query_id}: every doc of the corpus is relevant to it")
         return found
@@ -195,15 +207,26 @@ def _scores(
     return {(q, d): round(score, trec.SCORE_DECIMALS) for q, d, score in scored.iter_rows()}
 
 
-def summary(tuples: list[Tuple]) -> dict[str, Any]:
-    """Return how far positives score above their negatives: mean and percentiles 5, 50, 95."""
-    gaps = [t.positive_score - score for t in tuples for score in t.negative_scores]
-    if not gaps:
-        return {"negatives": 0, "score_difference": None}
-    found = [np.mean(gaps), *np.percentile(gaps, [5, 50, 95])]
-    rounded = [round(float(value), trec.SCORE_DECIMALS) for value in found]
-    spread = dict(zip(("mean", "p5", "p50", "p95"), rounded, strict=True))
-    return {"negatives": len(gaps), "score_difference": spread}
+class Gaps:
+    """How far positives score above their negatives, noted as the tuples pass by."""
+
+    def __init__(self) -> None:
+        self._gaps = array("d")
+
+    def of(self, tuples: Iterable[Tuple]) -> Iterator[Tuple]:
+        """Pass the tuples on."""
+        for item in tuples:
+            self._gaps.extend(item.positive_score - score for score in item.negative_scores)
+            yield item
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of negatives, and the mean and percentiles 5, 50, 95 of the gaps."""
+        if not self._gaps:
+            return {"negatives": 0, "score_difference": None}
+        found = [np.mean(self._gaps), *np.percentile(self._gaps, [5, 50, 95])]
+        rounded = [round(float(value), trec.SCORE_DECIMALS) for value in found]
+        spread = dict(zip(("mean", "p5", "p50", "p95"), rounded, strict=True))
+        return {"negatives": len(self._gaps), "score_difference": spread}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Corpus shards, training tuples and embeddings: their form on disk and what must hold.
 
-Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: a corpus is never in
-memory; writing one keeps its ids, to see that they are unique.
+Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: neither a corpus nor its
+ids are ever in memory, read or written.
 Must not know where docs come from or who trains on the tuples.
 """
 
@@ -9,6 +9,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +18,10 @@ import numpy as np
 from residuum.core import files
 from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
+from residuum.core.spill import Digests
 
 DOCS_PER_SHARD = 100_000
+LINES_AT_ONCE = 256
 
 
 class Tuple(NamedTuple):
@@ -39,31 +42,57 @@ def write_corpus(
     A doc is (doc_id, fields) where fields holds at least `text`. Ids must be unique and
     free of white space, because run files separate by it.
     """
-    return _write_parts(folder, _doc_lines(docs), per_shard)
-
-
-def _write_parts(folder: Path, lines: Iterable[str], per_shard: int) -> list[dict[str, Any]]:
-    shards: list[dict[str, Any]] = []
-    for number, part in enumerate(chunks(lines, per_shard)):
-        path = folder / f"part-{number:05d}.jsonl.gz"
-        path.write_bytes(files.gzip_bytes("".join(part).encode()))
-        shards.append({"name": path.name, "docs": len(part), "sha256": files.sha256(path)})
+    with files.scratch(folder / "ids") as spill:
+        digests = Digests(spill)
+        shards = _write_parts(folder, _doc_lines(docs, digests), per_shard)
+        _refuse_repeated([folder / shard["name"] for shard in shards], digests)
     return shards
 
 
-def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]]) -> Iterator[str]:
-    seen: set[str] = set()
+def _write_parts(folder: Path, lines: Iterable[str], per_shard: int) -> list[dict[str, Any]]:
+    rest = iter(lines)
+    return [
+        _write_part(
+            folder / f"part-{number:05d}.jsonl.gz", chain([first], islice(rest, per_shard - 1))
+        )
+        for number, first in enumerate(rest)
+    ]
+
+
+def _write_part(path: Path, lines: Iterable[str]) -> dict[str, Any]:
+    docs = 0
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal docs
+        for some in chunks(lines, LINES_AT_ONCE):
+            docs += len(some)
+            yield "".join(some).encode()
+
+    files.write_gzip(path, blocks())
+    return {"name": path.name, "docs": docs, "sha256": files.sha256(path)}
+
+
+def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]], digests: Digests) -> Iterator[str]:
     for doc_id, fields in docs:
-        if doc_id in seen:
-            raise ResiduumError(
-                f"doc_id {doc_id} stands twice in the corpus (doc number {len(seen) + 1}); "
-                "ids must be unique. Remove or rename one of the two."
-            )
         if not doc_id or doc_id.split() != [doc_id]:
             raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
-        seen.add(doc_id)
         _check_text(doc_id, fields)
+        digests.add(doc_id)
         yield json.dumps({"doc_id": doc_id, **fields}, ensure_ascii=False) + "\n"
+
+
+def _refuse_repeated(parts: Iterable[Path], digests: Digests) -> None:
+    """Read the written docs again where digests repeat: only an id that does is refused."""
+    parts = list(parts)
+    for repeated in digests.repeated():
+        places: dict[str, int] = {}
+        for number, record in enumerate(chain.from_iterable(map(_records, parts)), start=1):
+            doc_id = record["doc_id"]
+            if Digests.of(doc_id) in repeated and places.setdefault(doc_id, number) != number:
+                raise ResiduumError(
+                    f"doc_id {doc_id} stands twice in the corpus (docs number {places[doc_id]} and "
+                    f"{number}); ids must be unique. Remove or rename one of the two."
+                )
 
 
 def _check_text(doc_id: str, fields: dict[str, str]) -> None:
@@ -150,10 +179,9 @@ def _remedy(path: Path) -> str:
 
 def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
     """Write training tuples as gzipped JSON lines; no positive may be among its negatives."""
-    lines = [json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples]
+    lines = (json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples)
     with files.whole(path) as temporary:
-        temporary.write_bytes(files.gzip_bytes("".join(lines).encode()))
-    return len(lines)
+        return int(_write_part(temporary, lines)["docs"])
 
 
 def read_tuples(path: Path) -> list[Tuple]:

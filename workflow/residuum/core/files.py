@@ -8,13 +8,14 @@ import hashlib
 import os
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from residuum.core.errors import ResiduumError
 
 GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
+GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
 
 
 @contextmanager
@@ -44,6 +45,18 @@ def whole_directory(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+@contextmanager
+def scratch(path: Path) -> Iterator[Path]:
+    """Give an empty directory beside `path` for what memory should not hold; it goes at the end."""
+    folder = Path(path).with_name(f".{Path(path).name}.scratch")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def replace_directory(made: Path, path: Path) -> None:
     """Move a finished directory to its place, removing what an earlier job left there."""
     shutil.rmtree(path, ignore_errors=True)
@@ -59,7 +72,19 @@ def write_text(path: Path, text: str) -> None:
 
 def gzip_bytes(data: bytes) -> bytes:
     """Compress with mtime 0 and no file name, so that equal data gives equal bytes."""
-    return gzip.compress(data, compresslevel=GZIP_LEVEL, mtime=0)
+    return b"".join(_compressed([data]))
+
+
+def write_gzip(path: Path, blocks: Iterable[bytes]) -> None:
+    """Write the `gzip_bytes` of all blocks together, wherever one ends, holding one at a time."""
+    with open(path, "wb") as handle:
+        handle.writelines(_compressed(blocks))
+
+
+def _compressed(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_FORM)
+    yield from map(packer.compress, blocks)
+    yield packer.flush()
 
 
 def read_bytes(path: Path) -> bytes:

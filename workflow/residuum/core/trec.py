@@ -5,7 +5,7 @@ Must not know where a file comes from or who reads it.
 """
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +18,7 @@ QREL_COLUMNS = ["query_id", "q0", "doc_id", "relevance"]
 METRIC_COLUMNS = ["query_id", "measure", "value"]
 PAIR = ["query_id", "doc_id"]
 REFUSED = "# not run: "
+LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 
 
@@ -43,12 +44,20 @@ def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
 
 def write_run(path: Path, run: pl.DataFrame, tag: str) -> None:
     """Write a ranked frame as a gzipped TREC run after checking its contract."""
-    _check_run(path, run)
-    rows = run.select(
-        "query_id", pl.lit("Q0").alias("q0"), "doc_id", "rank", "score", pl.lit(tag).alias("tag")
-    )
+    write_run_parts(path, [run], tag)
+
+
+def write_run_parts(path: Path, parts: Iterable[pl.DataFrame], tag: str) -> None:
+    """Write a run that comes as the ranked lists of some queries after those of others."""
     with files.whole(path) as temporary:
-        temporary.write_bytes(files.gzip_bytes(_csv(rows, " ").encode()))
+        files.write_gzip(temporary, (lines for run in parts for lines in _blocks(path, run, tag)))
+
+
+def _blocks(path: Path, run: pl.DataFrame, tag: str) -> Iterator[bytes]:
+    _check_run(path, run)
+    fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
+    for some in run.iter_slices(LINES_AT_ONCE):
+        yield _csv(some.with_columns(*fixed).select(RUN_COLUMNS), " ").encode()
 
 
 def read_run(path: Path) -> pl.DataFrame:
