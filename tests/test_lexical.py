@@ -128,6 +128,24 @@ def test_threads_do_not_change_a_byte(many, tmp_path, rm3):
     assert (tmp_path / "1.trec.gz").read_bytes() == (tmp_path / "2.trec.gz").read_bytes()
 
 
+@pytest.mark.parametrize("rm3", [None, RM3])
+def test_searching_some_queries_at_a_time_does_not_change_a_byte(many, tmp_path, rm3, monkeypatch):
+    index, queries = many
+    texts = trec.read_queries(queries)
+    shuffled = tmp_path / "queries.tsv"
+    trec.write_queries(shuffled, sorted(texts.items(), key=lambda item: item[1]))
+    whole = trec.rank(lexical.open_index(index, system(rm3=rm3)).search(
+        texts.items(), 50, system(rm3=rm3).rm3
+    ), 50)  # fmt: skip
+    trec.write_run(tmp_path / "whole.gz", whole, "bm25")
+    monkeypatch.setattr(lexical, "QUERIES_AT_ONCE", 7)
+    lexical.search(index, shuffled, spec(k=50, rm3=rm3), "bm25", tmp_path / "run.gz")
+    assert (tmp_path / "run.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+    facts = json.loads((tmp_path / "run.gz.manifest.json").read_text())["artefact"]
+    assert facts["hits"] == whole.height and facts["answered"] == whole["query_id"].n_unique()
+    assert facts["queries"] == len(texts) > 7
+
+
 def test_scores_of_a_run_equal_those_of_the_search(many, tmp_path):
     index, queries = many
     lexical.search(index, queries, spec(k=1000), "bm25", tmp_path / "run.trec.gz", 2)
@@ -195,7 +213,7 @@ def test_a_search_that_finds_nothing_at_all_is_an_error(three, tmp_path):
     trec.write_queries(tmp_path / "q.tsv", [("q", "zebra")])
     with pytest.raises(ResiduumError, match="no query shares a term"):
         lexical.search(three, tmp_path / "q.tsv", spec(), "bm25", tmp_path / "run.trec.gz")
-    assert not (tmp_path / "run.trec.gz").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["q.tsv"]
 
 
 def test_an_index_of_another_analysis_is_refused(three):

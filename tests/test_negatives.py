@@ -2,6 +2,7 @@
 
 import json
 import random
+import weakref
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 
 from corpora import make_corpus
 from residuum import lexical, negatives
-from residuum.core import command, contracts, trec
+from residuum.core import command, contracts, seeds, spill, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import LexicalSystem
 
@@ -169,6 +170,58 @@ def test_a_judged_query_without_text_is_an_error(split, tmp_path):
     with pytest.raises(ResiduumError, match="query stranger is judged, but"):
         split.mine(IN_BATCH, tmp_path / "t.jsonl.gz")
     assert not list(tmp_path.iterdir())
+
+
+def test_random_docs_are_drawn_by_place_in_the_corpus(split, tmp_path):
+    ids = [f"d{number}" for number in range(300)]
+    tuples, _ = split.mine(RANDOM, tmp_path / "t.jsonl.gz", positive_level=2)
+    for item in tuples:
+        rng = random.Random(seeds.derive(1, item.query_id, item.positive))
+        found = [d for d in rng.sample(ids, 5 + 2) if d not in relevant(item.query_id)]
+        assert item.negatives == rng.sample(found, 5)
+
+
+@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM, IN_BATCH])
+def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, kind, monkeypatch):
+    split.mine(kind, tmp_path / "whole.jsonl.gz")
+    ahead, mined, write = [], [], contracts.write_tuples
+    mine = negatives.Miner._mine
+
+    def counted(self, pairs):
+        mined.extend(pairs)
+        return mine(self, pairs)
+
+    def written(path, tuples):
+        return write(path, (ahead.append(len(mined) - n) or t for n, t in enumerate(tuples)))
+
+    monkeypatch.setattr(negatives, "PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(negatives.Miner, "_mine", counted)
+    monkeypatch.setattr(contracts, "write_tuples", written)
+    split.mine(kind, tmp_path / "parts.jsonl.gz")
+    assert len(ahead) == 80 and max(ahead) == 3
+    assert (tmp_path / "parts.jsonl.gz").read_bytes() == (tmp_path / "whole.jsonl.gz").read_bytes()
+
+
+def test_no_id_of_the_corpus_stays_in_memory_or_on_disk(split, tmp_path, monkeypatch):
+    alive, most = weakref.WeakSet(), []
+
+    class Id(str):
+        """A text that can be told to be alive."""
+
+    def read(folder):
+        for number in range(300):
+            alive.add(doc_id := Id(f"d{number}"))
+            most.append(len(alive))
+            yield doc_id, ""
+
+    monkeypatch.setattr(contracts, "read_corpus", read)
+    monkeypatch.setattr(spill, "TEXTS_AT_ONCE", 10)
+    split.mine(RANDOM, tmp_path / "t.jsonl.gz", positive_level=2)
+    assert len(most) == 300 and max(most) <= 40 + 2 * 10 + 1
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "t.jsonl.gz",
+        "t.jsonl.gz.manifest.json",
+    }
 
 
 def test_small_pools_repeat_and_empty_ones_fall_back_to_random_docs(tmp_path):

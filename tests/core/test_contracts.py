@@ -1,6 +1,9 @@
 """Corpus shards, tuples and embeddings: what is written comes back, what is damaged is refused."""
 
+import gzip
 import json
+import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from corpora import make_corpus
 from residuum.core import contracts, files
 from residuum.core.errors import ResiduumError
+from residuum.core.spill import Digests
 
 HARD_TEXT = 'tab\tnewline\nemoji 🙂 quote " backslash \\ ' + "x" * 100_000
 
@@ -26,11 +30,80 @@ def test_shards_split_by_count(tmp_path):
     ]
 
 
-def test_duplicate_and_spaced_ids_are_refused(tmp_path):
-    with pytest.raises(ResiduumError, match="doc_id a stands twice in the corpus"):
-        contracts.write_corpus(tmp_path, [(i, {"text": ""}) for i in ["a", "b", "a"]])
+def test_spaced_and_empty_ids_are_refused(tmp_path):
     with pytest.raises(ResiduumError, match="'a b' is empty or holds white space"):
         contracts.write_corpus(tmp_path, [("a b", {"text": ""})])
+    with pytest.raises(ResiduumError, match="'' is empty or holds white space"):
+        contracts.write_corpus(tmp_path, [("", {"text": ""})])
+
+
+@pytest.mark.parametrize("twice", [0, 1, 255, 256, 998])
+def test_an_id_that_stands_twice_is_named_with_both_places(tmp_path, twice):
+    ids = [*(f"d{number}" for number in range(999)), f"d{twice}"]
+    with pytest.raises(ResiduumError, match=rf"doc_id d{twice} .*number {twice + 1} and 1000\)"):
+        contracts.write_corpus(tmp_path, ((i, {"text": "t"}) for i in ids), per_shard=300)
+
+
+def test_ids_of_one_digest_are_refused_only_where_they_are_equal(tmp_path, monkeypatch):
+    monkeypatch.setattr(Digests, "of", staticmethod(lambda text: bytes(8)))
+    docs = [(f"d{number}", {"text": "t"}) for number in range(5)]
+    shards = contracts.write_corpus(tmp_path, docs, per_shard=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [s["name"] for s in shards]
+    with pytest.raises(ResiduumError, match=r"doc_id d1 stands twice .*number 2 and 6\)"):
+        contracts.write_corpus(tmp_path, [*docs, docs[1]], per_shard=2)
+
+
+class Waiting:
+    """Counts lines that were asked for and have not yet been given to gzip."""
+
+    def __init__(self, monkeypatch):
+        self.taken = self.written = self.most = 0
+        write = files.write_gzip
+        monkeypatch.setattr(
+            files, "write_gzip", lambda path, blocks: write(path, self._leaving(blocks))
+        )
+
+    def entering(self, items):
+        for item in items:
+            self.taken += 1
+            self.most = max(self.most, self.taken - self.written)
+            yield item
+
+    def _leaving(self, blocks):
+        for block in blocks:
+            self.written += block.count(b"\n")
+            yield block
+
+
+def test_a_bounded_number_of_docs_waits_to_be_written(tmp_path, monkeypatch):
+    waiting = Waiting(monkeypatch)
+    docs = ((f"d{number}", {"text": "t"}) for number in range(5000))
+    shards = contracts.write_corpus(tmp_path, waiting.entering(docs), per_shard=4000)
+    assert [shard["docs"] for shard in shards] == [4000, 1000]
+    assert waiting.taken == waiting.written == 5000
+    assert waiting.most <= contracts.LINES_AT_ONCE + 1
+
+
+def test_a_bounded_number_of_tuples_waits_to_be_written(tmp_path, monkeypatch):
+    waiting = Waiting(monkeypatch)
+    tuples = (contracts.Tuple(f"q{number}", "d", 0.0, [], []) for number in range(3000))
+    assert contracts.write_tuples(tmp_path / "t.gz", waiting.entering(tuples)) == 3000
+    assert waiting.taken == waiting.written == 3000
+    assert waiting.most <= contracts.LINES_AT_ONCE
+
+
+def test_gzip_bytes_do_not_depend_on_the_blocks_or_the_clock(tmp_path):
+    source = random.Random(1)
+    words = [f"w{source.randrange(10**6)}" for _ in range(500)]
+    data = " ".join(source.choices(words, k=200_000)).encode()
+    cuts = [0, *sorted(source.sample(range(len(data)), 3000)), len(data)]
+    blocks = (data[start:end] for start, end in pairwise(cuts))
+    files.write_gzip(tmp_path / "x.gz", blocks)
+    written = (tmp_path / "x.gz").read_bytes()
+    assert written == files.gzip_bytes(data)
+    assert gzip.decompress(written) == data
+    flags, modified = written[3], written[4:8]
+    assert (flags, modified) == (0, bytes(4))
 
 
 def test_truncated_shard_and_wrong_count_are_named(tmp_path):

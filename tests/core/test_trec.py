@@ -44,6 +44,25 @@ def test_run_file_is_trec_and_its_bytes_do_not_depend_on_the_clock(tmp_path):
     assert (tmp_path / "a.gz").read_bytes()[4:8] == b"\0\0\0\0"  # gzip's mtime
 
 
+def test_a_run_in_parts_is_the_whole_run(tmp_path, monkeypatch):
+    rows = [(f"q{query}", f"d{doc}", doc / 7) for query in range(5) for doc in range(query + 1)]
+    run = trec.rank(scores(rows))
+    trec.write_run(tmp_path / "whole.gz", run, "t")
+    monkeypatch.setattr(trec, "LINES_AT_ONCE", 2)
+    parts = run.partition_by("query_id", maintain_order=True)
+    trec.write_run_parts(tmp_path / "parts.gz", iter([run.clear(), *parts]), "t")
+    assert (tmp_path / "parts.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+    assert trec.read_run(tmp_path / "parts.gz").equals(run)
+
+
+def test_a_run_whose_later_part_is_wrong_is_not_written(tmp_path):
+    good, other = (trec.rank(scores([(query, "d", 1.0)])) for query in ("a", "b"))
+    with pytest.raises(ResiduumError, match="score must be finite"):
+        bad = other.with_columns(pl.lit(float("nan")).alias("score"))
+        trec.write_run_parts(tmp_path / "run.gz", [good, bad], "t")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
