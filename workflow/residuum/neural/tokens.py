@@ -45,13 +45,13 @@ class Packed:
     """Token ids of many texts in one int32 array: a tenth of what lists of integers take."""
 
     def __init__(self, texts: Iterable[str], tokenise: Tokenise) -> None:
-        rows: list[np.ndarray] = []
+        ids = bytearray()  # grows in place: a second copy of millions of docs would take gigabytes
         lengths: list[int] = []
         for chunk in chunks(texts, CHUNK):
             tokens = tokenise(chunk)
             lengths += [len(row) for row in tokens]
-            rows.append(np.concatenate(tokens))
-        self._ids = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int32)
+            ids += np.concatenate(tokens).astype(np.int32).tobytes()
+        self._ids = np.frombuffer(ids, dtype=np.int32)
         self._ends = np.cumsum([0, *lengths])
 
     def __len__(self) -> int:
