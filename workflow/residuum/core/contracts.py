@@ -22,6 +22,7 @@ from residuum.core.spill import Digests
 
 DOCS_PER_SHARD = 100_000
 LINES_AT_ONCE = 256
+_line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each doc
 
 
 class Tuple(NamedTuple):
@@ -78,7 +79,7 @@ def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]], digests: Digests) -> 
             raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
         _check_text(doc_id, fields)
         digests.add(doc_id)
-        yield json.dumps({"doc_id": doc_id, **fields}, ensure_ascii=False) + "\n"
+        yield _line({"doc_id": doc_id, **fields}) + "\n"
 
 
 def _refuse_repeated(parts: Iterable[Path], digests: Digests) -> None:
@@ -138,8 +139,7 @@ def write_term_weights(
     Returns what a manifest says of shards, as `write_corpus` does; a doc may hold no word.
     """
     lines = (
-        json.dumps({"doc_id": doc_id, "weights": _positive(doc_id, weights)}, ensure_ascii=False)
-        + "\n"
+        _line({"doc_id": doc_id, "weights": _positive(doc_id, weights)}) + "\n"
         for doc_id, weights in docs
     )
     return _write_parts(folder, lines, per_shard)

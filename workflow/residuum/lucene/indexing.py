@@ -19,7 +19,7 @@ LUCENE = "org.apache.lucene"
 CONTENTS = "contents"  # the names that Anserini gives the fields of a doc
 ID_FIELD = "id"
 DOCS_PER_FILE = 4096  # a file is what Anserini gives to a thread
-BUFFER_MB = 256
+BUFFER_MB = 64  # larger ones index no faster here and hold as much more memory
 NO_TERMS = "."  # Anserini drops empty docs, and a full stop has no terms
 
 
