@@ -10,8 +10,8 @@ configfile: "config/config.yaml"
 
 
 FUNCTIONS = ["common", "inputs", "model_inputs", "run_inputs", "page_inputs"]
-STAGES = ["data", "lexical", "negatives", "pretrain", "train", "termweights", "dense", "fusion"]
-STAGES += ["rerank", "external", "evaluate", "significance", "tables", "characteristics"]
+STAGES = ["data", "lexical", "negatives", "pretrain", "train", "termweights", "encode", "dense"]
+STAGES += ["fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"]
 STAGES += ["cases", "figures", "ledger"]
 
 for part in FUNCTIONS + STAGES:

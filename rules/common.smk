@@ -37,7 +37,10 @@ TUPLES = f"{RESULTS}/training/{{model}}/tuples.jsonl.gz"
 BACKBONE = f"{RESULTS}/backbones/{{backbone}}/manifest.json"
 CHECKPOINT = f"{RESULTS}/models/{{model}}/seed{{seed}}/manifest.json"
 QUERY_EMBEDDINGS = f"{RESULTS}/embeddings/{{dataset}}.queries/{{model}}/seed{{seed}}/manifest.json"
-EMBEDDINGS = f"{RESULTS}/embeddings/{{dataset}}/{{model}}/seed{{seed}}/manifest.json"
+EMBEDDINGS = (
+    f"{RESULTS}/embeddings/{{dataset}}/{{model}}/seed{{seed}}/shard-{{shard}}/manifest.json"
+)
+HITS = f"{RESULTS}/hits/{{dataset}}/{{model}}/seed{{seed}}/top{{k}}/shard-{{shard}}/manifest.json"
 RUN = f"{RESULTS}/runs/{{dataset}}/{{split}}/{{run}}.trec.gz"
 SCORES = f"{RESULTS}/scores/{{dataset}}/{{split}}/{{run}}.on.{{other}}.trec.gz"
 PAIRS = f"{RESULTS}/rerank/{{dataset}}/{{split}}/{{reranker}}.trec.gz"
@@ -54,7 +57,8 @@ ABSENT = Path(f"{RESULTS}/absent.json")
 
 COMPUTE = f"--threads {REGISTRY.scale.threads} --device {REGISTRY.config.device}"
 PRECISION = f"--precision {REGISTRY.config.precision}"
-BATCHES = {"shard_docs": REGISTRY.scale.shard_docs, "batch_size": REGISTRY.scale.batch_size}
+BATCHES = f"--batch-size {REGISTRY.scale.batch_size}"
+SHARD_MB = 4 * 1024 * REGISTRY.scale.shard_docs // 10**6  # float32 vectors of 1024 dimensions
 GPU = int(REGISTRY.config.device == "cuda")
 
 TABLES = REGISTRY.chosen("table")
@@ -83,6 +87,8 @@ wildcard_constraints:
     index="[^/]+",
     model=either(REGISTRY.models),
     seed=r"\d+",
+    shard=r"\d{5}",
+    k=r"\d+",
     page=either(REGISTRY.pages),
     reranker="[^/]+",
     run=r"[a-z0-9_-]+(\.seed\d+)?",

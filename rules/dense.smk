@@ -1,70 +1,61 @@
-# Dense retrieval: embeddings, exact inner-product runs, scores of another system's docs.
+# Dense retrieval: exact hits by shard, gathered into runs; scores of another system's docs.
 
 
-rule dense_encode:
-    """Encode a corpus in shards, and the queries of all splits; a rerun resumes."""
+rule dense_search:
+    """Search one shard exactly for the queries of all splits."""
     input:
-        corpus=CORPUS,
-        queries=searched_queries,
-        model=CHECKPOINT,
+        embeddings=EMBEDDINGS,
+        queries=QUERY_EMBEDDINGS,
         code=code("residuum.dense"),
     output:
-        docs=EMBEDDINGS,
-        queries=QUERY_EMBEDDINGS,
+        HITS,
     log:
-        f"{LOGS}/dense/{{dataset}}.{{model}}.seed{{seed}}.encode.log",
+        f"{LOGS}/dense/{{dataset}}.{{model}}.seed{{seed}}.top{{k}}.{{shard}}.search.log",
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{model}}.seed{{seed}}.encode.tsv"
+        f"{TIMES}/dense/{{dataset}}.{{model}}.seed{{seed}}.top{{k}}.{{shard}}.search.tsv"
     conda:
         f"{ENVS}/neural.yaml"
     threads: REGISTRY.scale.threads
     resources:
-        mem_mb=6000,
+        mem_mb=6000 + 2 * SHARD_MB,
         gpu=GPU,
     params:
-        spec=driver.canonical(BATCHES),
-        corpus=lambda w, input: folder(input.corpus),
-        model=lambda w, input: folder(input.model),
-        splits=split_options,
-        docs=lambda w, output: folder(output.docs),
-        queries=lambda w, output: folder(output.queries),
-        compute=f"{COMPUTE} {PRECISION}",
+        embeddings=lambda w, input: folder(input.embeddings),
+        queries=lambda w, input: folder(input.queries),
+        folder=lambda w, output: folder(output[0]),
+        compute=COMPUTE,
     shell:
-        "python -m residuum.dense encode --corpus {params.corpus} {params.splits} "
-        "--model {params.model} --spec {params.spec:q} {params.compute} "
-        "--output {params.docs} --queries-output {params.queries} 2>&1 | tee {log}"
+        "python -m residuum.dense search --embeddings {params.embeddings} "
+        "--queries {params.queries} --k {wildcards.k} {params.compute} "
+        "--output {params.folder} 2>&1 | tee {log}"
 
 
-rule dense_search:
-    """Search all embeddings exactly and write the run."""
+rule dense_gather:
+    """Merge the hits of all shards into the run of a split."""
     input:
-        embeddings=model_behind(EMBEDDINGS),
-        queries=model_behind(QUERY_EMBEDDINGS),
+        hits=model_behind(HITS),
         code=code("residuum.dense"),
     output:
         run=RUN,
         manifest=RUN + MANIFEST,
     log:
-        f"{LOGS}/dense/{{dataset}}.{{split}}.{{run}}.search.log",
+        f"{LOGS}/dense/{{dataset}}.{{split}}.{{run}}.gather.log",
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{split}}.{{run}}.search.tsv"
+        f"{TIMES}/dense/{{dataset}}.{{split}}.{{run}}.gather.tsv"
     wildcard_constraints:
         run=runs_of("dense"),
     conda:
-        f"{ENVS}/neural.yaml"
-    threads: REGISTRY.scale.threads
+        f"{ENVS}/base.yaml"
+    threads: 1
     resources:
         mem_mb=6000,
-        gpu=GPU,
+        gpu=0,
     params:
         spec=system_spec,
-        embeddings=lambda w, input: folder(input.embeddings),
-        queries=lambda w, input: f"{folder(input.queries)}/{w.split}",
-        compute=COMPUTE,
+        hits=lambda w, input: folder_options("hits", input.hits),
     shell:
-        "python -m residuum.dense search --embeddings {params.embeddings} "
-        "--queries {params.queries} --spec {params.spec:q} --tag {wildcards.run} "
-        "{params.compute} --output {output.run} 2>&1 | tee {log}"
+        "python -m residuum.dense gather {params.hits} --split {wildcards.split} "
+        "--spec {params.spec:q} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
 
 
 rule dense_score:
@@ -91,10 +82,10 @@ rule dense_score:
         gpu=0,
     params:
         spec=system_spec,
-        embeddings=lambda w, input: folder(input.embeddings),
+        embeddings=lambda w, input: folder_options("embeddings", input.embeddings),
         queries=lambda w, input: f"{folder(input.queries)}/{w.split}",
         runs=run_options,
     shell:
-        "python -m residuum.dense score --embeddings {params.embeddings} "
+        "python -m residuum.dense score {params.embeddings} "
         "--queries {params.queries} {params.runs} --spec {params.spec:q} "
         "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

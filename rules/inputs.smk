@@ -133,10 +133,21 @@ def split_options(wildcards, input):
 
 
 def model_behind(template):
-    """Return an input function: what the model of a dense system made."""
-    return lambda w: template.format(
-        dataset=w.dataset, model=REGISTRY.trained_for(system_of(w)), seed=seed_of(w)
-    )
+    """Return an input function: what the model of a dense system made, each shard of it."""
+
+    def paths(wildcards):
+        system = system_of(wildcards)
+        made = {"model": REGISTRY.trained_for(system), "seed": seed_of(wildcards)}
+        made |= {"dataset": wildcards.dataset, "k": REGISTRY.system(system).k}
+        shards = range(REGISTRY.shards(wildcards.dataset))
+        return list(dict.fromkeys(template.format(shard=f"{n:05d}", **made) for n in shards))
+
+    return paths
+
+
+def folder_options(option, paths):
+    """Return the command-line options that name the folders of several manifests."""
+    return " ".join(f"--{option} {folder(path)}" for path in paths)
 
 
 def other_runs(wildcards):

@@ -2,7 +2,7 @@
 
 
 rule termweights_predict:
-    """Predict the term weights of a corpus in shards; a rerun resumes."""
+    """Predict the term weights of a corpus in parts; a rerun resumes."""
     input:
         corpus=CORPUS,
         model=CHECKPOINT,
@@ -20,11 +20,10 @@ rule termweights_predict:
         mem_mb=6000,
         gpu=GPU,
     params:
-        spec=driver.canonical(BATCHES),
         corpus=lambda w, input: folder(input.corpus),
         model=lambda w, input: folder(input.model),
         folder=lambda w, output: folder(output[0]),
-        compute=f"{COMPUTE} {PRECISION}",
+        compute=f"{BATCHES} {COMPUTE} {PRECISION}",
     shell:
         "python -m residuum.termweights predict --corpus {params.corpus} --model {params.model} "
-        "--spec {params.spec:q} {params.compute} --output {params.folder} 2>&1 | tee {log}"
+        "{params.compute} --output {params.folder} 2>&1 | tee {log}"

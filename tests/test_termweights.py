@@ -1,4 +1,4 @@
-"""Term weights: they are learned, folded to words, written in shards, and survive kill -9."""
+"""Term weights: they are learned, folded to words, written in parts, and survive kill -9."""
 
 import json
 from pathlib import Path
@@ -138,14 +138,13 @@ def test_batches_and_order_do_not_change_predictions(model: Path, device: device
     assert weighter.predict([], 3) == []
 
 
-def predicting(toy: Toy, model: Path, output: Path, shard_docs: int) -> dict[str, Any]:
+def predicting(toy: Toy, model: Path, output: Path, part_docs: int) -> dict[str, Any]:
     """Return the arguments of `predict`."""
-    spec = json.dumps({"shard_docs": shard_docs, "batch_size": 4})
-    base = {"corpus": toy.corpus, "model": model, "spec": spec, "output": output}
-    return {**base, "threads": 1, "device": "cpu"}
+    base = {"corpus": toy.corpus, "model": model, "batch_size": 4, "output": output}
+    return {**base, "threads": 1, "device": "cpu", "part_docs": part_docs}
 
 
-def test_predictions_are_written_in_shards(toy: Toy, model: Path, tmp_path: Path) -> None:
+def test_predictions_are_written_in_parts(toy: Toy, model: Path, tmp_path: Path) -> None:
     termweights.predict(**predicting(toy, model, tmp_path / "tfs", 10))
     found = dict(contracts.read_term_weights(tmp_path / "tfs"))
     assert list(found) == [doc_id for doc_id, _ in toy_docs()]
@@ -162,14 +161,18 @@ def test_predictions_are_written_in_shards(toy: Toy, model: Path, tmp_path: Path
     assert not (tmp_path / "tfs.partial").exists()
 
 
-def test_killed_prediction_goes_on_at_the_first_missing_shard(
+def test_killed_prediction_goes_on_at_the_first_missing_part(
     toy: Toy, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docs = [(f"c{i}", f"{text} {i}") for i, (_, text) in enumerate(toy_docs() * 10)]
     many = toy._replace(corpus=make_corpus(tmp_path / "corpus", docs))
     termweights.predict(**predicting(many, model, tmp_path / "whole", 1))
     arguments = predicting(many, model, tmp_path / "killed", 1)
-    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    options = [
+        word
+        for key, value in arguments.items()
+        for word in (f"--{key.replace('_', '-')}", str(value))
+    ]
     second = tmp_path / "killed.partial" / "part-00001.done"
     run_and_kill(["residuum.termweights", "predict", *options], when=second.exists)
     assert not (tmp_path / "killed").exists()

@@ -1,20 +1,17 @@
-"""Encode a corpus into embedding shards, search them exactly, and score given pairs.
+"""Search embedding shards exactly, gather their hits into runs, and score given pairs.
 
-python -m residuum.dense encode --corpus DIR --split NAME=TSV ... --model DIR --spec JSON
-    --output DIR --queries-output DIR
-python -m residuum.dense search --embeddings DIR --queries DIR/NAME --spec JSON --tag TEXT ...
-python -m residuum.dense score  ... --run OTHER_RUN ...: s_emb of the pairs of another run
+python -m residuum.dense search --embeddings DIR --queries DIR --k 1000 --output DIR ...
+python -m residuum.dense gather --hits DIR ... --split NAME --spec JSON --tag TEXT --output RUN
+python -m residuum.dense score --embeddings DIR ... --queries DIR/NAME --run OTHER_RUN ... ...
 
-Encode loads the model; search and score work on vectors and start fast. Started again after a
-kill or with other splits, encode makes the shards of the corpus that are missing, and the queries.
-Must not know how the model was trained or which systems use the runs.
+Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
+No model is loaded. Must not know how vectors are made or which systems use the runs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,125 +21,77 @@ import typer
 
 from residuum.core import command, contracts, files, manifest, schema, trec
 from residuum.core.errors import ResiduumError
-from residuum.neural import devices, pretrained, search
-from residuum.neural.encoders import Encoder
-from residuum.neural.resume import fingerprint
-from residuum.neural.shards import Encoding, Shard, open_folder, work_off
+from residuum.neural import search
 
 app = command.app(__doc__)
 
 
-Corpus = Annotated[Path, typer.Option(help="corpus folder")]
-Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
-Embeddings = Annotated[Path, typer.Option(help="folder that encode made")]
-Queries = Annotated[Path, typer.Option(help="folder of a split that encode made")]
 System = Annotated[str, typer.Option(help="JSON of schema.DenseSystem")]
 Tag = Annotated[str, typer.Option(help="name of the system in the run")]
 Run = Annotated[Path, typer.Option(help="run file, .trec.gz")]
-Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
-Device = Annotated[str, typer.Option(help="auto, cuda, mps or cpu")]
-Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16")]
-
-
-@app.command("encode")
-def encode(
-    corpus: Corpus,
-    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
-    model: Model,
-    spec: Annotated[str, typer.Option(help="JSON of shard_docs and batch_size")],
-    output: Annotated[Path, typer.Option(help="folder of the embedding shards")],
-    queries_output: Annotated[Path, typer.Option(help="folder of the query embeddings")],
-    threads: Threads = 1,
-    device: Device = "auto",
-    precision: Precision = "auto",
-) -> None:
-    """Encode a corpus, one shard of docs in memory, and the queries of several splits."""
-    form = command.parse_spec(Encoding, spec)
-    chosen = devices.choose(device, precision, threads)
-    setting = {**form.model_dump(), "threads": threads, **chosen._asdict()}
-    open_folder(output, _fingerprint(setting, corpus, model))
-    encoder = Encoder.load(model, chosen)
-    facts = _encode_docs(encoder, corpus, output, form)
-    _finish(output, facts, setting, model, [corpus / "manifest.json"])
-    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
-    with files.whole_directory(queries_output) as folder:
-        counts = _encode_queries(encoder, paths, folder, form)
-        _finish(folder, {"queries": counts}, setting, model, paths.values())
-
-
-def _fingerprint(setting: dict[str, Any], corpus: Path, model: Path) -> str:
-    """Cover what vectors follow from: docs and model, but no record of how those were made."""
-    shards = contracts.corpus_manifest(corpus)["shards"]
-    parts = pretrained.parts(model)
-    return fingerprint("residuum.dense", {**setting, "corpus": shards}, parts)
-
-
-def _encode_docs(encoder: Encoder, corpus: Path, folder: Path, form: Encoding) -> dict[str, int]:
-    def path(number: int) -> Path:
-        return folder / f"shard-{number:05d}"
-
-    def make(number: int, shard: Shard) -> None:
-        vectors = encoder.encode([text for _, text in shard], "doc", form.batch_size)
-        contracts.write_shard(path(number), [doc_id for doc_id, _ in shard], vectors)
-
-    made = work_off(corpus, form.shard_docs, lambda number: path(number).exists(), make, "encode")
-    total = contracts.corpus_manifest(corpus)["docs"]
-    return {"docs": total, "dimensions": encoder.dimensions, "shards": made}
-
-
-def _encode_queries(
-    encoder: Encoder, paths: Mapping[str, Path], folder: Path, form: Encoding
-) -> dict[str, int]:
-    """Write a folder of vectors for each split, so that search and score need no model."""
-    counts = {}
-    for name, path in paths.items():
-        texts = trec.read_queries(path)
-        vectors = encoder.encode(list(texts.values()), "query", form.batch_size)
-        contracts.write_shard(folder / name / "shard-00000", list(texts), vectors)
-        counts[name] = len(texts)
-    return counts
-
-
-def _finish(
-    folder: Path,
-    facts: Mapping[str, Any],
-    setting: Mapping[str, Any],
-    model: Path,
-    inputs: Iterable[Path],
-) -> None:
-    manifest.write(
-        folder / "manifest.json",
-        artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},
-        spec=setting,
-        inputs=[*inputs, model],
-        module="residuum.dense",
-    )
 
 
 @app.command("search")
-def search_corpus(
-    embeddings: Embeddings,
-    queries: Queries,
+def search_shard(
+    embeddings: Annotated[Path, typer.Option(help="folder of a shard of encoded docs")],
+    queries: Annotated[
+        Path, typer.Option(help="folder of encoded queries; all splits are searched")
+    ],
+    k: Annotated[int, typer.Option(min=1, help="docs of the shard per query")],
+    output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
+    threads: Annotated[int, typer.Option(help="CPU threads")] = 1,
+    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
+) -> None:
+    """Write, for each split, the run of the shard's k docs with the largest inner product."""
+    said, asked = _facts([embeddings, queries])
+    ids, vectors = contracts.read_vectors(embeddings)
+    gpu, counts = _gpu(device, threads), {}
+    with files.whole_directory(output) as folder:
+        for split in asked["queries"]:
+            names, wanted = contracts.read_vectors(queries / split)
+            found = search.hits(ids, vectors, np.asarray(wanted), k, gpu)
+            run = pl.concat([trec.rank(_named(part, names), k) for part in found])
+            trec.write_run(folder / f"{split}.trec.gz", run, f"shard-{said['shard']}")
+            counts[split] = len(run)
+        manifest.write(
+            folder / "manifest.json",
+            artefact={**{name: said[name] for name in ("shard", "of", "weights")}, "hits": counts},
+            spec={"k": k},
+            inputs=[path / "manifest.json" for path in (embeddings, queries)],
+            module="residuum.dense",
+        )
+
+
+@app.command("gather")
+def gather(
+    hits: Annotated[list[Path], typer.Option(help="folder that search made; all shards")],
+    split: Annotated[str, typer.Option(help="split whose run is made")],
     spec: System,
     tag: Tag,
     output: Run,
-    threads: Threads = 1,
-    device: Device = "auto",
 ) -> None:
-    """Write the run of the k docs with the largest inner product, per query."""
+    """Merge the hits of all shards into the run of the best k docs per query.
+
+    Docs are ordered by score, then doc_id, whatever their shard: the best k of all are among the
+    best k of each. Memory holds two runs.
+    """
     form = command.parse_spec(schema.DenseSystem, spec)
-    names, vectors = _read_queries(embeddings, queries)
-    shards = partial(contracts.read_shards, embeddings)
-    found = search.candidates(shards, vectors, form.k, gpu=_gpu(device, threads))
-    run = trec.rank(_named(search.pair_scores(shards, vectors, found), names), k=form.k)
-    trec.write_run(output, run, tag)
-    _write_manifest(output, run, form, [embeddings, queries.parent])
+    _check_whole(hits, _facts(hits))
+    shallow = [path for path in hits if _read(path)["spec"]["k"] < form.k]
+    if shallow:
+        raise ResiduumError(f"{shallow[0]}: searched less deep than k {form.k} of {tag}")
+    best: list[pl.DataFrame] = []
+    for path in hits:
+        found = trec.read_run(path / f"{split}.trec.gz")
+        best = [trec.rank(pl.concat([*best, found]), form.k)]
+    trec.write_run(output, best[0], tag)
+    _describe_run(output, best[0], form, [path / "manifest.json" for path in hits])
 
 
 @app.command("score")
 def score_run(
-    embeddings: Embeddings,
-    queries: Queries,
+    embeddings: Annotated[list[Path], typer.Option(help="folder of encoded docs; all shards")],
+    queries: Annotated[Path, typer.Option(help="folder of a split's encoded queries")],
     run: Annotated[list[Path], typer.Option(help="run whose pairs are scored; repeat for more")],
     spec: System,
     tag: Tag,
@@ -150,12 +99,14 @@ def score_run(
 ) -> None:
     """Write the inner product of each (query, doc) pair of other runs, as a run."""
     form = command.parse_spec(schema.DenseSystem, spec)
-    names, vectors = _read_queries(embeddings, queries)
+    folders = [*embeddings, queries.parent]
+    _check_whole(embeddings, _facts(folders)[:-1])
+    names, vectors = contracts.read_vectors(queries)
     pairs = _numbered(trec.read_pairs(run), names, queries)
-    shards = partial(contracts.read_shards, embeddings)
+    shards = (contracts.read_vectors(path) for path in embeddings)
     scored = trec.rank(_named(search.pair_scores(shards, vectors, pairs), names))
     trec.write_run(output, scored, tag)
-    _write_manifest(output, scored, form, [embeddings, queries.parent], run)
+    _describe_run(output, scored, form, [*(path / "manifest.json" for path in folders), *run])
 
 
 def _gpu(device: str, threads: int) -> bool:
@@ -167,20 +118,30 @@ def _gpu(device: str, threads: int) -> bool:
     return device in ("auto", "cuda") and count > 0
 
 
-def _read_queries(embeddings: Path, queries: Path) -> tuple[list[str], np.ndarray]:
-    """Return query ids and vectors, made by the model that made the docs' embeddings."""
-    weights = [
-        json.loads(files.read_bytes(folder / "manifest.json"))["artefact"]["weights"]
-        for folder in (embeddings, queries.parent)
-    ]
-    if weights[0] != weights[1]:
+def _read(folder: Path) -> dict[str, Any]:
+    return dict(json.loads(files.read_bytes(folder / "manifest.json")))
+
+
+def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return what the manifests of folders say of them; all must stem from one model."""
+    facts = [_read(folder)["artefact"] for folder in folders]
+    for folder, said in zip(folders, facts, strict=True):
+        if said["weights"] != facts[0]["weights"]:
+            raise ResiduumError(
+                f"{folders[0]} and {folder} were made by different models (their weights differ). "
+                "Encode both with the same checkpoint."
+            )
+    return facts
+
+
+def _check_whole(folders: Sequence[Path], facts: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse folders that are not all shards of one corpus, each once."""
+    of = facts[0]["of"]
+    found = sorted(f"{said['shard']} of {said['of']}" for said in facts)
+    if found != sorted(f"{shard} of {of}" for shard in range(of)):
         raise ResiduumError(
-            f"{embeddings} and {queries} were made by different models (their weights differ). "
-            "Encode both with the same checkpoint."
+            f"{folders[0].parent}: found shards {', '.join(found)}; name each of the {of}, once"
         )
-    shards = list(contracts.read_shards(queries))
-    ids = [query_id for shard, _ in shards for query_id in shard]
-    return ids, np.concatenate([np.asarray(vectors) for _, vectors in shards])
 
 
 def _numbered(pairs: pl.DataFrame, names: list[str], queries: Path) -> pl.DataFrame:
@@ -202,18 +163,14 @@ def _named(scored: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     return scored.select(ids, "doc_id", "score")
 
 
-def _write_manifest(
-    output: Path,
-    run: pl.DataFrame,
-    form: schema.DenseSystem,
-    folders: list[Path],
-    inputs: Sequence[Path] = (),
+def _describe_run(
+    output: Path, run: pl.DataFrame, form: schema.DenseSystem, inputs: list[Path]
 ) -> None:
     manifest.write(
         manifest.beside(output),
         artefact={"queries": run["query_id"].n_unique(), "hits": len(run)},
         spec=form.model_dump(mode="json"),
-        inputs=[*(folder / "manifest.json" for folder in folders), *inputs],
+        inputs=inputs,
         module="residuum.dense",
     )
 

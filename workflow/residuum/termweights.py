@@ -1,8 +1,8 @@
 """Predict the term frequencies of a corpus with a trained term weighter (DeepCT).
 
-python -m residuum.termweights predict --corpus DIR --model DIR --spec JSON --output DIR
+python -m residuum.termweights predict --corpus DIR --model DIR --batch-size N --output DIR
 
-Killed and started again it goes on at the first shard that is missing.
+Killed and started again it goes on at the first part that is missing.
 Must not know how the model was trained or which index takes the frequencies.
 """
 
@@ -18,8 +18,8 @@ import typer
 
 from residuum.core import command, contracts, files, manifest
 from residuum.neural import devices, pretrained
+from residuum.neural.parts import Part, open_folder, work_off
 from residuum.neural.resume import fingerprint
-from residuum.neural.shards import Encoding, Shard, open_folder, work_off
 from residuum.neural.termweighter import TermWeighter
 
 app = command.app(__doc__)
@@ -30,20 +30,21 @@ COUNTS = ("words", "frequencies", "empty")
 def predict(
     corpus: Annotated[Path, typer.Option(help="corpus folder")],
     model: Annotated[Path, typer.Option(help="checkpoint of a term-weights model")],
-    spec: Annotated[str, typer.Option(help="JSON of shard_docs and batch_size")],
+    batch_size: Annotated[int, typer.Option(help="texts in a batch")],
     output: Annotated[Path, typer.Option(help="folder of the predicted term frequencies")],
     threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
     device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+    part_docs: Annotated[int, typer.Option(help="docs in a part")] = contracts.DOCS_PER_SHARD,
 ) -> None:
-    """Predict a corpus; memory holds one shard of docs."""
-    form = command.parse_spec(Encoding, spec)
+    """Predict a corpus; memory holds one part of the docs."""
     chosen = devices.choose(device, precision, threads)
-    setting = {**form.model_dump(), "threads": threads, **chosen._asdict()}
+    sizes = {"part_docs": part_docs, "batch_size": batch_size}
+    setting = {**sizes, "threads": threads, **chosen._asdict()}
     inputs = [corpus / "manifest.json", model]
     folder = output.with_name(f"{output.name}.partial")
     mark = open_folder(folder, fingerprint("residuum.termweights", setting, inputs))
-    records = _predict_shards(TermWeighter.load(model, chosen), corpus, folder, form)
+    records = _predict_parts(TermWeighter.load(model, chosen), corpus, folder, **sizes)
     manifest.write(
         folder / "manifest.json",
         artefact={**_facts(records), "weights": files.sha256(model / pretrained.WEIGHTS)},
@@ -56,28 +57,28 @@ def predict(
     files.replace_directory(folder, output)
 
 
-def _predict_shards(
-    weighter: TermWeighter, corpus: Path, folder: Path, form: Encoding
+def _predict_parts(
+    weighter: TermWeighter, corpus: Path, folder: Path, part_docs: int, batch_size: int
 ) -> list[dict[str, Any]]:
-    """Predict the shards that are missing; return the record of each."""
+    """Predict the parts that are missing; return the record of each."""
 
     def note(number: int) -> Path:
         return folder / f"part-{number:05d}.done"
 
-    def make(number: int, shard: Shard) -> None:
-        frequencies = weighter.predict([text for _, text in shard], form.batch_size)
-        docs = [(doc_id, own) for (doc_id, _), own in zip(shard, frequencies, strict=True)]
+    def make(number: int, part: Part) -> None:
+        frequencies = weighter.predict([text for _, text in part], batch_size)
+        docs = [(doc_id, own) for (doc_id, _), own in zip(part, frequencies, strict=True)]
         record = {**_write_part(folder, number, docs), **_counts(frequencies)}
         files.write_text(note(number), json.dumps(record))
 
-    shards = work_off(corpus, form.shard_docs, lambda n: note(n).exists(), make, "predict")
-    return [json.loads(note(number).read_text()) for number in range(shards)]
+    parts = work_off(corpus, part_docs, lambda n: note(n).exists(), make, "predict")
+    return [json.loads(note(number).read_text()) for number in range(parts)]
 
 
 def _write_part(
     folder: Path, number: int, docs: Sequence[tuple[str, dict[str, int]]]
 ) -> dict[str, Any]:
-    """Write one shard beside the finished ones and give it its number."""
+    """Write one part beside the finished ones and give it its number."""
     name = f"part-{number:05d}.jsonl.gz"
     with files.whole_directory(folder / f"part-{number:05d}") as alone:
         [record] = contracts.write_term_weights(alone, docs, per_shard=len(docs))

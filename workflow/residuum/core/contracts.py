@@ -112,23 +112,35 @@ def corpus_manifest(folder: Path) -> dict[str, Any]:
     return dict(record)
 
 
-def read_corpus(folder: Path) -> Iterator[tuple[str, str]]:
-    """Stream (doc_id, text) in corpus order, checking each shard against the manifest."""
-    return ((record["doc_id"], record["text"]) for record in read_docs(folder))
+def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
+    """Stream (doc_id, text) in corpus order, checking each shard against the manifest.
+
+    `positions` keeps those docs only, counted from 0; a shard without any is not opened.
+    """
+    return ((record["doc_id"], record["text"]) for record in read_docs(folder, positions))
 
 
-def read_docs(folder: Path) -> Iterator[dict[str, Any]]:
+def read_docs(folder: Path, positions: range | None = None) -> Iterator[dict[str, Any]]:
     """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
+    first = 0
     for shard in corpus_manifest(folder)["shards"]:
-        path = Path(folder) / shard["name"]
-        count = 0
-        for record in _records(path):
-            count += 1
-            yield record
-        if count != shard["docs"]:
-            raise ResiduumError(
-                f"{path}: {count} docs, but the manifest says {shard['docs']}. {_remedy(path)}"
-            )
+        path, docs = Path(folder) / shard["name"], shard["docs"]
+        start, stop = 0, docs
+        if positions is not None:
+            start, stop = max(0, positions.start - first), min(docs, positions.stop - first)
+        if positions is None or start < stop:
+            yield from islice(_counted(path, docs), start, stop if stop < docs else None)
+        first += docs
+
+
+def _counted(path: Path, docs: int) -> Iterator[dict[str, Any]]:
+    """Stream the records of a shard; read to its end, it must hold as many as the manifest says."""
+    count = 0
+    for record in _records(path):
+        count += 1
+        yield record
+    if count != docs:
+        raise ResiduumError(f"{path}: {count} docs, but the manifest says {docs}. {_remedy(path)}")
 
 
 def write_term_weights(
@@ -197,8 +209,8 @@ def _checked(path: Path, item: Tuple) -> Tuple:
     return item
 
 
-def write_shard(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
-    """Write one embedding shard, whole: row i of vectors.npy belongs to line i of ids.txt.
+def write_vectors(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
+    """Write embeddings into a folder: row i of vectors.npy belongs to line i of ids.txt.
 
     `vectors` is float32 of shape (len(ids), dimensions); a multi-vector doc repeats its id.
     """
@@ -206,19 +218,15 @@ def write_shard(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
         raise ResiduumError(f"{folder}: {len(ids)} ids but vectors {vectors.shape} {vectors.dtype}")
     if not np.isfinite(vectors).all():
         raise ResiduumError(f"{folder}: an embedding is not finite")
-    with files.whole_directory(folder) as temporary:
-        np.save(temporary / "vectors.npy", vectors, allow_pickle=False)
-        files.write_text(temporary / "ids.txt", "".join(f"{i}\n" for i in ids))
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "vectors.npy", vectors, allow_pickle=False)
+    files.write_text(folder / "ids.txt", "".join(f"{i}\n" for i in ids))
 
 
-def read_shards(folder: Path) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Stream (ids, vectors) shard by shard; vectors are memory-mapped."""
-    shards = sorted(Path(folder).glob("shard-*"))
-    if not shards:
-        raise ResiduumError(f"{folder}: no embedding shards")
-    for shard in shards:
-        ids = files.read_bytes(shard / "ids.txt").decode().splitlines()
-        vectors = np.load(shard / "vectors.npy", mmap_mode="r", allow_pickle=False)
-        if len(ids) != len(vectors):
-            raise ResiduumError(f"{shard}: {len(ids)} ids but {len(vectors)} vectors")
-        yield ids, vectors
+def read_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
+    """Return the ids and the vectors of a folder; vectors are memory-mapped."""
+    ids = files.read_bytes(folder / "ids.txt").decode().splitlines()
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    if len(ids) != len(vectors):
+        raise ResiduumError(f"{folder}: {len(ids)} ids but {len(vectors)} vectors")
+    return ids, vectors

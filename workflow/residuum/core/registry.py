@@ -58,6 +58,15 @@ class Registry(NamedTuple):
             raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
         return place
 
+    def editions(self, dataset: str) -> list[schema.Edition]:
+        """Return the editions of a dataset, one of which its export must match."""
+        return self.datasets[dataset].editions
+
+    def shards(self, dataset: str) -> int:
+        """Return into how many shards a corpus is cut, whichever its edition; none is empty."""
+        docs = [edition.docs for edition in self.editions(dataset)]
+        return min(-(-max(docs) // self.scale.shard_docs), *docs)
+
     def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
         cast = self.scale.backbones.get(role)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from residuum.core import schema
+from residuum.core.chunks import chunks
+from residuum.core.progress import track
 from residuum.neural import devices, pretrained
 from residuum.neural.tokens import padded
 
@@ -103,9 +105,9 @@ class Encoder:
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
         vectors = np.empty((len(tokens), self.dimensions), dtype=np.float32)
         self.model.eval()
+        total = -(-len(order) // batch_size)
         with torch.inference_mode():
-            for first in range(0, len(order), batch_size):
-                batch = order[first : first + batch_size]
+            for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
                 vectors[batch] = self.forward([tokens[i] for i in batch]).cpu().numpy()
         return vectors
 

@@ -1,15 +1,15 @@
-"""Exact inner-product search over embedding shards, and the scores of given pairs.
+"""Exact inner-product search of one embedding shard, and the scores of given pairs.
 
-Usage: `candidates(shards, queries, k, gpu=False)`, then `pair_scores(shards, ...)`. FAISS finds
-the candidates; float64 sums give the scores that runs keep, so that a score depends neither on
-the shards nor on what else was searched. Must not know models, texts or run files.
+Usage: `found = search.hits(ids, vectors, queries, k, gpu=False)`, or `pair_scores(shards, ...)`.
+FAISS finds the candidates; float64 sums give the scores that runs keep, so that a score depends
+neither on the shards nor on what else was searched. Must not know models, texts or run files.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,84 +19,85 @@ from residuum.core.errors import ResiduumError
 SPARE = 64  # hits asked for beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
 GPU_DEPTH = 2048  # faiss-gpu returns no more hits than this
+HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 PAIR_VALUES = 4_000_000  # float64 values multiplied at once: 32 MB on each side
 
-Shards = Callable[[], Iterable[tuple[list[str], np.ndarray]]]
+Shard = tuple[list[str], np.ndarray]
 
 
-class Hits(NamedTuple):
-    """Best vectors of each query: scores (queries, depth), descending, and their numbers."""
+class Found(NamedTuple):
+    """Best vectors of each query: scores (queries, depth), descending, and their row numbers."""
 
     scores: np.ndarray
-    numbers: np.ndarray
+    rows: np.ndarray
 
 
-def candidates(shards: Shards, queries: np.ndarray, k: int, gpu: bool) -> pl.DataFrame:
-    """Return query (row number) and doc_id of all docs that may be among the best k.
+Searcher = Callable[[np.ndarray, int], Found]
 
-    Those are at least k docs per query, where the corpus has as many, and every doc that ties
-    with the last of them. A doc with several vectors counts by its best.
+
+def hits(
+    ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int, gpu: bool
+) -> Iterator[pl.DataFrame]:
+    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k.
+
+    Those are at least k docs per query, where the shard has as many, and every doc that ties
+    with the last of them. A doc with several vectors scores by its best. A frame holds whole
+    queries; memory holds one frame, whatever the number of queries.
     """
-    depth = k * max(max(Counter(ids).values()) for ids, _ in shards())
-    best = Hits(np.zeros((len(queries), 0), np.float32), np.zeros((len(queries), 0), np.int64))
-    names: list[str] = []
-    for ids, vectors in shards():
-        found = _search(np.asarray(vectors), queries, depth, gpu)
-        best = _merge(best, found._replace(numbers=found.numbers + len(names)), depth)
-        names += ids
-    rows, columns = np.nonzero(best.scores > -np.inf)
-    docs = pl.Series("doc_id", names, pl.String)[best.numbers[rows, columns]]
-    return pl.DataFrame({"query": rows, "doc_id": docs}).unique(maintain_order=True)
+    depth = k * max(Counter(ids).values())
+    searcher = _searcher(vectors, gpu)
+    for part in _slices(len(queries), max(1, HITS_AT_ONCE // depth)):
+        found = _search(searcher, queries[part], depth, len(vectors))
+        rows, columns = np.nonzero(found.scores >= _floor(found.scores, depth)[:, None])
+        docs = pl.Series("doc_id", ids, pl.String)[found.rows[rows, columns]]
+        pairs = pl.DataFrame({"query": rows + part.start, "doc_id": docs})
+        yield pair_scores([(ids, vectors)], queries, pairs.unique(maintain_order=True))
 
 
-def _search(vectors: np.ndarray, queries: np.ndarray, depth: int, gpu: bool) -> Hits:
-    """Search one shard, deeper and deeper until the last hit no longer ties with the depth-th."""
-    asked = min(depth + SPARE, len(vectors))
+def _search(searcher: Searcher, queries: np.ndarray, depth: int, there: int) -> Found:
+    """Search deeper and deeper until the last hit no longer ties with the depth-th."""
+    asked = min(depth + SPARE, there)
     while True:
-        index = _index(vectors, gpu and asked <= GPU_DEPTH)
-        hits = Hits(*index.search(queries, asked))
-        if asked == len(vectors) or (hits.scores[:, -1] < _floor(hits.scores, depth)).all():
-            return hits
-        asked = min(2 * asked, len(vectors))
+        found = searcher(queries, asked)
+        if asked == there or (found.scores[:, -1] < _floor(found.scores, depth)).all():
+            return found
+        asked = min(2 * asked, there)
 
 
-def _index(vectors: np.ndarray, gpu: bool) -> Any:
+def _searcher(vectors: np.ndarray, gpu: bool) -> Searcher:
+    """Return what finds the n best of the vectors: on all GPUs, or on the CPU without a copy."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
-    if gpu and faiss.get_num_gpus():
+    on_gpu = gpu and faiss.get_num_gpus() > 0
+    if on_gpu:
         index = faiss.index_cpu_to_all_gpus(index)
-    index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-    return index
+        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+
+    def search(queries: np.ndarray, asked: int) -> Found:
+        if on_gpu and asked <= GPU_DEPTH:
+            return Found(*index.search(queries, asked))
+        return Found(*faiss.knn(queries, vectors, asked, metric=faiss.METRIC_INNER_PRODUCT))
+
+    return search
 
 
 def _floor(scores: np.ndarray, depth: int) -> np.ndarray:
     """Return, per query, the least score that may tie with its depth-th best."""
     if scores.shape[1] < depth:
         return np.full(len(scores), -np.inf)
-    largest = np.abs(scores, where=np.isfinite(scores), out=np.zeros_like(scores)).max(axis=1)
-    return scores[:, depth - 1] - TIE * (largest + 0.01)
+    return scores[:, depth - 1] - TIE * (np.abs(scores).max(axis=1) + 0.01)
 
 
-def _merge(one: Hits, other: Hits, depth: int) -> Hits:
-    scores = np.concatenate([one.scores, other.scores], axis=1)
-    numbers = np.concatenate([one.numbers, other.numbers], axis=1)
-    order = np.argsort(-scores, axis=1, kind="stable")
-    scores = np.take_along_axis(scores, order, axis=1)
-    numbers = np.take_along_axis(numbers, order, axis=1)
-    kept = scores >= _floor(scores, depth)[:, None]
-    width = int(kept.sum(axis=1).max(initial=0))
-    return Hits(np.where(kept, scores, -np.inf)[:, :width], numbers[:, :width])
-
-
-def pair_scores(shards: Shards, queries: np.ndarray, pairs: pl.DataFrame) -> pl.DataFrame:
+def pair_scores(shards: Iterable[Shard], queries: np.ndarray, pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs with `score`, the inner product s_emb (CLEAR Eq. 4).
 
     `pairs` has query (row of `queries`) and doc_id, each pair once; a doc with several vectors
-    scores by its best. Raises ResiduumError for a doc that has no vector.
+    scores by its best. One shard's ids are held at a time, and of memory-mapped vectors those of
+    the pairs are read. Raises ResiduumError for a doc that has no vector.
     """
     asked = pairs.select("query", "doc_id")
-    parts = [_shard_scores(ids, vectors, queries, asked) for ids, vectors in shards()]
+    parts = [_shard_scores(ids, vectors, queries, asked) for ids, vectors in shards]
     scored = (
         pl.concat(parts).group_by("query", "doc_id", maintain_order=True).agg(pl.col("score").max())
     )
@@ -116,13 +117,22 @@ def _shard_scores(
     found = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
     left, right = found["query"].to_numpy(), found["row"].to_numpy()
     scores = [
-        np.einsum("ij,ij->i", queries[left[part]], vectors[right[part]], dtype=np.float64)
+        _products(queries[left[part]], vectors[right[part]])
         for part in _slices(len(found), max(1, PAIR_VALUES // vectors.shape[1]))
     ]
     score = np.concatenate([np.zeros(0), *scores])
     return found.select("query", "doc_id", pl.Series("score", score, pl.Float64))
 
 
+def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Multiply row by row in float64.
+
+    Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends on
+    the rows before it.
+    """
+    return np.einsum("ij,ij->i", left.astype(np.float64), right.astype(np.float64))
+
+
 def _slices(length: int, size: int) -> Iterator[slice]:
     for first in range(0, length, size):
-        yield slice(first, first + size)
+        yield slice(first, min(first + size, length))

@@ -74,7 +74,9 @@ class Scale(Strict):
     threads: Positive = Field(
         description="threads of a job; the last digits of what is neural depend on them"
     )
-    shard_docs: Positive = Field(description="docs in an embedding shard")
+    shard_docs: Positive = Field(
+        description="most docs in an embedding shard; each is encoded and searched by its own job"
+    )
     batch_size: Positive = Field(description="texts in an encoding batch")
     pair_batch_size: Positive = Field(description="pairs in a batch of a cross-encoder")
 

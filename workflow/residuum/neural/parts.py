@@ -1,27 +1,20 @@
-"""A corpus worked off in shards: what a killed or an earlier job has finished is kept.
+"""A corpus worked off in parts by one job: what a killed or an earlier job has finished is kept.
 
-Usage: `open_folder(folder, fingerprint(...))`, then `work_off(corpus, size, done, make, "encode")`.
-Memory holds one shard of docs. Must not know what is made of a shard.
+Usage: `open_folder(folder, mark)` with `resume.fingerprint(...)` as its mark, then
+`work_off(corpus, size, done, make, "predict")`. Memory holds one part of the docs. Must not know what is made of a part.
 """
 
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from residuum.core import contracts, files, schema
+from residuum.core import contracts, files
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
 from residuum.neural.resume import say
 
 MARK = "fingerprint"
-Shard = list[tuple[str, str]]
-
-
-class Encoding(schema.Strict):
-    """How a corpus is cut for a model: docs per shard, and texts per batch."""
-
-    shard_docs: schema.Positive
-    batch_size: schema.Positive
+Part = list[tuple[str, str]]
 
 
 def open_folder(folder: Path, mark: str) -> Path:
@@ -39,16 +32,16 @@ def work_off(
     corpus: Path,
     size: int,
     done: Callable[[int], bool],
-    make: Callable[[int, Shard], None],
+    make: Callable[[int, Part], None],
     what: str,
 ) -> int:
-    """Make each shard of (doc_id, text) that is not done; return the number of shards."""
+    """Make each part of `size` (doc_id, text) that is not done; return the number of parts."""
     total = contracts.corpus_manifest(corpus)["docs"]
     numbers = range(-(-total // size))
     if all(map(done, numbers)):
         return len(numbers)
     docs = track(contracts.read_corpus(corpus), what, total=total, unit="docs")
-    for number, shard in enumerate(chunks(docs, size)):
+    for number, part in enumerate(chunks(docs, size)):
         if not done(number):
-            make(number, shard)
+            make(number, part)
     return len(numbers)

@@ -1,0 +1,111 @@
+"""Encode the docs of a corpus, shard by shard, and the queries of its splits.
+
+python -m residuum.encode docs --corpus DIR --model DIR --shard 0 --of 18 --output DIR ...
+python -m residuum.encode queries --split NAME=TSV ... --model DIR --output DIR ...
+
+Each shard is a job of its own, whose memory holds that shard and which repeats alone.
+Must not know how the model was trained or how vectors are searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from residuum.core import command, contracts, files, manifest, trec
+from residuum.core.errors import ResiduumError
+from residuum.neural import devices, pretrained
+from residuum.neural.encoders import Encoder
+
+app = command.app(__doc__)
+
+
+Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
+BatchSize = Annotated[int, typer.Option(min=1, help="texts in an encoding batch")]
+Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
+Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
+Device = Annotated[str, typer.Option(help="auto, cuda, mps or cpu")]
+Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16")]
+
+
+@app.command("docs")
+def encode_docs(
+    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    model: Model,
+    shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
+    of: Annotated[int, typer.Option(help="number of shards of the corpus")],
+    batch_size: BatchSize,
+    output: Folder,
+    threads: Threads = 1,
+    device: Device = "auto",
+    precision: Precision = "auto",
+) -> None:
+    """Encode one shard of a corpus; of n shards, shard i starts at doc i * docs // n."""
+    positions = _positions(corpus, shard, of)
+    chosen = devices.choose(device, precision, threads)
+    encoder = Encoder.load(model, chosen)
+    docs = list(contracts.read_corpus(corpus, positions))
+    vectors = encoder.encode([text for _, text in docs], "doc", batch_size)
+    facts = {"docs": len(docs), "dimensions": encoder.dimensions, "shard": shard, "of": of}
+    setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    with files.whole_directory(output) as folder:
+        contracts.write_vectors(folder, [doc_id for doc_id, _ in docs], vectors)
+        _describe(folder, facts, setting, model, [corpus / "manifest.json"])
+
+
+def _positions(corpus: Path, shard: int, of: int) -> range:
+    """Return which docs of the corpus a shard holds, counted from 0."""
+    if not 0 <= shard < of:
+        raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
+    total = contracts.corpus_manifest(corpus)["docs"]
+    positions = range(total * shard // of, total * (shard + 1) // of)
+    if not positions:
+        raise ResiduumError(f"--of {of}: {corpus} has {total} docs, so that shard {shard} is empty")
+    return positions
+
+
+@app.command("queries")
+def encode_queries(
+    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
+    model: Model,
+    batch_size: BatchSize,
+    output: Folder,
+    threads: Threads = 1,
+    device: Device = "auto",
+    precision: Precision = "auto",
+) -> None:
+    """Encode the queries of several splits, each into a folder of its own."""
+    chosen = devices.choose(device, precision, threads)
+    encoder, counts = Encoder.load(model, chosen), {}
+    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
+    setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    with files.whole_directory(output) as folder:
+        for name, path in paths.items():
+            texts = trec.read_queries(path)
+            vectors = encoder.encode(list(texts.values()), "query", batch_size)
+            contracts.write_vectors(folder / name, list(texts), vectors)
+            counts[name] = len(texts)
+        _describe(folder, {"queries": counts}, setting, model, paths.values())
+
+
+def _describe(
+    folder: Path,
+    facts: Mapping[str, Any],
+    setting: Mapping[str, Any],
+    model: Path,
+    inputs: Iterable[Path],
+) -> None:
+    manifest.write(
+        folder / "manifest.json",
+        artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},
+        spec=setting,
+        inputs=[*inputs, model],
+        module="residuum.encode",
+    )
+
+
+if __name__ == "__main__":
+    command.main(app)
