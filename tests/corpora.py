@@ -11,11 +11,15 @@ PORTER = {"stemmer": "porter", "stopwords": "lucene"}
 RM3 = {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}
 
 
-def make_corpus(folder: Path, docs: list[tuple[str, str | dict[str, str]]]) -> Path:
+def make_corpus(
+    folder: Path,
+    docs: list[tuple[str, str | dict[str, str]]],
+    per_shard: int = contracts.DOCS_PER_SHARD,
+) -> Path:
     """Write docs, of a text or of several fields, as a corpus folder and return the folder."""
     folder.mkdir(parents=True)
     fields = ((i, doc if isinstance(doc, dict) else {"text": doc}) for i, doc in docs)
-    return _described(folder, contracts.write_corpus(folder, fields), len(docs))
+    return _described(folder, contracts.write_corpus(folder, fields, per_shard), len(docs))
 
 
 def make_weights(folder: Path, docs: list[tuple[str, dict[str, int]]]) -> Path:

@@ -1,44 +1,40 @@
-"""Encoding, search and pair scores against brute force, ties and shards; kill -9 and resume."""
+"""Search, gathering and pair scores against brute force: ties, shards, docs of many vectors."""
 
 import json
-from collections.abc import Iterable, Iterator
+import subprocess
+import sys
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
 
-from corpora import make_corpus
-from killing import run_and_kill
+from killing import WORKFLOW
 from residuum import dense
-from residuum.core import contracts, files, schema, trec
+from residuum.core import contracts, files, trec
 from residuum.core.errors import ResiduumError
-from residuum.neural import devices, search
-from residuum.neural.encoders import Encoder
-from tiny_models import ENCODER, make_backbone, toy_docs, toy_queries
-
-SHARD = tuple[list[str], np.ndarray]
-FINE = {"score": pl.Float64}
+from residuum.neural import search
 
 
 def spec(k: int) -> str:
     return json.dumps({"kind": "dense", "label": "test", "model": "test", "k": k})
 
 
-def cut(ids: list[str], vectors: np.ndarray, size: int) -> search.Shards:
-    def shards() -> Iterator[SHARD]:
-        for first in range(0, len(ids), size):
-            yield ids[first : first + size], vectors[first : first + size]
+def cut(ids: list[str], vectors: np.ndarray, of: int) -> list[search.Shard]:
+    """Cut docs into shards as encode does, whatever their number of vectors."""
+    counts = list(Counter(ids).values())
+    ends = [sum(counts[: len(counts) * shard // of]) for shard in range(of + 1)]
+    return [(ids[a:b], vectors[a:b]) for a, b in pairwise(ends)]
 
-    return shards
 
-
-def found(shards: search.Shards, queries: np.ndarray, k: int) -> pl.DataFrame:
-    """Search as the stage does; query ids are the row numbers."""
-    hits = search.candidates(shards, queries, k, gpu=False)
-    scored = search.pair_scores(shards, queries, hits)
-    return trec.rank(scored.with_columns(query_id=pl.col("query").cast(pl.String)), k)
+def found(shards: list[search.Shard], queries: np.ndarray, k: int) -> pl.DataFrame:
+    """Search and merge as the stage does; query ids are the row numbers."""
+    parts = [part for shard in shards for part in search.hits(*shard, queries, k, gpu=False)]
+    scored = pl.concat(parts).with_columns(query_id=pl.col("query").cast(pl.String))
+    return trec.rank(scored, k)
 
 
 def brute(ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int) -> pl.DataFrame:
@@ -68,22 +64,22 @@ def random() -> np.random.Generator:
 
 
 @pytest.mark.parametrize("k", [1, 10, 200, 500])
-@pytest.mark.parametrize("size", [200, 64, 7])
-def test_search_is_brute_force(random: np.random.Generator, k: int, size: int) -> None:
+@pytest.mark.parametrize("of", [1, 3, 28])
+def test_search_is_brute_force(random: np.random.Generator, k: int, of: int) -> None:
     vectors = random.normal(size=(200, 12)).astype(np.float32)
     queries = random.normal(size=(9, 12)).astype(np.float32)
     ids = [f"d{i:03d}" for i in random.permutation(200)]
-    compare(found(cut(ids, vectors, size), queries, k), brute(ids, vectors, queries, k))
+    compare(found(cut(ids, vectors, of), queries, k), brute(ids, vectors, queries, k))
 
 
-@pytest.mark.parametrize("size", [300, 50])
-def test_ties_at_the_last_rank_go_by_doc_id(random: np.random.Generator, size: int) -> None:
+@pytest.mark.parametrize("of", [1, 6])
+def test_ties_at_the_last_rank_go_by_doc_id(random: np.random.Generator, of: int) -> None:
     """Integers make exact ties: 300 docs have a handful of scores, more than the spare hits."""
     vectors = random.integers(0, 2, size=(300, 4)).astype(np.float32)
     queries = random.integers(0, 2, size=(8, 4)).astype(np.float32)
     ids = [f"d{i:03d}" for i in random.permutation(300)]
     for k in (1, 5, 100):
-        compare(found(cut(ids, vectors, size), queries, k), brute(ids, vectors, queries, k))
+        compare(found(cut(ids, vectors, of), queries, k), brute(ids, vectors, queries, k))
 
 
 def test_a_doc_with_several_vectors_scores_by_its_best(random: np.random.Generator) -> None:
@@ -91,7 +87,7 @@ def test_a_doc_with_several_vectors_scores_by_its_best(random: np.random.Generat
     queries = random.normal(size=(5, 6)).astype(np.float32)
     ids = [f"d{i // 3:03d}" if i < 120 else f"e{i:03d}" for i in range(240)]
     for k in (3, 50, 400):
-        run = found(cut(ids, vectors, 60), queries, k)
+        run = found(cut(ids, vectors, 4), queries, k)
         compare(run, brute(ids, vectors, queries, k))
     assert len(run) == 5 * 160
 
@@ -100,212 +96,206 @@ def test_many_queries_and_docs_agree_with_brute_force_scores(random: np.random.G
     vectors = random.normal(size=(3000, 16)).astype(np.float32)
     queries = random.normal(size=(60, 16)).astype(np.float32)
     ids = [f"d{i:04d}" for i in range(3000)]
-    one, cuts = found(cut(ids, vectors, 3000), queries, 100), cut(ids, vectors, 701)
+    one, cuts = found(cut(ids, vectors, 1), queries, 100), cut(ids, vectors, 5)
     assert one.equals(found(cuts, queries, 100))
     compare(one, brute(ids, vectors, queries, 100))
 
 
 def test_a_doc_without_a_vector_is_named() -> None:
-    shards = cut(["a", "b"], np.ones((2, 3), np.float32), 1)
+    shards = cut(["a", "b"], np.ones((2, 3), np.float32), 2)
     pairs = pl.DataFrame({"query": [0, 0], "doc_id": ["a", "zzz"]})
     with pytest.raises(ResiduumError, match=r"doc_id zzz has no vector \(1 such docs\)"):
         search.pair_scores(shards, np.ones((1, 3), np.float32), pairs)
 
 
+def test_queries_are_searched_in_groups_that_bound_memory(
+    random: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = random.normal(size=(50, 8)).astype(np.float32)
+    queries = random.normal(size=(7, 8)).astype(np.float32)
+    [shard] = cut([f"d{i}" for i in range(50)], vectors, 1)
+    [whole] = search.hits(*shard, queries, 5, gpu=False)
+    monkeypatch.setattr(search, "HITS_AT_ONCE", 11)
+    parts = list(search.hits(*shard, queries, 5, gpu=False))
+    assert [part["query"].n_unique() for part in parts] == [2, 2, 2, 1]
+    assert pl.concat(parts).equals(whole)
+
+
 class Made(NamedTuple):
-    """A corpus, queries and an untrained checkpoint on disk."""
+    """Vectors of docs and of two splits' queries; docs have one, two or three vectors."""
 
     folder: Path
-    corpus: Path
-    model: Path
+    ids: list[str]
+    vectors: np.ndarray
+    queries: np.ndarray
 
-    def encode(self, output: Path, shard_docs: int = 10, **changes: Any) -> Path:
-        """Encode in this process."""
-        dense.encode(**{**self.encoding(output, shard_docs), **changes})
-        return output
-
-    def encoding(self, output: Path, shard_docs: int) -> dict[str, Any]:
-        """Return the arguments of `encode`; queries go beside the output."""
-        return {
-            "corpus": self.corpus,
-            "split": [f"toy={self.folder / 'queries.tsv'}"],
-            "model": self.model,
-            "spec": json.dumps({"shard_docs": shard_docs, "batch_size": 4}),
-            "output": output,
-            "queries_output": output.with_name(f"{output.name}-queries"),
-            "threads": 1,
-            "device": "cpu",
-        }
-
-    def search(self, embeddings: Path, output: Path, k: int = 5) -> pl.DataFrame:
-        """Search in this process and read the run back."""
-        dense.search_corpus(embeddings, self.queries, spec(k), "test", output, device="cpu")
-        return trec.read_run(output)
+    def shards(self, of: int) -> list[Path]:
+        """Return the folders of the docs' vectors cut into shards, written once."""
+        folders = [self.folder / f"{of}" / f"shard-{number:05d}" for number in range(of)]
+        if not folders[0].exists():
+            for number, shard in enumerate(cut(self.ids, self.vectors, of)):
+                contracts.write_vectors(folders[number], *shard)
+                describe(folders[number], shard={"number": number, "of": of})
+        return folders
 
     @property
-    def queries(self) -> Path:
-        """The folder of the query embeddings."""
-        return self.folder / "embeddings-queries" / "toy"
+    def asked(self) -> Path:
+        """Return the folder of the queries' vectors."""
+        return self.folder / "queries"
+
+    def hits(self, folder: Path, of: int, k: int) -> list[Path]:
+        """Search every shard, as one job each."""
+        outputs = [folder / f"by{of}" / str(number) for number in range(of)]
+        for shard, output in zip(self.shards(of), outputs, strict=True):
+            dense.search_shard(shard, self.asked, k, output, device="cpu")
+        return outputs
+
+    def run(self, folder: Path, of: int, k: int) -> Path:
+        """Search in shards, gather, and return the run of split dev."""
+        output = folder / f"{of}.trec.gz"
+        dense.gather(self.hits(folder, of, k), "dev", spec(k), "test", output)
+        return output
+
+
+def describe(folder: Path, **facts: object) -> None:
+    record = {"artefact": {"weights": "0" * 64, **facts}}
+    (folder / "manifest.json").write_text(json.dumps(record))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    folder = tmp_path_factory.mktemp("dense")
-    docs = [(f"{doc_id}-{n}", f"{text} {n}") for n in range(5) for doc_id, text in toy_docs()]
-    docs.append(("copy", docs[3][1]))  # ties with another doc
-    corpus = make_corpus(folder / "corpus", docs)
-    trec.write_queries(folder / "queries.tsv", toy_queries())
-    backbone = make_backbone(folder / "backbone", corpus)
-    device = devices.choose("cpu", "fp32", 1)
-    settings = schema.Encoder.model_validate(ENCODER)
-    (folder / "model").mkdir()
-    Encoder.start(str(backbone), None, settings, device).save(folder / "model")
-    made = Made(folder, corpus, folder / "model")
-    made.encode(folder / "embeddings")
-    return made
+    """Small integers make many ties, within a shard and across the borders of shards."""
+    folder, random = tmp_path_factory.mktemp("dense"), np.random.default_rng(3)
+    names = [f"d{number:03d}" for number in random.permutation(90)]
+    ids = [name for name in names for _ in range(1 + int(name[1:]) % 3)]
+    vectors = random.integers(-1, 2, size=(len(ids), 5)).astype(np.float32)
+    queries = random.integers(-1, 2, size=(12, 5)).astype(np.float32)
+    contracts.write_vectors(folder / "queries" / "dev", [str(i) for i in range(12)], queries)
+    contracts.write_vectors(folder / "queries" / "few", ["x", "y"], queries[:2])
+    describe(folder / "queries", queries={"dev": 12, "few": 2})
+    return Made(folder, ids, vectors, queries)
 
 
-def test_encoded_queries_hold_the_vectors_of_the_queries(made: Made) -> None:
-    [(ids, vectors)] = list(contracts.read_shards(made.queries))
-    texts = trec.read_queries(made.folder / "queries.tsv")
-    assert ids == list(texts)
-    encoder = Encoder.load(made.model, devices.choose("cpu", "fp32", 1))
-    expected = encoder.encode(list(texts.values()), "query", 1)
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+@pytest.mark.parametrize("k", [1, 7, 30, 500])
+def test_the_merged_run_is_that_of_one_shard_byte_for_byte(
+    made: Made, tmp_path: Path, k: int
+) -> None:
+    one = made.run(tmp_path, 1, k)
+    run = trec.read_run(one)
+    expected = brute(made.ids, made.vectors, made.queries, k)
+    compare(run, expected)
+    assert len(run) == 12 * min(k, 90), "k may exceed the docs: every doc, no more"
+    for of in (2, 3, 8, 90):
+        assert made.run(tmp_path, of, k).read_bytes() == one.read_bytes(), of
 
 
-def test_encoded_shards_hold_the_vectors_of_the_docs(made: Made, tmp_path: Path) -> None:
-    embeddings = made.encode(tmp_path / "embeddings", shard_docs=50)
-    shards = list(contracts.read_shards(embeddings))
-    assert [len(ids) for ids, _ in shards] == [50, 50, 21]
-    docs = list(contracts.read_corpus(made.corpus))
-    assert [i for ids, _ in shards for i in ids] == [doc_id for doc_id, _ in docs]
-    encoder = Encoder.load(made.model, devices.choose("cpu", "fp32", 1))
-    expected = encoder.encode([text for _, text in docs], "doc", 1)
-    np.testing.assert_allclose(np.concatenate([v for _, v in shards]), expected, atol=1e-5)
-    artefact = json.loads((embeddings / "manifest.json").read_text())["artefact"]
-    assert (artefact["docs"], artefact["dimensions"], artefact["shards"]) == (121, 16, 3)
+def test_real_scores_survive_in_the_hits(random: np.random.Generator, tmp_path: Path) -> None:
+    ids = [f"d{number}" for number in range(400)]
+    vectors = random.normal(size=(400, 24), scale=3).astype(np.float32)
+    queries = random.normal(size=(12, 24), scale=3).astype(np.float32)
+    real = Made(tmp_path, ids, vectors, queries)
+    contracts.write_vectors(real.asked / "dev", [str(i) for i in range(12)], queries)
+    describe(real.asked, queries={"dev": 12})
+    one = real.run(tmp_path, 1, 50)
+    compare(trec.read_run(one), brute(ids, vectors, queries, 50))
+    assert real.run(tmp_path, 7, 50).read_bytes() == one.read_bytes()
 
 
-def test_shards_do_not_change_the_run(made: Made, tmp_path: Path) -> None:
-    for size in (7, 40, 1000):
-        made.search(made.encode(tmp_path / f"by{size}", size), tmp_path / f"{size}.trec.gz", k=200)
-    runs = [trec.read_run(tmp_path / f"{size}.trec.gz") for size in (7, 40, 1000)]
-    assert [len(run) for run in runs] == [8 * 121] * 3  # k exceeds the corpus: every doc, no more
-    for run in runs[1:]:
-        both = runs[0].join(run, on=["query_id", "doc_id"], how="full", coalesce=True)
-        np.testing.assert_allclose(both["score"], both["score_right"], atol=2e-6)
-    assert json.loads((tmp_path / "7.trec.gz.manifest.json").read_text())["artefact"] == {
-        "queries": 8,
-        "hits": 8 * 121,
-    }
+def test_hits_of_a_shard_are_its_run_of_every_split(made: Made, tmp_path: Path) -> None:
+    folders = made.hits(tmp_path, 3, 4)
+    (ids, vectors) = cut(made.ids, made.vectors, 3)[1]
+    compare(trec.read_run(folders[1] / "dev.trec.gz"), brute(ids, vectors, made.queries, 4))
+    assert trec.read_run(folders[1] / "few.trec.gz")["query_id"].unique(
+        maintain_order=True
+    ).to_list() == ["x", "y"]
+    record = json.loads((folders[1] / "manifest.json").read_text())
+    assert record["artefact"]["hits"] == {"dev": 48, "few": 8}
+    assert list(record["inputs"]) == [
+        str(made.shards(3)[1] / "manifest.json"),
+        str(made.asked / "manifest.json"),
+    ]
 
 
-def test_score_agrees_with_search(made: Made, tmp_path: Path) -> None:
-    embeddings = made.encode(tmp_path / "embeddings")
-    run = made.search(embeddings, tmp_path / "search.trec.gz", k=20)
-    other = run.filter(pl.col("query_id") != "q3").with_columns(score=-pl.col("rank").cast(float))
+def test_hits_may_be_deeper_than_the_run_but_not_less_deep(made: Made, tmp_path: Path) -> None:
+    deep = made.hits(tmp_path, 2, 30)
+    dense.gather(deep, "dev", spec(7), "test", tmp_path / "cut.trec.gz")
+    whole = made.run(tmp_path / "seven", 2, 7)
+    assert (tmp_path / "cut.trec.gz").read_bytes() == whole.read_bytes()
+    with pytest.raises(ResiduumError, match="searched less deep than k 31 of test"):
+        dense.gather(deep, "dev", spec(31), "test", tmp_path / "no.trec.gz")
+
+
+@pytest.mark.parametrize("given", [[0, 1], [0, 1, 1], [0, 1, 2, 2]])
+def test_anything_but_every_shard_once_is_refused(
+    made: Made, tmp_path: Path, given: list[int]
+) -> None:
+    hits, shards = made.hits(tmp_path, 3, 4), made.shards(3)
+    with pytest.raises(ResiduumError, match=r"0 of 3, 1 of 3.*; name each of the 3 shards once"):
+        dense.gather([hits[n] for n in given], "dev", spec(4), "test", tmp_path / "no.trec.gz")
+    run = made.run(tmp_path, 3, 4)
+    with pytest.raises(ResiduumError, match="name each of the 3 shards once"):
+        dense.score_run(
+            [shards[n] for n in given], made.asked / "dev", [run], spec(4), "t", tmp_path / "no"
+        )
+    assert not (tmp_path / "no.trec.gz").exists()
+
+
+def test_shards_of_another_number_are_refused(made: Made, tmp_path: Path) -> None:
+    mixed = [made.hits(tmp_path, 2, 4)[0], made.hits(tmp_path, 3, 4)[1]]
+    with pytest.raises(ResiduumError, match=r"given shards 0 of 2, 1 of 3; name each of the 2"):
+        dense.gather(mixed, "dev", spec(4), "test", tmp_path / "no.trec.gz")
+
+
+def test_gathering_loads_neither_torch_nor_faiss(made: Made, tmp_path: Path) -> None:
+    hits = [word for path in made.hits(tmp_path, 2, 4) for word in ("--hits", str(path))]
+    words = ["gather", *hits, "--split", "dev", "--spec", spec(4), "--tag", "test"]
+    code = (
+        f"import sys; sys.argv[1:] = {[*words, '--output', str(tmp_path / 'run.trec.gz')]}\n"
+        "from residuum import dense\n"
+        "try: dense.command.main(dense.app)\n"
+        "finally: print(' '.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(WORKFLOW)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (tmp_path / "run.trec.gz").is_file()
+    assert not {"torch", "transformers", "faiss"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("of", [1, 5])
+def test_score_agrees_with_the_run(made: Made, tmp_path: Path, of: int) -> None:
+    run = trec.read_run(made.run(tmp_path, of, 20))
+    other = run.filter(pl.col("query_id") != "3").with_columns(score=-pl.col("rank").cast(float))
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(other), "other")
-    files_in = (embeddings, made.queries, [tmp_path / "other.trec.gz"])
+    files_in = (made.shards(of), made.asked / "dev", [tmp_path / "other.trec.gz"])
     dense.score_run(*files_in, spec(20), "test", tmp_path / "score.trec.gz")
     scored = trec.read_run(tmp_path / "score.trec.gz")
-    assert scored.equals(run.filter(pl.col("query_id") != "q3"))
+    assert scored.equals(run.filter(pl.col("query_id") != "3"))
 
 
 def test_score_refuses_queries_it_does_not_know(made: Made, tmp_path: Path) -> None:
-    embeddings = made.encode(tmp_path / "embeddings")
-    strange = pl.DataFrame({"query_id": ["q77"], "doc_id": ["copy"], "score": [1.0]})
+    strange = pl.DataFrame({"query_id": ["q77"], "doc_id": ["d001"], "score": [1.0]})
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(strange), "other")
-    files_in = (embeddings, made.queries, [tmp_path / "other.trec.gz"])
-    with pytest.raises(
-        ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*embeddings-queries"
-    ):
+    files_in = (made.shards(2), made.asked / "dev", [tmp_path / "other.trec.gz"])
+    with pytest.raises(ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*queries"):
         dense.score_run(*files_in, spec(20), "test", tmp_path / "no.trec.gz")
 
 
-def test_embeddings_of_another_model_are_refused(made: Made, tmp_path: Path) -> None:
-    embeddings = made.encode(tmp_path / "embeddings")
-    record = json.loads((embeddings / "manifest.json").read_text())
-    record["artefact"]["weights"] = "0" * 64
-    (embeddings / "manifest.json").write_text(json.dumps(record))
+def test_vectors_of_another_model_are_refused(made: Made, tmp_path: Path) -> None:
+    ids, vectors = cut(made.ids, made.vectors, 2)[0]
+    contracts.write_vectors(tmp_path / "shard", ids, vectors)
+    describe(tmp_path / "shard", shard={"number": 0, "of": 2}, weights="1" * 64)
     with pytest.raises(ResiduumError, match="made by different models"):
-        made.search(embeddings, tmp_path / "no.trec.gz")
+        dense.search_shard(tmp_path / "shard", made.asked, 4, tmp_path / "no", device="cpu")
+    shards, run = [tmp_path / "shard", made.shards(2)[1]], made.run(tmp_path, 2, 4)
+    with pytest.raises(ResiduumError, match="made by different models"):
+        dense.score_run(shards, made.asked / "dev", [run], spec(4), "t", tmp_path / "no.trec.gz")
 
 
-def test_killed_encoding_goes_on_at_the_first_missing_shard(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = made.encode(tmp_path / "whole", shard_docs=1)
-    arguments = made.encoding(tmp_path / "killed", 1)
-    options = [word for key, value in arguments.items() for word in option(key, value)]
-    second = tmp_path / "killed" / "shard-00001"
-    run_and_kill(["residuum.dense", "encode", *options], when=second.exists)
-    assert not (tmp_path / "killed" / "manifest.json").exists()
-    written = record_shards(monkeypatch)
-    dense.encode(**arguments)
-    assert "shard-00001" not in written
-    assert "shard-00120" in written
-    assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
-    for output in (tmp_path / "killed-queries", tmp_path / "whole-queries"):
-        assert (output / "toy" / "shard-00000" / "vectors.npy").exists()
-    assert files.sha256_tree(tmp_path / "killed-queries") == files.sha256_tree(
-        tmp_path / "whole-queries"
-    )
-
-
-def test_a_new_split_encodes_its_queries_and_no_doc(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    embeddings = made.encode(tmp_path / "embeddings", shard_docs=50)
-    before = files.sha256_tree(embeddings)
-    (embeddings / "manifest.json").unlink()  # as Snakemake does before it runs a job again
-    trec.write_queries(tmp_path / "more.tsv", toy_queries()[:3])
-    split = [f"toy={made.folder / 'queries.tsv'}", f"more={tmp_path / 'more.tsv'}"]
-    written = record_shards(monkeypatch)
-    made.encode(tmp_path / "embeddings", shard_docs=50, split=split)
-    assert written == ["shard-00000", "shard-00000"]
-    assert files.sha256_tree(embeddings) == before
-    record = json.loads((tmp_path / "embeddings-queries" / "manifest.json").read_text())
-    assert record["artefact"]["queries"] == {"toy": 8, "more": 3}
-    [(ids, _)] = list(contracts.read_shards(tmp_path / "embeddings-queries" / "more"))
-    assert ids == ["q0", "q1", "q2"]
-
-
-def test_embeddings_of_other_weights_or_docs_are_not_kept(
-    made: Made, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    made.encode(tmp_path / "embeddings", shard_docs=50)
-    docs = [(doc_id, f"{text} water") for doc_id, text in contracts.read_corpus(made.corpus)]
-    other = make_corpus(tmp_path / "corpus", docs[:90])
-    embeddings = made.encode(tmp_path / "embeddings", shard_docs=50, corpus=other)
-    assert "starting afresh" in capfd.readouterr().err
-    fresh = made.encode(tmp_path / "fresh", shard_docs=50, corpus=other)
-    assert files.sha256_tree(embeddings) == files.sha256_tree(fresh)
-
-
-def option(key: str, value: object) -> Iterable[str]:
-    values = value if isinstance(value, list) else [value]
-    return [word for each in values for word in (f"--{key.replace('_', '-')}", str(each))]
-
-
-def record_shards(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    names: list[str] = []
-    write = contracts.write_shard
-
-    def recording(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
-        names.append(folder.name)
-        write(folder, ids, vectors)
-
-    monkeypatch.setattr(contracts, "write_shard", recording)
-    return names
-
-
-def test_earlier_embeddings_of_another_spec_are_discarded(
-    made: Made, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    stale = tmp_path / "embeddings" / "shard-00000"
-    contracts.write_shard(stale, ["old"], np.ones((1, 16), np.float32))
-    embeddings = made.encode(tmp_path / "embeddings")
-    assert "starting afresh" in capfd.readouterr().err
-    fresh = made.encode(tmp_path / "fresh")
-    assert files.sha256_tree(embeddings) == files.sha256_tree(fresh)
+def test_the_same_shard_searched_twice_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:
+    one, two = (made.hits(tmp_path / name, 2, 9)[0] for name in ("one", "two"))
+    assert files.sha256_tree(one) == files.sha256_tree(two)

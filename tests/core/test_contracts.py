@@ -130,16 +130,41 @@ def test_tuples_round_trip_and_refuse_a_positive_among_negatives(tmp_path):
     assert contracts.read_tuples(tmp_path / "t.gz") == [good]
 
 
+def test_a_part_of_a_corpus_is_read_by_position_and_no_other_file_is_opened(tmp_path):
+    docs = [(f"d{number}", "text") for number in range(25)]
+    corpus = make_corpus(tmp_path / "corpus", docs, per_shard=10)
+    for span in (range(25), range(0, 10), range(8, 21), range(10, 20), range(24, 25), range(3, 3)):
+        found = [doc_id for doc_id, _ in contracts.read_corpus(corpus, span)]
+        assert found == [f"d{number}" for number in span]
+    (corpus / "part-00000.jsonl.gz").unlink()
+    assert len(list(contracts.read_corpus(corpus, range(10, 25)))) == 15
+    with pytest.raises(ResiduumError, match=r"part-00000\.jsonl\.gz: no such file"):
+        list(contracts.read_corpus(corpus, range(9, 25)))
+
+
+def test_a_part_read_to_its_end_is_counted(tmp_path):
+    corpus = make_corpus(tmp_path / "corpus", [(f"d{n}", "text") for n in range(20)], per_shard=10)
+    record = json.loads((corpus / "manifest.json").read_text())
+    for said in (9, 11):
+        record["artefact"]["shards"][0]["docs"] = said
+        (corpus / "manifest.json").write_text(json.dumps(record))
+        with pytest.raises(ResiduumError, match=f"10 docs, but the manifest says {said}"):
+            list(contracts.read_corpus(corpus, range(5, said)))
+
+
 def test_embeddings_round_trip_and_refuse_nan(tmp_path):
     vectors = np.arange(6, dtype=np.float32).reshape(3, 2)
-    contracts.write_shard(tmp_path / "shard-00000", ["a", "a", "b"], vectors)
-    [(ids, read)] = list(contracts.read_shards(tmp_path))
+    contracts.write_vectors(tmp_path / "one", ["a", "a", "b"], vectors)
+    ids, read = contracts.read_vectors(tmp_path / "one")
     assert ids == ["a", "a", "b"]
     assert np.array_equal(read, vectors)
     with pytest.raises(ResiduumError, match="not finite"):
-        contracts.write_shard(tmp_path / "shard-00001", ["a"], np.full((1, 2), np.nan, np.float32))
+        contracts.write_vectors(tmp_path / "two", ["a"], np.full((1, 2), np.nan, np.float32))
     with pytest.raises(ResiduumError, match="2 ids but vectors"):
-        contracts.write_shard(tmp_path / "shard-00001", ["a", "b"], vectors)
+        contracts.write_vectors(tmp_path / "two", ["a", "b"], vectors)
+    (tmp_path / "one" / "ids.txt").write_text("a\n")
+    with pytest.raises(ResiduumError, match="one: 1 ids but 3 vectors"):
+        contracts.read_vectors(tmp_path / "one")
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):

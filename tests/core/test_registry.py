@@ -81,6 +81,20 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     assert found == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
+def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(config):
+    assert load(scale="full").shards("msmarco-passage") == 18  # 8,841,823 docs, 500,000 each
+    assert load(scale="mini").shards("generated-mini") == 1
+    assert load(scale="smoke").shards("generated-smoke") == 2
+    edit(config, "scales/nfcorpus.yaml", shard_docs=500)
+    assert load(config, scale="nfcorpus").shards("nfcorpus") == 11  # of 5,371 docs, or of 3,395
+    edit(
+        config,
+        "datasets/cacm.yaml",
+        editions=[{"name": "whole", "docs": 6000}, {"name": "sample", "docs": 3}],
+    )
+    assert load(config, scale="nfcorpus").shards("cacm") == 3, "none is empty in either"
+
+
 def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
     assert load(config).corrected_with("clear-table1") == []
     edit(config, "tests/clear.yaml", family="paper")

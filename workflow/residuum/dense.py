@@ -51,11 +51,11 @@ def search_shard(
             names, wanted = contracts.read_vectors(queries / split)
             found = search.hits(ids, vectors, np.asarray(wanted), k, gpu)
             run = pl.concat([trec.rank(_named(part, names), k) for part in found])
-            trec.write_run(folder / f"{split}.trec.gz", run, f"shard-{said['shard']}")
+            trec.write_run(folder / f"{split}.trec.gz", run, f"shard-{said['shard']['number']}")
             counts[split] = len(run)
         manifest.write(
             folder / "manifest.json",
-            artefact={**{name: said[name] for name in ("shard", "of", "weights")}, "hits": counts},
+            artefact={"shard": said["shard"], "weights": said["weights"], "hits": counts},
             spec={"k": k},
             inputs=[path / "manifest.json" for path in (embeddings, queries)],
             module="residuum.dense",
@@ -136,11 +136,12 @@ def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
 
 def _check_whole(folders: Sequence[Path], facts: Sequence[Mapping[str, Any]]) -> None:
     """Refuse folders that are not all shards of one corpus, each once."""
-    of = facts[0]["of"]
-    found = sorted(f"{said['shard']} of {said['of']}" for said in facts)
-    if found != sorted(f"{shard} of {of}" for shard in range(of)):
+    of = facts[0]["shard"]["of"]
+    found = sorted((said["shard"]["of"], said["shard"]["number"]) for said in facts)
+    if found != [(of, number) for number in range(of)]:
+        named = ", ".join(f"{number} of {count}" for count, number in found)
         raise ResiduumError(
-            f"{folders[0].parent}: found shards {', '.join(found)}; name each of the {of}, once"
+            f"{folders[0].parent}: given shards {named}; name each of the {of} shards once"
         )
 
 

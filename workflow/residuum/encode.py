@@ -49,7 +49,8 @@ def encode_docs(
     encoder = Encoder.load(model, chosen)
     docs = list(contracts.read_corpus(corpus, positions))
     vectors = encoder.encode([text for _, text in docs], "doc", batch_size)
-    facts = {"docs": len(docs), "dimensions": encoder.dimensions, "shard": shard, "of": of}
+    which = {"number": shard, "of": of, "docs": len(docs)}
+    facts = {"dimensions": encoder.dimensions, "shard": which}
     setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     with files.whole_directory(output) as folder:
         contracts.write_vectors(folder, [doc_id for doc_id, _ in docs], vectors)

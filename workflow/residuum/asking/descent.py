@@ -5,15 +5,17 @@ Usage: `descent.described(lineage.ancestors(graph, roots))`. Must not know table
 
 import re
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 from residuum.asking.lineage import AGAIN, NO_FILE, VARIES, Artefact, flat
 
 WIDTH = 100
-SEED = re.compile(r"\bseed(\d+)")
+NUMBERED = re.compile(r"\b(seed|shard-)(\d+)")
 HASH = re.compile(r"[0-9a-f]{64}")
 LONG = 60  # characters of an argument or a value that are shown unless all is asked for
-ELSEWHERE = ("shards", "index")  # facts that another artefact's lines show, or nobody reads
+# Facts that another artefact's lines or the path show, or nobody reads.
+ELSEWHERE = ("shards", "index", "shard")
 
 
 def line(name: str, text: str, indent: int = 2) -> str:
@@ -35,21 +37,34 @@ def wrapped(text: str, start: str, hang: int) -> str:
 
 
 def together(paths: list[str]) -> str:
-    """Write paths that differ by their seed as one: clear.seed{1,2,3}.tsv."""
+    """Write paths that differ by their seed or shard as one: clear.seed{1,2,3}.tsv."""
     if len(paths) < 2:
         return paths[0]
-    numbers = dict.fromkeys(match[1] for path in paths for match in SEED.finditer(path))
-    return SEED.sub("seed{" + ",".join(numbers) + "}", paths[0])
+    numbers: dict[str, dict[str, None]] = {}
+    for path in paths:
+        for match in NUMBERED.finditer(path):
+            numbers.setdefault(match[1], {})[match[2]] = None
+    return NUMBERED.sub(lambda found: f"{found[1]}{_listed(numbers[found[1]])}", paths[0])
+
+
+def _listed(numbers: Iterable[str]) -> str:
+    """Write numbers as {1,2,3}, a long unbroken sequence as {00000..00017}, a single one bare."""
+    first, *more = numbers
+    if not more:
+        return first
+    unbroken = int(more[-1]) - int(first) == len(more)
+    text = f"{first}..{more[-1]}" if unbroken and len(more) > 4 else ",".join([first, *more])
+    return f"{{{text}}}"
 
 
 def described(kin: list[Artefact], full: bool = False) -> str:
-    """Lay a lineage out: its last artefacts first, sources last, the seeds of one together.
+    """Lay a lineage out: its last artefacts first, sources last, seeds and shards of one together.
 
     `kin` comes sources first; `full` keeps long arguments and values whole.
     """
     groups: dict[tuple[str, str], list[Artefact]] = {}
     for artefact in reversed(kin):
-        alike = (SEED.sub("seed*", artefact.path), artefact.lacks)
+        alike = (NUMBERED.sub(r"\1*", artefact.path), artefact.lacks)
         groups.setdefault(alike, []).append(artefact)
     numbers = {a.path: n for n, group in enumerate(groups.values(), 1) for a in group}
     shown = [_group(sorted(group), numbers, full) for group in groups.values()]
@@ -88,15 +103,15 @@ def _command(artefact: Artefact, full: bool) -> str:
 
 
 def _facts(group: list[Artefact], full: bool) -> list[str]:
-    """Return the facts of a group once, or seed by seed where they differ."""
-    shown = [
-        listed({k: v for k, v in a.record["artefact"].items() if k not in ELSEWHERE}, full)
-        for a in group
-    ]
-    if len(set(shown)) == 1:
-        return shown[:1]
-    seeds = [match[0] if (match := SEED.search(a.path)) else a.path for a in group]
-    return [f"{seed}: {text}" for seed, text in zip(seeds, shown, strict=True)]
+    """Return the facts of a group once, or by seed and shard where they differ."""
+    shown: dict[str, list[str]] = {}
+    for artefact in group:
+        kept = {k: v for k, v in artefact.record["artefact"].items() if k not in ELSEWHERE}
+        label = "/".join(match[0] for match in NUMBERED.finditer(artefact.path))
+        shown.setdefault(listed(kept, full), []).append(label or artefact.path)
+    if len(shown) == 1:
+        return list(shown)
+    return [f"{together(labels)}: {text}" for text, labels in shown.items()]
 
 
 def listed(mapping: Any, full: bool = False) -> str:

@@ -1,7 +1,8 @@
 """A corpus worked off in parts by one job: what a killed or an earlier job has finished is kept.
 
 Usage: `open_folder(folder, mark)` with `resume.fingerprint(...)` as its mark, then
-`work_off(corpus, size, done, make, "predict")`. Memory holds one part of the docs. Must not know what is made of a part.
+`work_off(corpus, size, done, make, "predict")`. Memory holds one part of the docs.
+Must not know what is made of a part.
 """
 
 import shutil

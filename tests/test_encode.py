@@ -1,0 +1,122 @@
+"""Encoding: each shard holds the vectors of its docs and reads no other; queries by split."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from corpora import make_corpus
+from residuum import encode
+from residuum.core import contracts, files, schema, trec
+from residuum.core.errors import ResiduumError
+from residuum.neural import devices
+from residuum.neural.encoders import Encoder
+from tiny_models import ENCODER, make_backbone, toy_docs, toy_queries
+
+DOCS = [(f"{doc_id}-{n}", f"{text} {n}") for n in range(5) for doc_id, text in toy_docs()]  # 120
+
+
+class Made(NamedTuple):
+    """A corpus in parts of 50 docs, queries and an untrained checkpoint on disk."""
+
+    folder: Path
+    corpus: Path
+    model: Path
+
+    def shard(self, output: Path, shard: int, of: int, **changes: Any) -> Path:
+        """Encode a shard in this process."""
+        encode.encode_docs(**{**self.arguments(output, shard, of), **changes})
+        return output
+
+    def arguments(self, output: Path, shard: int, of: int) -> dict[str, Any]:
+        """Return the arguments of `docs`."""
+        sizes = {"shard": shard, "of": of, "batch_size": 4, "threads": 1}
+        paths = {"corpus": self.corpus, "model": self.model, "output": output}
+        return {**paths, **sizes, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("encode")
+    corpus = make_corpus(folder / "corpus", DOCS, per_shard=50)
+    trec.write_queries(folder / "queries.tsv", toy_queries())
+    backbone = make_backbone(folder / "backbone", corpus)
+    settings = schema.Encoder.model_validate(ENCODER)
+    (folder / "model").mkdir()
+    start = Encoder.start(str(backbone), None, settings, devices.choose("cpu", "fp32", 1))
+    start.save(folder / "model")
+    return Made(folder, corpus, folder / "model")
+
+
+def expected(made: Made, texts: list[str], kind: Any) -> np.ndarray:
+    return Encoder.load(made.model, devices.choose("cpu", "fp32", 1)).encode(texts, kind, 1)
+
+
+def test_shards_hold_the_vectors_of_the_docs_in_corpus_order(made: Made, tmp_path: Path) -> None:
+    folders = [made.shard(tmp_path / str(n), n, 7) for n in range(7)]
+    shards = [contracts.read_vectors(folder) for folder in folders]
+    assert [len(ids) for ids, _ in shards] == [17, 17, 17, 17, 17, 17, 18]
+    assert [i for ids, _ in shards for i in ids] == [doc_id for doc_id, _ in DOCS]
+    vectors = np.concatenate([vectors for _, vectors in shards])
+    texts = [text for _, text in DOCS]
+    np.testing.assert_allclose(vectors, expected(made, texts, "doc"), atol=1e-5)
+    artefact = json.loads((folders[6] / "manifest.json").read_text())["artefact"]
+    assert artefact["shard"] == {"number": 6, "of": 7, "docs": 18}
+    assert artefact["dimensions"] == 16
+    assert artefact["weights"] == files.sha256(made.model / "model.safetensors")
+
+
+def test_a_shard_opens_no_part_of_the_corpus_that_lies_outside(made: Made, tmp_path: Path) -> None:
+    corpus = make_corpus(tmp_path / "corpus", DOCS, per_shard=50)
+    (corpus / "part-00000.jsonl.gz").write_bytes(b"damaged")
+    whole = made.shard(tmp_path / "whole", 1, 2)  # docs 60 to 119: parts 1 and 2
+    other = made.shard(tmp_path / "other", 1, 2, corpus=corpus)
+    assert files.sha256(other / "vectors.npy") == files.sha256(whole / "vectors.npy")
+    with pytest.raises(ResiduumError, match=r"part-00000\.jsonl\.gz: the gzip data is"):
+        made.shard(tmp_path / "none", 0, 2, corpus=corpus)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_failure_leaves_what_was_there(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made.shard(tmp_path / "shard", 0, 2)
+    before = files.sha256_tree(folder)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(encode.manifest, "write", fail)
+    with pytest.raises(OSError, match="disk full"):
+        made.shard(tmp_path / "shard", 1, 2)
+    assert files.sha256_tree(folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["shard"]
+
+
+def test_shards_are_numbered_from_0_and_hold_docs(made: Made, tmp_path: Path) -> None:
+    for shard in (-1, 2):
+        with pytest.raises(ResiduumError, match="shards are counted from 0 to 1"):
+            made.shard(tmp_path / "none", shard, 2)
+    with pytest.raises(ResiduumError, match="has 120 docs, so that shard 0 is empty"):
+        made.shard(tmp_path / "none", 0, 121)
+
+
+def test_queries_of_each_split_have_their_vectors(made: Made, tmp_path: Path) -> None:
+    trec.write_queries(tmp_path / "few.tsv", toy_queries()[:3])
+    splits = [f"toy={made.folder / 'queries.tsv'}", f"few={tmp_path / 'few.tsv'}"]
+    encode.encode_queries(splits, made.model, 4, tmp_path / "queries", 1, "cpu")
+    texts = trec.read_queries(made.folder / "queries.tsv")
+    ids, vectors = contracts.read_vectors(tmp_path / "queries" / "toy")
+    assert ids == list(texts)
+    wanted = expected(made, list(texts.values()), "query")
+    np.testing.assert_allclose(vectors, wanted, atol=1e-5)
+    assert contracts.read_vectors(tmp_path / "queries" / "few")[0] == ["q0", "q1", "q2"]
+    artefact = json.loads((tmp_path / "queries" / "manifest.json").read_text())["artefact"]
+    assert artefact["queries"] == {"toy": 8, "few": 3}
+
+
+def test_the_same_shard_has_the_same_bytes(made: Made, tmp_path: Path) -> None:
+    one, two = (made.shard(tmp_path / name, 1, 3) for name in ("one", "two"))
+    assert files.sha256_tree(one) == files.sha256_tree(two)
