@@ -10,7 +10,7 @@ from residuum.__main__ import app
 from residuum.asking import differing, explaining
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
-from results_fixture import QUERIES, build, change, make_pages, write_run
+from results_fixture import QUERIES, build, change, edit, make_pages, record, write_run
 
 CELL = "toy/table1/base/rr"
 
@@ -79,6 +79,24 @@ def test_seeds_of_one_artefact_stand_together(results):
     assert "] runs/data/dev/ours.seed{1,2}.trec.gz" in said
     assert "facts      seed1: queries 12; means.RR@10 1" in said
     assert "facts      seed2: queries 12; means.RR@10 0.5" in said
+
+
+def test_shards_of_one_artefact_stand_together(tmp_path):
+    results = build(tmp_path / "results" / "toy")
+    corpus = results / "data" / "data" / "corpus" / "manifest.json"
+    for seed in (1, 2):
+        folder = results / "hits" / "data" / "model" / f"seed{seed}"
+        hits = [folder / f"shard-0000{number}" / "manifest.json" for number in range(7)]
+        for number, path in enumerate(hits):
+            facts = {"shard": {"number": number, "of": 7}, "hits": {"dev": 5 * seed}}
+            record(path, facts, [corpus], "residuum.fusion")
+        run = results / "runs" / "data" / "dev" / f"ours.seed{seed}.trec.gz.manifest.json"
+        edit(run, inputs={str(path): "0" * 64 for path in hits})
+    said = explaining.explain(results, "toy/table1/ours/rr")
+    assert "] hits/data/model/seed{1,2}/shard-{00000..00006}" in said
+    assert "facts      seed1/shard-{00000..00006}: hits.dev 5" in said
+    assert "facts      seed2/shard-{00000..00006}: hits.dev 10" in said
+    assert said.count("hits/data/model") == 1 and "] data/data/corpus" in said
 
 
 def test_commands_are_shown_short_unless_asked_for_in_full(results, tmp_path):

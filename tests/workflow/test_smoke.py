@@ -212,6 +212,12 @@ def test_two_cells_are_explained_down_to_corpus_topics_and_qrels(project):
     for source in ("corpus", "dev", "tune", "train"):
         assert re.search(rf"^\[\d+\] data/generated-smoke/{source}$", said, re.M)
     assert "lambda 0." in said and "] models/clear/seed1" in said
+    for folder in (
+        "hits/generated-smoke/clear/seed1/top1000",
+        "embeddings/generated-smoke/clear/seed1",
+    ):
+        assert f"] {folder}/shard-{{00000,00001}}" in said
+    assert "] embeddings/generated-smoke.queries/clear/seed1" in said
     cell = "dualrm/table5/dualrm/ndcg"
     said = residuum(project, "explain", cell, "--results", "results/smoke")
     assert "] models/zero-shot/seed1" in said
@@ -228,6 +234,28 @@ def test_touching_every_file_reruns_nothing(project):
             if path.is_file() and "__pycache__" not in path.parts:
                 path.touch()
     assert planned(project) == set()
+
+
+def test_a_lost_shard_repeats_alone_with_what_follows_from_it(project, tmp_path):
+    lost = "embeddings/generated-smoke/clear/seed1/shard-00001"
+    shutil.move(project / "results" / "smoke" / lost, tmp_path / "aside")
+    try:
+        made = planned(project, f"results/smoke/{lost}/manifest.json", "all")
+    finally:
+        shutil.move(tmp_path / "aside", project / "results" / "smoke" / lost)
+    names = {n.removeprefix("results/smoke/") for n in made if not n.endswith(".manifest.json")}
+    before = ("data/", "index/", "training/", "backbones/", "models/", "embeddings/", "hits/")
+    assert {n for n in names if n.startswith(before)} == {
+        f"{lost}/manifest.json",
+        "hits/generated-smoke/clear/seed1/top1000/shard-00001/manifest.json",
+    }
+    splits = ("tune", "dev", "judged")
+    assert {n for n in names if n.startswith(("runs/", "scores/")) and "embedding" in n} == {
+        *(f"runs/generated-smoke/{split}/clear-embedding.seed1.trec.gz" for split in splits),
+        *(f"scores/generated-smoke/{split}/{pair}.trec.gz" for split in splits
+          for pair in ("clear-embedding.seed1.on.bm25", "bm25.on.clear-embedding")),
+    }  # fmt: skip
+    assert {"runs/generated-smoke/dev/clear.seed1.trec.gz", "ledger.tsv"} <= names
 
 
 def test_editing_bm25_reruns_its_descendants_only(project, edited):
