@@ -201,13 +201,13 @@ def test_real_scores_survive_in_the_hits(random: np.random.Generator, tmp_path: 
     assert real.run(tmp_path, 7, 50).read_bytes() == one.read_bytes()
 
 
-def test_hits_of_a_shard_are_its_run_of_every_split(made: Made, tmp_path: Path) -> None:
+def test_hits_of_a_shard_are_its_best_docs_of_every_split(made: Made, tmp_path: Path) -> None:
     folders = made.hits(tmp_path, 3, 4)
     (ids, vectors) = cut(made.ids, made.vectors, 3)[1]
-    compare(trec.read_run(folders[1] / "dev.trec.gz"), brute(ids, vectors, made.queries, 4))
-    assert trec.read_run(folders[1] / "few.trec.gz")["query_id"].unique(
-        maintain_order=True
-    ).to_list() == ["x", "y"]
+    hits = trec.read_hits(folders[1] / "dev.parquet")
+    compare(trec.rank(hits), brute(ids, vectors, made.queries, 4))
+    few = trec.read_hits(folders[1] / "few.parquet")
+    assert few["query_id"].unique(maintain_order=True).to_list() == ["x", "y"]
     record = json.loads((folders[1] / "manifest.json").read_text())
     assert record["artefact"]["hits"] == {"dev": 48, "few": 8}
     assert list(record["inputs"]) == [

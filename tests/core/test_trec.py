@@ -130,3 +130,19 @@ def test_metrics_round_trip_exactly(tmp_path):
     assert trec.read_metrics(tmp_path / "m.tsv").rows() == rows
     with pytest.raises(ResiduumError, match="finite"):
         trec.write_metrics(tmp_path / "m.tsv", metrics.with_columns(value=float("nan")))
+
+
+def test_hits_survive_to_the_last_bit_and_damage_is_named(tmp_path):
+    path = tmp_path / "dev.parquet"
+    rows = [("007", "NA", 0.1 + 0.2), ("007", "d", -1e-300), ("b", "NA", 123456789.000001)]
+    hits = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    trec.write_hits(path, hits)
+    assert trec.read_hits(path).rows() == rows
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ResiduumError, match=r"dev\.parquet: cannot be read as Parquet"):
+        trec.read_hits(path)
+    hits.select("query_id", "score").write_parquet(path)
+    with pytest.raises(ResiduumError, match=r"dev\.parquet: expected columns query_id, doc_id, sc"):
+        trec.read_hits(path)
+    with pytest.raises(ResiduumError, match=r"no\.parquet: cannot be read"):
+        trec.read_hits(tmp_path / "no.parquet")

@@ -42,7 +42,7 @@ def search_shard(
     threads: Annotated[int, typer.Option(help="CPU threads")] = 1,
     device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
 ) -> None:
-    """Write, for each split, the run of the shard's k docs with the largest inner product."""
+    """Write, for each split, the shard's k docs per query with the largest inner product."""
     said, asked = _facts([embeddings, queries])
     ids, vectors = contracts.read_vectors(embeddings)
     gpu, counts = _gpu(device, threads), {}
@@ -51,7 +51,7 @@ def search_shard(
             names, wanted = contracts.read_vectors(queries / split)
             found = search.hits(ids, vectors, np.asarray(wanted), k, gpu)
             run = pl.concat([trec.rank(_named(part, names), k) for part in found])
-            trec.write_run(folder / f"{split}.trec.gz", run, f"shard-{said['shard']['number']}")
+            trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
         manifest.write(
             folder / "manifest.json",
@@ -73,19 +73,20 @@ def gather(
     """Merge the hits of all shards into the run of the best k docs per query.
 
     Docs are ordered by score, then doc_id, whatever their shard: the best k of all are among the
-    best k of each. Memory holds two runs.
+    best k of each. Memory holds the run and the hits of one shard.
     """
     form = command.parse_spec(schema.DenseSystem, spec)
     _check_whole(hits, _facts(hits))
     shallow = [path for path in hits if _read(path)["spec"]["k"] < form.k]
     if shallow:
         raise ResiduumError(f"{shallow[0]}: searched less deep than k {form.k} of {tag}")
-    best: list[pl.DataFrame] = []
+    best = pl.DataFrame(schema=trec.HITS)
     for path in hits:
-        found = trec.read_run(path / f"{split}.trec.gz")
-        best = [trec.rank(pl.concat([*best, found]), form.k)]
-    trec.write_run(output, best[0], tag)
-    _describe_run(output, best[0], form, [path / "manifest.json" for path in hits])
+        found = trec.read_hits(path / f"{split}.parquet")
+        best = trec.rank(pl.concat([best, found]), form.k).select(*trec.HITS)
+    run = trec.rank(best)
+    trec.write_run(output, run, tag)
+    _describe_run(output, run, form, [path / "manifest.json" for path in hits])
 
 
 @app.command("score")

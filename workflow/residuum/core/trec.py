@@ -17,6 +17,7 @@ RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 QREL_COLUMNS = ["query_id", "q0", "doc_id", "relevance"]
 METRIC_COLUMNS = ["query_id", "measure", "value"]
 PAIR = ["query_id", "doc_id"]
+HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 REFUSED = "# not run: "
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
@@ -103,6 +104,23 @@ def _run_of(path: Path) -> pl.DataFrame:
     score = _number(path, table, "score", pl.Float64)
     position = _number(path, table, "rank", pl.Int64)
     return table.select("query_id", "doc_id").with_columns(position, score)
+
+
+def write_hits(path: Path, hits: pl.DataFrame) -> None:
+    """Write ranked docs of a shard as Parquet, which is read in a tenth of a run's time."""
+    with files.whole(path) as temporary:
+        hits.select(*HITS).write_parquet(temporary)
+
+
+def read_hits(path: Path) -> pl.DataFrame:
+    """Read what `write_hits` wrote: query_id, doc_id and the very scores."""
+    try:
+        hits = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
+    if dict(hits.schema) != HITS:
+        raise ResiduumError(f"{path}: expected columns {', '.join(HITS)}, found {hits.schema}")
+    return hits
 
 
 def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
