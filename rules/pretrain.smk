@@ -46,10 +46,10 @@ rule pretrain_adapt:
         backbone=either(REGISTRY.models_of("masked-language")),
     conda:
         f"{ENVS}/neural.yaml"
-    threads: REGISTRY.scale.threads
+    threads: REGISTRY.scale.threads * GPUS
     resources:
-        mem_mb=6000,
-        gpu=GPU,
+        mem_mb=6000 * GPUS,
+        gpu=GPU * GPUS,
     params:
         spec=lambda w: _registry.spec(REGISTRY.model(w.backbone)),
         start=start_argument,
@@ -57,7 +57,9 @@ rule pretrain_adapt:
         folder=lambda w, output: folder(output[0]),
         work=f"{RESULTS}/work/{{backbone}}",
         compute=f"{COMPUTE} {PRECISION}",
+        torchrun=TORCHRUN,
     shell:
+        "{params.torchrun} "
         "python -m residuum.pretrain adapt {params.corpora} --start {params.start} "
         "--spec {params.spec:q} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

@@ -17,10 +17,10 @@ rule train_train:
         f"{TIMES}/train/{{model}}.seed{{seed}}.tsv"
     conda:
         f"{ENVS}/neural.yaml"
-    threads: REGISTRY.scale.threads
+    threads: REGISTRY.scale.threads * GPUS
     resources:
-        mem_mb=6000,
-        gpu=GPU,
+        mem_mb=6000 * GPUS,
+        gpu=GPU * GPUS,
     params:
         spec=lambda w: _registry.spec(REGISTRY.model(w.model)),
         start=start_argument,
@@ -28,7 +28,9 @@ rule train_train:
         folder=lambda w, output: folder(output[0]),
         work=f"{RESULTS}/work/{{model}}.seed{{seed}}",
         compute=f"{COMPUTE} {PRECISION}",
+        torchrun=TORCHRUN,
     shell:
+        "{params.torchrun} "
         "python -m residuum.train train --tuples {input.tuples} --corpus {params.corpus} "
         "--queries {input.queries} --start {params.start} --spec {params.spec:q} "
         "--seed {wildcards.seed} {params.compute} --work {params.work} "

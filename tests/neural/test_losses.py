@@ -66,6 +66,12 @@ def test_in_batch_nll_value_and_gradient() -> None:
         assert scores.grad[i].tolist() == pytest.approx(gradient, abs=1e-6)
 
 
+def test_in_batch_nll_of_some_rows_is_that_of_the_whole() -> None:
+    scores, ignore = torch.tensor(SCORES), torch.tensor(IGNORE)
+    whole = in_batch_nll(scores, ignore)
+    assert torch.equal(in_batch_nll(scores[1:], ignore[1:], first=1), whole[1:])
+
+
 def test_mean_squared_errors_value_and_gradient() -> None:
     predicted = torch.tensor([0.5, 0.0, 1.0], requires_grad=True)
     losses = mean_squared_errors(predicted, torch.tensor([0.1, 0.2, 0.4]), [2, 1])

@@ -50,7 +50,7 @@ def encode_docs(
     docs = list(contracts.read_corpus(corpus, positions))
     vectors = encoder.encode([text for _, text in docs], "doc", batch_size)
     which = {"number": shard, "of": of, "docs": len(docs)}
-    facts = {"dimensions": encoder.dimensions, "shard": which}
+    facts = {"dimensions": encoder.dimensions, "shard": which, **encoder.room.facts()}
     setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     with files.whole_directory(output) as folder:
         contracts.write_vectors(folder, [doc_id for doc_id, _ in docs], vectors)
@@ -89,7 +89,8 @@ def encode_queries(
             vectors = encoder.encode(list(texts.values()), "query", batch_size)
             contracts.write_vectors(folder / name, list(texts), vectors)
             counts[name] = len(texts)
-        _describe(folder, {"queries": counts}, setting, model, paths.values())
+        facts = {"queries": counts, **encoder.room.facts()}
+        _describe(folder, facts, setting, model, paths.values())
 
 
 def _describe(

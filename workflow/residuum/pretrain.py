@@ -23,7 +23,7 @@ from residuum.core import command, contracts, files, manifest, schema
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.seeds import derive
-from residuum.neural import devices, fitting, lsa, wordpiece
+from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
 from residuum.neural.resume import Saved, fingerprint
 
@@ -78,20 +78,23 @@ def adapt(
     form = command.parse_spec(schema.MaskedLanguage, spec)
     _check_corpora(corpus, form)
     chosen = devices.choose(device, precision, threads)
-    learner = masked.make(form, start, revision, chosen, texts(corpus, "tokens"))
-    setting = {
-        "model": form.model_dump(mode="json"),
-        "start": start,
-        "revision": learner.revision or revision,
-        "threads": threads,
-        "device": chosen.name,
-        "precision": chosen.precision,
-    }
     inputs = [*(path / "manifest.json" for path in corpus), *fitting.local(start)]
-    saved = Saved(work, fingerprint("residuum.pretrain", setting, inputs))
-    log = fitting.fit(learner, form.training, form.seed, saved)
-    fitting.write(output, learner, log, setting, inputs, module="residuum.pretrain")
-    shutil.rmtree(work, ignore_errors=True)
+    with processes.joined(chosen.name):
+        learner = masked.make(form, start, revision, chosen, texts(corpus, "tokens"))
+        setting = {
+            "model": form.model_dump(mode="json"),
+            "start": start,
+            "revision": learner.revision or revision,
+            "threads": threads,
+            "processes": processes.count(),
+            "device": chosen.name,
+            "precision": chosen.precision,
+        }
+        saved = Saved(work, fingerprint("residuum.pretrain", setting, inputs))
+        trained = fitting.fit(learner, form.training, form.seed, saved)
+        if processes.first():
+            fitting.write(output, learner, trained, setting, inputs, module="residuum.pretrain")
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _check_corpora(corpus: Sequence[Path], form: schema.Backbone | schema.MaskedLanguage) -> None:

@@ -90,7 +90,7 @@ def score(
     trec.write_run(output, scored, "scores")
     manifest.write(
         manifest.beside(output),
-        artefact=shared(lists, scored),
+        artefact={**shared(lists, scored), **encoder.room.facts()},
         spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
         inputs=[*lists, *texts, *local],
         module="residuum.rerank",

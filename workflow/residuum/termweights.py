@@ -44,10 +44,11 @@ def predict(
     inputs = [corpus / "manifest.json", model]
     folder = output.with_name(f"{output.name}.partial")
     mark = open_folder(folder, fingerprint("residuum.termweights", setting, inputs))
-    records = _predict_parts(TermWeighter.load(model, chosen), corpus, folder, **sizes)
+    weighter = TermWeighter.load(model, chosen)
+    facts = {**_facts(_predict_parts(weighter, corpus, folder, **sizes)), **weighter.room.facts()}
     manifest.write(
         folder / "manifest.json",
-        artefact={**_facts(records), "weights": files.sha256(model / pretrained.WEIGHTS)},
+        artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},
         spec=setting,
         inputs=inputs,
         module="residuum.termweights",

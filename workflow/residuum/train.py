@@ -4,6 +4,7 @@ python -m residuum.train train --tuples F --corpus DIR --queries TSV --start DIR
     --spec JSON --seed 1 --threads 1 --work DIR --output DIR
 
 Killed and started again it goes on from its last checkpoint and ends with the same bytes.
+On several GPUs: torchrun --standalone --nproc-per-node N --no-python python -m residuum.train ...
 Must not know where the tuples come from, what a kind's losses are or who uses the model.
 """
 
@@ -17,7 +18,7 @@ import pydantic
 import typer
 
 from residuum.core import command, schema
-from residuum.neural import devices, fitting, learners
+from residuum.neural import devices, fitting, learners, processes
 from residuum.neural.resume import Saved, fingerprint
 
 app = command.app(__doc__)
@@ -46,21 +47,24 @@ def train(
     form = command.parse_spec(Form, spec).root
     chosen = devices.choose(device, precision, threads)
     material = learners.Files(tuples, corpus, queries)
-    learner = learners.make(form, start, revision, chosen, seed, material)
     inputs = [tuples, queries, corpus / "manifest.json", *fitting.local(start)]
-    setting = {
-        "model": form.model_dump(mode="json"),
-        "start": start,
-        "revision": learner.revision or revision,
-        "seed": seed,
-        "threads": threads,
-        "device": chosen.name,
-        "precision": chosen.precision,
-    }
-    saved = Saved(work, fingerprint("residuum.train", setting, inputs))
-    log = fitting.fit(learner, form.training, seed, saved)
-    fitting.write(output, learner, log, setting, inputs, module="residuum.train")
-    shutil.rmtree(work, ignore_errors=True)
+    with processes.joined(chosen.name):
+        learner = learners.make(form, start, revision, chosen, seed, material)
+        setting = {
+            "model": form.model_dump(mode="json"),
+            "start": start,
+            "revision": learner.revision or revision,
+            "seed": seed,
+            "threads": threads,
+            "processes": processes.count(),
+            "device": chosen.name,
+            "precision": chosen.precision,
+        }
+        saved = Saved(work, fingerprint("residuum.train", setting, inputs))
+        trained = fitting.fit(learner, form.training, seed, saved)
+        if processes.first():
+            fitting.write(output, learner, trained, setting, inputs, module="residuum.train")
+            shutil.rmtree(work, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,10 @@ class Batch(NamedTuple):
     positive_scores: list[float]
     negative_scores: list[float]
 
+    def part(self, rows: slice) -> "Batch":
+        """Return some rows of the batch."""
+        return Batch(*(column[rows] for column in self))
+
 
 def part_of(pairs: Sequence[Tuple], part: tuple[int, int]) -> list[Tuple]:
     """Return the i-th of n equal parts of the pairs, for part (i, n) with i from 1.

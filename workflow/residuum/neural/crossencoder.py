@@ -18,6 +18,7 @@ from residuum.core.errors import ResiduumError
 from residuum.core.seeds import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import TEXTS_AT_ONCE, pool
+from residuum.neural.room import Room
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,6 +48,7 @@ class CrossEncoder:
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.reading, self.device = tokenizer, reading, device
+        self.room = Room("pairs", "reading.length")
         marks = (tokenizer.cls_token_id, tokenizer.sep_token_id)
         self._first, self._last = (_alone(mark) for mark in marks)
         if device.precision != "fp32":
@@ -159,15 +161,13 @@ class CrossEncoder:
         self, rows: list[np.ndarray], queries: Sequence[int], width: int
     ) -> tuple[Tensor, ...]:
         """Return ids, mask and token types: integers (pairs, width)."""
-        import torch
-
         places = np.arange(width)
         mask = places < np.array([len(row) for row in rows])[:, None]
         ids = np.full(mask.shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
         ids[mask] = np.concatenate(rows)
         types = mask & (places >= np.array(queries)[:, None] + 2)
         arrays = (ids, mask.astype(np.int64), types.astype(np.int64))
-        return tuple(torch.from_numpy(array).to(self.device.name) for array in arrays)
+        return tuple(devices.put(array, self.device.name) for array in arrays)
 
     def _logits(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
         inputs = {"input_ids": ids, "attention_mask": mask}
@@ -183,7 +183,8 @@ class CrossEncoder:
         """Return float32 scores (pairs,) in the order of the pairs.
 
         A pair's score is the same to the last bit whatever stands beside it, because the shape
-        of its batch follows from its own length: a short batch is filled with repeats.
+        of its batch follows from its own length: a short batch is filled with repeats. On a GPU
+        this holds for batches of one size: where memory ends it is halved, as `room` knows.
         """
         import torch
 
@@ -193,11 +194,12 @@ class CrossEncoder:
         self.model.eval()
         with torch.inference_mode():
             for width in np.unique(widths):
-                same = np.flatnonzero(widths == width)
-                for first in range(0, len(same), batch_size):
-                    batch = same[first : first + batch_size]
-                    full = [pairs[i] for i in np.resize(batch, batch_size)]
-                    scores[batch] = self.forward(full, abs(width))[: len(batch)].cpu().numpy()
+
+                def score(batch: np.ndarray, size: int, width: int = abs(width)) -> None:
+                    full = [pairs[i] for i in np.resize(batch, size)]
+                    scores[batch] = self.forward(full, width)[: len(batch)].cpu().numpy()
+
+                self.room.each(np.flatnonzero(widths == width), batch_size, score)
         return scores
 
     def _widths(self, lengths: np.ndarray) -> np.ndarray:

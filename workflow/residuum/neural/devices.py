@@ -9,9 +9,13 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.core.errors import ResiduumError, unknown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
 
 PRECISIONS = ("auto", "fp32", "bf16")
 
@@ -63,7 +67,7 @@ def _available(device: str) -> str:
 
 
 def _make_repeatable(device: str, threads: int) -> None:
-    """Fix the threads; on cuda ask for determinism too.
+    """Fix the threads; on cuda ask for determinism, and for float32 that is not TF32.
 
     On a CPU the sums follow from the threads alone, and asking costs a second of imports.
     """
@@ -75,7 +79,18 @@ def _make_repeatable(device: str, threads: int) -> None:
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
         torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.set_float32_matmul_precision("highest")  # what torch does if nobody says otherwise
         torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, changes nothing
+
+
+def put(array: np.ndarray, device: str) -> Tensor:
+    """Return an array on a device; a GPU need not have finished earlier work before the copy."""
+    import torch
+
+    tensor = torch.from_numpy(array)
+    if device == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
 from residuum.neural import devices, pretrained
+from residuum.neural.room import Room
 from residuum.neural.tokens import padded
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Encoder:
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
+        self.room = Room("texts", "encoder.doc_length")
 
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Encoder:
@@ -97,18 +99,23 @@ class Encoder:
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> np.ndarray:
         """Return float32 vectors (texts, dimensions) in the order of the texts.
 
-        Batches hold texts of about one length, so that little of the work is padding.
+        Batches hold texts of about one length, so that little of the work is padding. On a
+        GPU they are as large as `batch_size` and its memory allow; `room` knows how large.
         """
         import torch
 
         tokens = self.tokenise(texts, kind)
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
         vectors = np.empty((len(tokens), self.dimensions), dtype=np.float32)
+
+        def encode(batch: list[int], _: int) -> None:
+            vectors[batch] = self.forward([tokens[i] for i in batch]).cpu().numpy()
+
         self.model.eval()
         total = -(-len(order) // batch_size)
         with torch.inference_mode():
             for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
-                vectors[batch] = self.forward([tokens[i] for i in batch]).cpu().numpy()
+                self.room.each(batch, batch_size, encode)
         return vectors
 
     def save(self, folder: Path) -> None:

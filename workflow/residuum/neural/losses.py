@@ -30,16 +30,16 @@ def triplet_hinge(s_emb_pos: Tensor, s_emb_neg: Tensor, margin: Tensor | float) 
     return (margin - s_emb_pos + s_emb_neg).clamp(min=0)
 
 
-def in_batch_nll(scores: Tensor, ignore: Tensor) -> Tensor:
-    """Return -log softmax of each query's positive among the docs of the batch: (batch,).
+def in_batch_nll(scores: Tensor, ignore: Tensor, first: int = 0) -> Tensor:
+    """Return -log softmax of each query's positive among the docs of the batch: (queries,).
 
-    `scores` has shape (batch, batch); row i holds the scores of query i, its positive in
-    column i. `ignore` is boolean of the same shape and marks docs that are no negatives:
-    the positive's duplicates and the query's other positives; its diagonal is false.
+    `scores` has shape (queries, batch); row i holds the scores of query i, its positive in
+    column first + i. `ignore` is boolean of the same shape and marks docs that are no negatives:
+    the positive's duplicates and the query's other positives; it is false for the positive.
     Karpukhin et al. 2020 (DPR), Eq. 2, with the batch's other positives as negatives.
     """
     kept = scores.masked_fill(ignore, float("-inf"))
-    return kept.logsumexp(dim=1) - scores.diagonal()
+    return kept.logsumexp(dim=1) - scores.diagonal(first)
 
 
 def mean_squared_errors(predicted: Tensor, wanted: Tensor, sizes: Sequence[int]) -> Tensor:

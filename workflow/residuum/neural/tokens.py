@@ -14,6 +14,7 @@ import numpy as np
 
 from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
+from residuum.neural import devices
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,10 +90,8 @@ class Tokens:
 
 def padded(tokens: Sequence[np.ndarray], fill: int, device: str) -> tuple[Tensor, Tensor]:
     """Return ids and mask, int64 (texts, longest text): `fill` and 0 beyond a text's end."""
-    import torch
-
     lengths = np.array([len(row) for row in tokens])
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(mask.shape, fill, dtype=np.int64)
     ids[mask] = np.concatenate(tokens)
-    return torch.from_numpy(ids).to(device), torch.from_numpy(mask.astype(np.int64)).to(device)
+    return devices.put(ids, device), devices.put(mask.astype(np.int64), device)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from residuum.core.schema.base import Id, Positive, Strict
 from residuum.core.schema.datasets import Edition
@@ -72,13 +72,17 @@ class Scale(Strict):
         default={}, description="partial entries, laid over the models and systems that name them"
     )
     threads: Positive = Field(
-        description="threads of a job; the last digits of what is neural depend on them"
+        description="threads of a process; the last digits of what is neural depend on them"
     )
     shard_docs: Positive = Field(
         description="most docs in an embedding shard; each is encoded and searched by its own job"
     )
-    batch_size: Positive = Field(description="texts in an encoding batch")
-    pair_batch_size: Positive = Field(description="pairs in a batch of a cross-encoder")
+    batch_size: Positive = Field(
+        description="texts in an encoding batch; halved on a GPU whose memory does not hold it"
+    )
+    pair_batch_size: Positive = Field(
+        description="pairs in a batch of a cross-encoder; halved as batch_size is"
+    )
 
     @field_validator("roles")
     @classmethod
@@ -103,3 +107,13 @@ class Config(Strict):
     )
     device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
+    gpus: Positive = Field(
+        1, description="GPUs that train one model together; the last digits depend on them"
+    )
+
+    @model_validator(mode="after")
+    def several_gpus_are_named(self) -> "Config":
+        """The machine that plans the graph may have no GPU, so `auto` cannot mean several."""
+        if self.gpus > 1 and self.device != "cuda":
+            raise ValueError(f"gpus {self.gpus} needs device cuda, found device {self.device}")
+        return self

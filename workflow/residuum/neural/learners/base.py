@@ -1,4 +1,4 @@
-"""What the training loop and the learners agree on: the files to learn from, and a step's losses.
+"""What the training loop and the learners agree on: files to learn from, losses of a batch.
 
 Usage: `def make(form, start, revision, device, seed, material: Files) -> Learner: ...`.
 Apart from the table of kinds, so that what trains one kind does not depend on the others' code.
@@ -22,20 +22,31 @@ class Files(NamedTuple):
     queries: Path
 
 
+class Part(NamedTuple):
+    """Losses (examples,) of some rows of a batch, and how many the whole batch has.
+
+    `watched` holds columns that the log adds: values whose mean over the batch it gives.
+    """
+
+    losses: Tensor
+    whole: int
+    watched: dict[str, Tensor]
+
+
 class Learner(Protocol):
     """A model in training and the examples that it learns from.
 
-    A learner may also have `watched() -> dict[str, float]`, columns that the log adds for the
-    step whose losses were asked for last, and `remark(losses) -> str | None`, a warning about
-    the finished training, given the mean loss of each step.
+    A learner may also have `remark(losses) -> str | None`, a warning about the finished training,
+    given the mean loss of each step.
     """
 
     model: Any  # a torch module, trained in place
     pairs: int  # training pairs, as the manifest counts them
     steps: int  # steps that the spec asks for
+    indivisible: bool  # must a process compute its rows of a batch at once?
 
-    def losses(self, step: int) -> Tensor:
-        """Return the losses (examples,) of a step, counted from 0, with gradient."""
+    def losses(self, step: int, rows: slice) -> Part:
+        """Return what rows of the batch of a step, counted from 0, say, with gradient."""
         ...
 
     def save(self, folder: Path) -> None:

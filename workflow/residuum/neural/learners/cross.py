@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from residuum.core import contracts, schema
 from residuum.neural import batches, listwise
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.devices import Device
-from residuum.neural.learners import Files
+from residuum.neural.learners.base import Files, Part
 from residuum.neural.learners.material import (
     steps_of,
     wanted_docs,
@@ -25,9 +25,6 @@ from residuum.neural.learners.material import (
 )
 from residuum.neural.resume import say
 from residuum.neural.tokens import Tokens
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 LAST = 10  # a tenth of the steps, at the end, tells whether anything was learned
 
@@ -60,7 +57,7 @@ class GroupStream:
 
 
 class CrossLearner:
-    """A cross-encoder in training, and the log's mean scores of positives and negatives."""
+    """A cross-encoder in training, watched by its scores of positives and negatives."""
 
     def __init__(
         self,
@@ -74,7 +71,7 @@ class CrossLearner:
         self.model = encoder.model
         self.pairs = len(stream.pairs)
         self.steps = steps_of(training, stream.visits)
-        self._watched: dict[str, float] = {}
+        self.indivisible = False
 
     @property
     def revision(self) -> str | None:
@@ -85,22 +82,18 @@ class CrossLearner:
         """Write the checkpoint."""
         self.encoder.save(folder)
 
-    def losses(self, step: int) -> Tensor:
-        """Return the losses (batch,) of one step's groups."""
-        groups = self.stream.batch(step)
+    def losses(self, step: int, rows: slice) -> Part:
+        """Return the losses (rows,) of some of a step's groups."""
+        whole = self.stream.batch(step)
+        groups = whole[rows]
         scores = self.encoder.forward(self._pairs(groups)).view(len(groups), -1)
-        means = {"positive": scores[:, 0], "negative": scores[:, 1:]}
-        self._watched = {name: some.detach().mean() for name, some in means.items()}
-        return listwise.group_nll(scores)
+        watched = {"positive": scores[:, 0], "negative": scores[:, 1:]}
+        return Part(listwise.group_nll(scores), len(whole), watched)
 
     def _pairs(self, groups: list[Group]) -> list[Pair]:
         asked = [group.query_id for group in groups for _ in group.docs]
         docs = [doc for group in groups for doc in group.docs]
         return list(map(Pair, self.queries.of(asked), self.docs.of(docs)))
-
-    def watched(self) -> dict[str, float]:
-        """Return the mean scores of the last step's positives and negatives."""
-        return {name: float(mean) for name, mean in self._watched.items()}
 
     def remark(self, means: list[float]) -> str | None:
         """Warn if the loss ended no lower than it is where all scores are equal."""

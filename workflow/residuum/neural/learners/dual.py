@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.core import contracts, schema
-from residuum.neural import batches, losses, pretrained
+from residuum.neural import batches, losses, pretrained, processes
 from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
-from residuum.neural.learners.base import Files
+from residuum.neural.learners.base import Files, Part
 from residuum.neural.learners.material import (
     steps_of,
     wanted_docs,
@@ -38,14 +38,14 @@ class Material(NamedTuple):
 
 
 class DualLearner:
-    """One shared encoder in training, and the log's mean s_emb of positives and negatives."""
+    """One shared encoder in training, watched by its s_emb of positives and negatives."""
 
     def __init__(self, encoder: Encoder, form: schema.DualEncoder, material: Material) -> None:
         self.encoder, self.form, self.material = encoder, form, material
         self.model = encoder.model
         self.pairs = len(material.stream.pairs)
         self.steps = steps_of(form.training, material.stream)
-        self._watched: dict[str, Tensor] = {}
+        self.indivisible = form.loss.kind == "nll"
 
     @property
     def revision(self) -> str | None:
@@ -56,24 +56,31 @@ class DualLearner:
         """Write the checkpoint."""
         self.encoder.save(folder)
 
-    def losses(self, step: int) -> Tensor:
-        """Return the losses (batch,) of one step's pairs; queries and docs share the encoder."""
+    def losses(self, step: int, rows: slice) -> Part:
+        """Return the losses (rows,) of some of a step's pairs; the encoder is shared.
+
+        In-batch negatives are the docs of the whole batch, those of other processes included.
+        """
         material = self.material
-        batch = material.stream.batch(step)
+        whole = material.stream.batch(step)
+        batch = whole.part(rows)
         queries = self.encoder.forward(material.queries.of(batch.query_ids))
         docs = self.encoder.forward(material.docs.of([*batch.positives, *batch.negatives]))
         if self.form.loss.kind == "nll":
-            return self._nll(queries @ docs.T, batch)
+            every = processes.gather(docs, rows, len(whole.query_ids))
+            return self._nll(queries @ every.T, whole, rows)
         positives, negatives = docs.split(len(queries))
         s_emb_pos, s_emb_neg = (queries * positives).sum(dim=1), (queries * negatives).sum(dim=1)
-        self._watch(s_emb_pos, s_emb_neg)
-        return losses.triplet_hinge(s_emb_pos, s_emb_neg, self._margin(batch, like=docs))
+        found = losses.triplet_hinge(s_emb_pos, s_emb_neg, self._margin(batch, like=docs))
+        watched = {"positive": s_emb_pos, "negative": s_emb_neg}
+        return Part(found, len(whole.query_ids), watched)
 
-    def _nll(self, scores: Tensor, batch: batches.Batch) -> Tensor:
-        ignore = scores.new_tensor(self.material.positives.ignore(batch)).bool()
+    def _nll(self, scores: Tensor, whole: batches.Batch, rows: slice) -> Part:
+        ignore = scores.new_tensor(self.material.positives.ignore(whole)[rows]).bool()
         others = ~ignore
-        self._watch(scores.diagonal(), scores[others.fill_diagonal_(False)])
-        return losses.in_batch_nll(scores, ignore)
+        others.diagonal(rows.start).fill_(False)
+        watched = {"positive": scores.diagonal(rows.start), "negative": scores[others]}
+        return Part(losses.in_batch_nll(scores, ignore, rows.start), len(ignore[0]), watched)
 
     def _margin(self, batch: batches.Batch, like: Tensor) -> Tensor:
         loss = self.form.loss
@@ -82,14 +89,6 @@ class DualLearner:
         positive = like.new_tensor(batch.positive_scores)
         negative = like.new_tensor(batch.negative_scores)
         return losses.residual_margin(positive, negative, loss.xi, loss.lambda_train)
-
-    def _watch(self, positive: Tensor, negative: Tensor) -> None:
-        means = {"positive": positive, "negative": negative}
-        self._watched = {name: scores.detach().mean() for name, scores in means.items()}
-
-    def watched(self) -> dict[str, float]:
-        """Return the mean s_emb of the last step's positives and negatives."""
-        return {name: float(mean) for name, mean in self._watched.items()}
 
     def remark(self, means: list[float]) -> str | None:
         """Warn if a margin loss ended where it is when all scores are equal."""

@@ -17,6 +17,7 @@ from residuum.core.errors import ResiduumError
 from residuum.core.seeds import derive
 from residuum.neural import batches, masking, pretrained
 from residuum.neural.devices import Device
+from residuum.neural.learners.base import Part
 from residuum.neural.learners.material import steps_of
 from residuum.neural.tokens import Packed, padded
 
@@ -45,6 +46,7 @@ class MaskedLearner:
         self.pairs = len(self._places)
         self.visits = batches.Visits(self.pairs, form.training.batch_size, form.seed)
         self.steps = steps_of(form.training, self.visits)
+        self.indivisible = False
 
     @property
     def revision(self) -> str | None:
@@ -55,20 +57,22 @@ class MaskedLearner:
         """Write the model with its head; AutoModel reads the model alone."""
         pretrained.save(self.model, self.tokenizer, folder)
 
-    def losses(self, step: int) -> Tensor:
-        """Return -log p of each token (tokens,) that the step hides."""
+    def losses(self, step: int, rows: slice) -> Part:
+        """Return -log p of each token (tokens,) that the step hides in some of its docs."""
         from torch.nn.functional import cross_entropy
 
-        rows = [self.docs.row(self._places[number]) for number, _ in self.visits.of(step)]
+        docs = [self.docs.row(self._places[number]) for number, _ in self.visits.of(step)]
         seed = derive(self.form.seed, "mask", str(step))
-        hidden = masking.mask(rows, self.alphabet, self.form.mask, seed)
-        wanted = np.concatenate([r[c] for r, c in zip(rows, hidden.chosen, strict=True)])
+        whole = masking.mask(docs, self.alphabet, self.form.mask, seed)
+        hidden = masking.Masked(whole.rows[rows], whole.chosen[rows])
+        wanted = np.concatenate([r[c] for r, c in zip(docs[rows], hidden.chosen, strict=True)])
         ids, mask = padded(hidden.rows, self.tokenizer.pad_token_id or 0, self.device.name)
         where, _ = padded(hidden.chosen, False, self.device.name)
         with self.device.autocast():
             logits = predictions(self.model, ids, mask, where.bool())
         target = ids.new_tensor(wanted.astype(np.int64))
-        return cross_entropy(logits.float(), target, reduction="none")
+        found = cross_entropy(logits.float(), target, reduction="none")
+        return Part(found, sum(int(chosen.sum()) for chosen in whole.chosen), {})
 
 
 def predictions(model: Any, ids: Tensor, mask: Tensor, where: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,10 @@ from residuum.core import contracts, schema
 from residuum.core.chunks import chunks
 from residuum.neural import batches, losses, pretrained
 from residuum.neural.devices import Device
-from residuum.neural.learners.base import Files
+from residuum.neural.learners.base import Files, Part
 from residuum.neural.learners.material import steps_of, wanted_docs, wanted_queries
 from residuum.neural.termrecall import recall, targets
 from residuum.neural.termweighter import Doc, TermWeighter, Weighting
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 DOCS_AT_ONCE = 4096
 
@@ -45,6 +42,7 @@ class TermLearner:
         self.model = model.model
         self.visits = batches.Visits(len(examples), form.training.batch_size, seed)
         self.pairs = len(examples)
+        self.indivisible = False
         self.steps = steps_of(form.training, self.visits)
 
     @property
@@ -56,15 +54,17 @@ class TermLearner:
         """Write the checkpoint."""
         self.weighter.save(folder)
 
-    def losses(self, step: int) -> Tensor:
-        """Return the losses (batch,) of one step's docs."""
+    def losses(self, step: int, rows: slice) -> Part:
+        """Return the losses (rows,) of some of a step's docs."""
         import torch
 
-        batch = [self.examples[number] for number, _ in self.visits.of(step)]
+        visits = self.visits.of(step)
+        batch = [self.examples[number] for number, _ in visits[rows]]
         predicted = self.weighter.forward([example.doc for example in batch])
         wanted = torch.from_numpy(np.concatenate([example.targets for example in batch]))
         words = [len(example.targets) for example in batch]
-        return losses.mean_squared_errors(predicted, wanted.to(predicted.device), words)
+        found = losses.mean_squared_errors(predicted, wanted.to(predicted.device), words)
+        return Part(found, len(visits), {})
 
 
 def make(

@@ -1,0 +1,247 @@
+"""Several processes that torchrun starts train what one process trains; one of them writes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from corpora import make_corpus
+from killing import WORKFLOW
+from residuum import pretrain
+from residuum import train as stage
+from residuum.core import files
+from residuum.core.errors import ResiduumError
+from residuum.neural import processes
+from tiny_models import (
+    make_backbone,
+    masked_language_spec,
+    model_spec,
+    term_weights_spec,
+    toy_docs,
+    toy_queries,
+    write_toy,
+)
+
+HOW = {"steps": 8, "batch_size": 7, "learning_rate": 0.001, "dropout": 0.0}  # 7: shares of 3 and 4
+CROSS = {
+    "kind": "cross-encoder",
+    "backbone": "test",
+    "train_on": "test",
+    "negatives": {"kind": "same_as", "model": "test"},
+    "group": 3,
+    "reading": {"query_length": 8, "length": 30, "pooling": "mean"},
+    "training": HOW,
+}
+SPECS = {
+    "residual_margin": model_spec("residual_margin", **HOW),
+    "nll": model_spec("nll", **HOW),
+    "cross": json.dumps(CROSS),
+    "terms": term_weights_spec(**HOW),
+    "masked": masked_language_spec(**HOW),
+    "dropout": model_spec(**{**HOW, "dropout": 0.1, "checkpoint_every": 5}),
+}
+LIMIT = 240  # seconds; a bound on hanging
+DRIVER = """
+import json, sys
+from contextlib import nullcontext
+from pathlib import Path
+import torch
+from residuum import pretrain, train
+from residuum.neural import processes
+
+def work(folder):
+    for name, told in json.loads((folder / "two.json").read_text()).items():
+        paths = {key: Path(told[key]) for key in ("tuples", "corpus", "queries", "work", "output")}
+        if name == "masked":
+            keys = ("start", "spec", "threads", "device")
+            places = {"work": paths["work"], "output": paths["output"]}
+            pretrain.adapt([paths["corpus"]], **{key: told[key] for key in keys}, **places)
+        else:
+            train.train(**{**told, **paths})
+
+def gradients():
+    docs = torch.tensor([[1.0], [2.0], [4.0]])
+    weights = torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0], [100.0, 200.0, 300.0]])
+    rows = processes.share(3)
+    own = docs[rows].clone().requires_grad_()
+    every = processes.gather(own, rows, 3)
+    (weights[rows] @ every).sum().backward()
+    other, unused = (torch.nn.Parameter(torch.zeros(2)) for _ in range(2))
+    other.grad = torch.tensor([1.0, 10.0]) * (1 + processes.rank())
+    processes.add_up_gradients([other, unused])
+    return processes.told_by_all((every.tolist(), own.grad.tolist(), other.grad.tolist()))
+
+folder = Path(sys.argv[1])
+with processes.joined("cpu"):
+    processes.joined = lambda device: nullcontext()  # gloo cannot be joined twice in a process
+    work(folder)
+    told = gradients()
+    if processes.first():
+        (folder / "gradients.json").write_text(json.dumps(told))
+"""
+
+
+def torchrun(*command: str | Path) -> tuple[int, str]:
+    """Run a Python command in two processes; return exit status and standard error."""
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    words = [sys.executable, *start, sys.executable, *map(str, command)]
+    env = {**os.environ, "PYTHONPATH": str(WORKFLOW)}
+    process = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        said = process.communicate(timeout=LIMIT)[1]
+    except subprocess.TimeoutExpired:
+        process.terminate()  # torchrun then ends its processes; a kill would leave them
+        said = process.communicate()[1]
+    return process.returncode, said
+
+
+def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
+    """Return the arguments of `train` with the model below a folder."""
+    return {
+        "tuples": folder / "tuples.jsonl.gz",
+        "corpus": folder / ("words" if name == "masked" else "corpus"),
+        "queries": folder / "queries.tsv",
+        "start": str(folder / "start"),
+        "spec": SPECS[name],
+        "seed": 1,
+        "work": folder / output / f"{name}.work",
+        "output": folder / output / name,
+        "threads": 1,
+        "device": "cpu",
+    }
+
+
+def train_alone(folder: Path, name: str) -> None:
+    told = arguments(folder, name, "one")
+    if name == "masked":
+        keys = ("start", "spec", "work", "output", "threads", "device")
+        pretrain.adapt([told["corpus"]], **{key: told[key] for key in keys})
+    else:
+        stage.train(**told)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the toy problem, trained by `one` process and by `two`."""
+    folder = tmp_path_factory.mktemp("toy")
+    write_toy(folder)
+    make_corpus(folder / "corpus", toy_docs())
+    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
+    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
+    make_backbone(folder / "start", words)
+    for name in SPECS:
+        train_alone(folder, name)
+    work = {name: arguments(folder, name, "two") for name in SPECS}
+    (folder / "two.json").write_text(json.dumps(work, default=str))
+    (folder / "driver.py").write_text(DRIVER)
+    status, said = torchrun(folder / "driver.py", folder)
+    assert status == 0, said
+    (folder / "said").write_text(said)
+    return folder
+
+
+def log(model: Path) -> np.ndarray:
+    lines = (model / "training.tsv").read_text().splitlines()[1:]
+    return np.array([[float(value) for value in line.split("\t")] for line in lines])
+
+
+def weights(model: Path) -> dict[str, np.ndarray]:
+    """Return the weights, but no attention key's bias.
+
+    Softmax cancels it: its gradient is nothing but rounding, which Adam enlarges.
+    """
+    found = {}
+    for path in sorted(model.rglob("*.safetensors")):
+        found |= {f"{path.name} {name}": value for name, value in load_file(path).items()}
+    return {name: value for name, value in found.items() if not name.endswith("key.bias")}
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name != "dropout"])
+def test_two_processes_take_the_steps_of_one(toy: Path, name: str) -> None:
+    one, two = (weights(toy / part / name) for part in ("one", "two"))
+    assert one.keys() == two.keys()
+    for key in one:
+        np.testing.assert_allclose(two[key], one[key], atol=2e-5, err_msg=key)
+    np.testing.assert_allclose(log(toy / "two" / name), log(toy / "one" / name), rtol=1e-5)
+
+
+def test_the_manifest_counts_the_processes(toy: Path) -> None:
+    for folder, count in (("one", 1), ("two", 2)):
+        record = json.loads((toy / folder / "nll" / "manifest.json").read_text())
+        assert record["spec"]["processes"] == count
+    assert files.sha256_tree(toy / "one" / "nll") != files.sha256_tree(toy / "two" / "nll")
+
+
+def test_one_process_speaks_and_cleans_up(toy: Path) -> None:
+    said = (toy / "said").read_text().splitlines()
+    assert sum("train: 8 steps in" in line for line in said) == len(SPECS)
+    assert sorted(path.name for path in (toy / "two").iterdir()) == sorted(SPECS)
+
+
+def test_gathered_rows_get_their_gradient_from_all_that_used_them(toy: Path) -> None:
+    """By hand: each process multiplies all three rows by its rows of a matrix, and sums."""
+    told = json.loads((toy / "gradients.json").read_text())
+    assert [every for every, _, _ in told] == [[[1.0], [2.0], [4.0]]] * 2
+    sums = [[1.0 + 10.0 + 100.0], [2.0 + 20.0 + 200.0], [3.0 + 30.0 + 300.0]]
+    assert [own for _, own, _ in told] == [sums[:1], sums[1:]]
+    assert [added for _, _, added in told] == [[1.0 + 2.0, 10.0 + 20.0]] * 2
+
+
+def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path) -> None:
+    """Interrupted at the end, two processes go on from the state of step 5 to the same bytes."""
+    told = arguments(toy, "dropout", "again")
+    options = [word for key, value in told.items() for word in (f"--{key}", str(value))]
+    told["output"].parent.mkdir()
+    told["output"].write_text("a file where the folder belongs")
+    command = ["-m", "residuum.train", "train", *options]
+    assert torchrun(*command)[0] != 0
+    assert (told["work"] / "state.pt").exists()
+    told["output"].unlink()
+    status, said = torchrun(*command)
+    assert status == 0, said
+    assert said.count("going on after step 5") == 1
+    two = toy / "two" / "dropout"
+    for name in ("model.safetensors", "training.tsv"):
+        assert files.sha256(told["output"] / name) == files.sha256(two / name)
+    assert np.abs(log(two)[0, 1] - log(toy / "one" / "dropout")[0, 1]) > 1e-4
+
+
+def test_a_batch_smaller_than_the_processes_is_refused(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "count", lambda: 4)
+    with pytest.raises(ResiduumError, match=r"training\.batch_size 3 .* 4 processes.*`gpus` to 3"):
+        processes.share(3)
+
+
+@pytest.mark.parametrize(("size", "shares"), [(7, [1, 2, 2, 2]), (8, [2] * 4), (4, [1] * 4)])
+def test_shares_cover_a_batch_in_order(
+    monkeypatch: pytest.MonkeyPatch, size: int, shares: list[int]
+) -> None:
+    monkeypatch.setattr(processes, "count", lambda: 4)
+    rows: list[int] = []
+    for rank, expected in enumerate(shares):
+        monkeypatch.setattr(processes, "rank", lambda rank=rank: rank)
+        own = range(size)[processes.share(size)]
+        assert len(own) == expected
+        rows += own
+    assert rows == list(range(size))
+
+
+def test_more_processes_than_cards_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("TORCHELASTIC_RUN_ID", "LOCAL_RANK"):
+        monkeypatch.setenv(key, "0")
+    for key in ("WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.setenv(key, "4")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    refusal = pytest.raises(ResiduumError, match="started 4 processes .* shows 2 GPUs")
+    with refusal, processes.joined("cuda"):
+        pass
+    with pytest.raises(ResiduumError, match="cuda or cpu, found mps"), processes.joined("mps"):
+        pass

@@ -1,0 +1,147 @@
+"""The processes of one training: torchrun starts one per GPU, and each computes a share of a batch.
+
+Usage: `with processes.joined(device): ...`, within it `share(batch_size)`, `add_up(tensor)`.
+A training that torchrun did not start is one process, and nothing here changes what it computes.
+Must not know models, losses or what is trained.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from typing import TYPE_CHECKING, Any
+
+from residuum.core.errors import ResiduumError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@contextmanager
+def joined(device: str) -> Iterator[None]:
+    """Join the other processes of torchrun, if it started this one; only the first one speaks.
+
+    On cuda each process takes the card of its local rank. Raises ResiduumError if there are
+    fewer cards than processes. An error leaves the block at once: torchrun then ends the others.
+    """
+    import torch.distributed as dist
+
+    if not dist.is_torchelastic_launched() or int(os.environ["WORLD_SIZE"]) == 1:
+        yield
+        return
+    if device == "cuda":
+        _take_card(int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"]))
+    elif device != "cpu":
+        raise ResiduumError(f"several processes train on cuda or cpu, found {device}; start one")
+    dist.init_process_group("nccl" if device == "cuda" else "gloo")
+    with nullcontext() if first() else _silent():
+        yield
+    dist.destroy_process_group()
+
+
+def _take_card(number: int, processes: int) -> None:
+    import torch
+
+    found = torch.cuda.device_count()
+    if found < processes:
+        raise ResiduumError(
+            f"torchrun started {processes} processes on this machine, which shows {found} GPUs. "
+            f"Set `gpus` to {found} at most, or ask the scheduler for {processes}"
+        )
+    torch.cuda.set_device(number)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
+        yield
+
+
+def count() -> int:
+    """Return the number of processes that train together; 1 without torchrun."""
+    import torch.distributed as dist
+
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """Return the number of this process, from 0."""
+    import torch.distributed as dist
+
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def first() -> bool:
+    """Say whether this is the process that writes files and speaks."""
+    return rank() == 0
+
+
+def share(size: int) -> slice:
+    """Return which examples of a batch of `size` are this process's: equal shares, in order.
+
+    Raises ResiduumError if a process would have none.
+    """
+    if size < count():
+        raise ResiduumError(
+            f"training.batch_size {size} has no example for each of {count()} processes. "
+            f"Set `gpus` to {size} at most, or raise training.batch_size"
+        )
+    return slice(size * rank() // count(), size * (rank() + 1) // count())
+
+
+def told_by_all(value: Any) -> list[Any]:
+    """Return what each process gives for a value, in order."""
+    import torch.distributed as dist
+
+    values = [value] * count()
+    if count() > 1:
+        dist.all_gather_object(values, value)
+    return values
+
+
+def add_up(tensor: Tensor) -> Tensor:
+    """Replace a tensor by its sum over the processes, in place, and return it."""
+    import torch.distributed as dist
+
+    if count() > 1:
+        dist.all_reduce(tensor)
+    return tensor
+
+
+def add_up_gradients(parameters: Iterable[Any]) -> None:
+    """Replace each gradient by its sum over the processes: all of them in one message."""
+    from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+    if count() > 1:
+        gradients = [some.grad for some in parameters if some.grad is not None]
+        vector_to_parameters(add_up(parameters_to_vector(gradients)), gradients)
+
+
+def gather(own: Tensor, rows: slice, size: int) -> Tensor:
+    """Return the rows of all processes, (size, dimensions), given this one's `rows` of them.
+
+    The gradient flows back to the process that a row came from, from all that used it.
+    """
+    return own if count() == 1 else _gathering().apply(own, rows, size)
+
+
+def _gathering() -> Any:
+    """Return the autograd function; torch is not loaded where nothing is gathered."""
+    import torch
+
+    class Gathering(torch.autograd.Function):
+        """Sums of rows that are zero everywhere but at home: shares need not be equal."""
+
+        @staticmethod
+        def forward(ctx: Any, own: Tensor, rows: slice, size: int) -> Tensor:
+            ctx.rows = rows
+            every = own.new_zeros(size, *own.shape[1:])
+            every[rows] = own
+            return add_up(every)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+            return add_up(gradient.contiguous().clone())[ctx.rows], None, None
+
+    return Gathering
