@@ -61,7 +61,7 @@ BATCHES = f"--batch-size {REGISTRY.scale.batch_size}"
 SHARD_MB = 4 * 1024 * REGISTRY.scale.shard_docs // 10**6  # float32 vectors of 1024 dimensions
 GPU = int(REGISTRY.config.device == "cuda")
 GPUS = REGISTRY.config.gpus  # of a training job, each with a process of its own
-TORCHRUN = f"torchrun --standalone --nproc-per-node {GPUS} --no-python" if GPUS > 1 else ""
+TORCHRUN = f"torchrun --standalone --nproc-per-node {GPUS} --no-python --" if GPUS > 1 else ""
 
 TABLES = REGISTRY.chosen("table")
 COUNTED = REGISTRY.chosen("characteristics")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from residuum.core.schema.base import Id, Positive, Strict
 from residuum.core.schema.datasets import Edition
@@ -111,9 +111,11 @@ class Config(Strict):
         1, description="GPUs that train one model together; the last digits depend on them"
     )
 
-    @model_validator(mode="after")
-    def several_gpus_are_named(self) -> "Config":
+    @field_validator("gpus")
+    @classmethod
+    def several_gpus_are_named(cls, gpus: int, others: ValidationInfo) -> int:
         """The machine that plans the graph may have no GPU, so `auto` cannot mean several."""
-        if self.gpus > 1 and self.device != "cuda":
-            raise ValueError(f"gpus {self.gpus} needs device cuda, found device {self.device}")
-        return self
+        device = others.data.get("device")
+        if gpus > 1 and device != "cuda":
+            raise ValueError(f"more than one GPU needs device: cuda, not {device}")
+        return gpus
