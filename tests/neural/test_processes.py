@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from pydantic import ValidationError
 from safetensors.numpy import load_file
 
 from corpora import make_corpus
-from killing import WORKFLOW
+from killing import WORKFLOW, run_and_kill
 from residuum import pretrain
 from residuum import train as stage
 from residuum.core import files, schema
@@ -218,6 +220,36 @@ def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path
     for name in ("model.safetensors", "training.tsv"):
         assert files.sha256(told["output"] / name) == files.sha256(two / name)
     assert np.abs(log(two)[0, 1] - log(toy / "one" / "dropout")[0, 1]) > 1e-4
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_killed_torchrun_leaves_no_process(toy: Path) -> None:
+    told = arguments(toy, "dropout", "endless")
+    spec = model_spec(**{**HOW, "steps": 1_000_000, "checkpoint_every": 1})
+    told |= {"spec": spec, "output": toy / "endless"}
+    options = [word for key, value in told.items() for word in (f"--{key}", str(value))]
+    start = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python", "--"]
+    command = [*start, sys.executable, "-m", "residuum.train", "train", *options]
+    run_and_kill(command, when=(told["work"] / "state.pt").exists, limit=LIMIT)
+    give_up = time.monotonic() + 20
+    while left := processes_that_name(told["work"]):
+        if time.monotonic() > give_up:
+            for number in left:
+                os.kill(number, signal.SIGKILL)
+            raise AssertionError(f"{len(left)} processes outlived torchrun")
+        time.sleep(0.05)
+
+
+def processes_that_name(path: Path) -> list[int]:
+    """Return the running processes that have a path on their command line."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(path).encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue  # it ended meanwhile
+    return found
 
 
 def test_a_batch_smaller_than_the_processes_is_refused(

@@ -7,7 +7,10 @@ Must not know models, losses or what is trained.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,8 @@ from residuum.core.errors import ResiduumError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @contextmanager
@@ -30,6 +35,7 @@ def joined(device: str) -> Iterator[None]:
     if not dist.is_torchelastic_launched() or int(os.environ["WORLD_SIZE"]) == 1:
         yield
         return
+    _end_with_torchrun()
     if device == "cuda":
         _take_card(int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"]))
     elif device != "cpu":
@@ -38,6 +44,15 @@ def joined(device: str) -> Iterator[None]:
     with nullcontext() if first() else _silent():
         yield
     dist.destroy_process_group()
+
+
+def _end_with_torchrun() -> None:
+    """Let Linux kill this process when torchrun is killed, which starts it in its own session.
+
+    Else it would go on, and write beside the same training started again.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _take_card(number: int, processes: int) -> None:
