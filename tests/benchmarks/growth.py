@@ -147,29 +147,29 @@ def commands(folder: Path, docs: int, asked: int, threads: int) -> dict[str, lis
 def measure(command: list[str], package: Path, folder: Path) -> Cost:
     """Run one command to its end; what it says goes to the folder's log."""
     env = {**os.environ, "PYTHONPATH": str(package), "RESIDUUM_DATA": str(folder)}
-    start, own = time.perf_counter(), 0.0
+    start, own = time.perf_counter(), []
     with open(folder / "log.txt", "a") as log:
         process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         while True:
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             if ended:
                 break
-            own = max(own, _own(process.pid))
+            own += _own(process.pid)
             time.sleep(SECONDS_BETWEEN_LOOKS)
     if status:
         raise SystemExit(f"failed: {' '.join(command)}\n{(folder / 'log.txt').read_text()[-2000:]}")
     unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
-    return Cost(time.perf_counter() - start, usage.ru_maxrss * unit / MB, own)
+    seconds, peak = time.perf_counter() - start, usage.ru_maxrss * unit / MB
+    return Cost(seconds, peak, max(own, default=math.nan))
 
 
-def _own(pid: int) -> float:
-    """Return the MB that a process holds now without mapped files; nan where nobody says."""
+def _own(pid: int) -> list[float]:
+    """Return the MB that a process holds now without mapped files; nothing where nobody says."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
-        return math.nan
-    found = [line.split()[1] for line in lines if line.startswith("RssAnon:")]
-    return int(found[0]) * 1024 / MB if found else 0.0
+        return []
+    return [int(line.split()[1]) * 1024 / MB for line in lines if line.startswith("RssAnon:")]
 
 
 class Bench:
@@ -187,13 +187,12 @@ class Bench:
             folder.mkdir(parents=True)
             self._make(folder, docs, dense)
         for stage, command in commands(folder, docs, asked, self.told.threads).items():
-            alike = docs > self.told.dense_docs if stage == "dense search" else False
-            again = stage not in ASKING and any(key[:2] == (stage, docs) for key in self.costs)
-            if stage not in self.told.stages or alike or again:
+            if stage not in self.told.stages or (stage == "dense search" and not dense):
                 continue
-            cost = measure([sys.executable, "-m", f"residuum.{command[0]}", *command[1:]],
-                           self.told.package, folder)  # fmt: skip
-            self.costs[stage, docs, asked] = cost
+            if stage not in ASKING and any(key[:2] == (stage, docs) for key in self.costs):
+                continue
+            line = [sys.executable, "-m", f"residuum.{command[0]}", *command[1:]]
+            self.costs[stage, docs, asked] = cost = measure(line, self.told.package, folder)
             print(f"{stage}, {docs:,} docs, {asked:,} queries: {cost}", file=sys.stderr, flush=True)
 
     def _make(self, folder: Path, docs: int, dense: bool) -> None:
