@@ -1,6 +1,10 @@
 """Fixtures that more than one test file uses."""
 
 import os
+import shutil
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,35 @@ def shared_data() -> Path:
     if not (folder / "cacm" / "docs.jsonl").is_file():
         pytest.skip(f"no real collections at {folder}; set RESIDUUM_DATA to where they are")
     return folder.resolve()
+
+
+@pytest.fixture(scope="session")
+def official_home(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the official files into a home of ir_datasets of our own, where it may write.
+
+    It looks for its home once per process: read there by `irds_process`.
+    """
+    home = tmp_path_factory.mktemp("irds") / "home"
+    shutil.copytree(shared_data / "ir_datasets", home)
+    for path in [home, *home.rglob("*")]:
+        path.chmod(path.stat().st_mode | stat.S_IWUSR)
+    topics = home / "disks45" / "04.testset.gz"
+    topics.parent.mkdir(exist_ok=True)
+    shutil.copy(home / "trec-robust04" / "queries.gz", topics)
+    return home
+
+
+def irds_process(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Run Python with a home of ir_datasets and without a network."""
+    environment = {
+        **os.environ,
+        "IR_DATASETS_HOME": str(home),
+        "PYTHONPATH": str(ROOT / "workflow"),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "http://127.0.0.1:9",
+    }
+    words = [sys.executable, *map(str, arguments)]
+    return subprocess.run(words, env=environment, capture_output=True, text=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,11 +2,10 @@
 
 import polars as pl
 import pytest
-import yaml
 
-from conftest import ROOT
-from residuum import characteristics, data, ledger
-from residuum.core import driver, trec
+from conftest import ROOT, irds_process
+from residuum import characteristics, ledger
+from residuum.core import driver, entries, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob
 
@@ -125,15 +124,16 @@ def test_a_split_without_judgements_is_an_error(tmp_path):
 
 
 @pytest.mark.shared_data
-def test_the_official_files_give_table_1_of_dualrm(tmp_path, shared_data, monkeypatch):
-    monkeypatch.setenv("IR_DATASETS_HOME", str(shared_data / "ir_datasets"))
+def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     page = ROOT / "config" / "datasets" / "msmarco-passage.yaml"
-    entry = yaml.safe_load(page.read_text())
-    spec = driver.canonical({key: entry[key] for key in ("source", "splits", "editions")})
+    entry = entries.parse(page, schema.Dataset)
     folders = {"dev": tmp_path / "dev", "dl": tmp_path / "trec-dl-2019"}
     for folder in folders.values():
-        queries, qrels = folder / "queries.tsv", folder / "qrels.trec"
-        data.split("msmarco-passage", folder.name, spec, queries, qrels, page)
+        words = ["-m", "residuum.data", "split", "--dataset", "msmarco-passage"]
+        words += ["--name", folder.name, "--spec", driver.canonical(entry.for_split(folder.name))]
+        words += ["--queries", folder / "queries.tsv", "--qrels", folder / "qrels.trec"]
+        done = irds_process(official_home, *words)
+        assert done.returncode == 0, done.stderr
     table, output = count(tmp_path, job(), folders)
     assert values(table, "dev") == {
         "queries": 6980, "relevant_per_query": 7437 / 6980, "grades": 2

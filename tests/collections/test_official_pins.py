@@ -2,42 +2,16 @@
 
 import gzip
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from conftest import ROOT
+from conftest import ROOT, irds_process
 from residuum.core import driver, entries, schema, trec
 
 DATASETS = ROOT / "config" / "datasets"
-
-
-@pytest.fixture(scope="module")
-def home(shared_data, tmp_path_factory):
-    """Copy the official files into a home of ir_datasets of our own, where it may write."""
-    home = tmp_path_factory.mktemp("irds") / "home"
-    shutil.copytree(shared_data / "ir_datasets", home)
-    subprocess.run(["chmod", "-R", "u+w", str(home)], check=True)
-    topics = home / "disks45" / "04.testset.gz"
-    topics.parent.mkdir()
-    shutil.copy(home / "trec-robust04" / "queries.gz", topics)
-    return home
-
-
-def run(home, *words):
-    environment = {
-        **os.environ,
-        "IR_DATASETS_HOME": str(home),
-        "PYTHONPATH": str(ROOT / "workflow"),
-        "HTTPS_PROXY": "http://127.0.0.1:9",  # nothing may be downloaded
-    }
-    return subprocess.run(words, env=environment, capture_output=True, text=True)
 
 
 def dataset(name):
@@ -55,7 +29,9 @@ def dataset(name):
         ("nfcorpus", "test", 325, 15820),
     ],
 )
-def test_official_queries_and_qrels_fit_their_pins(home, tmp_path, name, split, queries, qrels):
+def test_official_queries_and_qrels_fit_their_pins(
+    official_home, tmp_path, name, split, queries, qrels
+):
     entry = dataset(name)
     pin = entry.editions[0].splits[split]
     assert (pin.queries, pin.qrels) == (queries, qrels), "the pin is what the track publishes"
@@ -65,7 +41,7 @@ def test_official_queries_and_qrels_fit_their_pins(home, tmp_path, name, split, 
     words += ["--spec", driver.canonical(entry.for_split(split))]
     paths = [tmp_path / "queries.tsv", tmp_path / "qrels.trec"]
     words += ["--queries", str(paths[0]), "--qrels", str(paths[1])]
-    done = run(home, sys.executable, *words)
+    done = irds_process(official_home, *words)
     assert done.returncode == 0, done.stderr
     assert len(trec.read_queries(paths[0])) == pin.queries
     levels = trec.read_qrels(paths[1])["relevance"].value_counts().rows()
@@ -82,13 +58,15 @@ print(json.dumps({irds_id: topics(irds_id) for irds_id in sys.argv[1:]}))
 
 
 @pytest.mark.shared_data
-def test_robust04s_five_folds_divide_its_250_topics(home):
+def test_robust04s_five_folds_divide_its_250_topics(official_home):
     entry = dataset("robust04")
     ids = {name: str(split.irds) for name, split in entry.splits.items()}
-    done = run(home, sys.executable, "-c", TOPICS, *ids.values())
+    done = irds_process(official_home, "-c", TOPICS, *ids.values())
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    topics = gzip.decompress((home / "disks45" / "04.testset.gz").read_bytes()).decode("latin-1")
+    topics = gzip.decompress((official_home / "disks45" / "04.testset.gz").read_bytes()).decode(
+        "latin-1"
+    )
     numbers = re.findall(r"<num>\s*Number:\s*(\d+)", topics)
     assert found[ids["test"]] == numbers and len(numbers) == 250
     folds = [found[ids[name]] for name in entry.splits["test"].folds]

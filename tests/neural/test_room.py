@@ -87,7 +87,7 @@ def test_encoding_goes_on_with_smaller_batches(
     np.testing.assert_allclose(encoder.encode(texts, "doc", 10), whole, atol=1e-6)
     assert sizes == [10, 5, 5, 5, 5, 4]
     said = "a batch of 10 texts does not fit into the GPU's memory: 5 at once from now on\n"
-    assert capfd.readouterr().err == said
+    assert said in capfd.readouterr().err
     encoder.encode(texts, "doc", 10)
     assert sizes[6:] == [5, 5, 5, 5, 4]
     assert encoder.room.facts() == {"largest_batch": 5}
