@@ -23,11 +23,12 @@ rule encode_docs:
         corpus=lambda w, input: folder(input.corpus),
         model=lambda w, input: folder(input.model),
         shard=lambda w: f"--shard {int(w.shard)} --of {REGISTRY.shards(w.dataset)}",
+        windows=window_option,
         folder=lambda w, output: folder(output[0]),
         compute=f"{BATCHES} {COMPUTE} {PRECISION}",
     shell:
         "python -m residuum.encode docs --corpus {params.corpus} --model {params.model} "
-        "{params.shard} {params.compute} --output {params.folder} 2>&1 | tee {log}"
+        "{params.shard} {params.windows} {params.compute} --output {params.folder} 2>&1 | tee {log}"
 
 
 rule encode_queries:

@@ -158,3 +158,9 @@ def other_runs(wildcards):
 def run_options(wildcards, input):
     """Return the command-line options that name several runs."""
     return " ".join(f"--run {path}" for path in input.runs)
+
+
+def window_option(wildcards):
+    """Return the command-line option that has a dataset's docs read in passages."""
+    windows = REGISTRY.datasets[wildcards.dataset].windows
+    return f"--windows {quote(_registry.spec(windows))}" if windows else ""

@@ -13,6 +13,7 @@ from residuum.core import contracts, files, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
+from residuum.neural.windows import passages
 from tiny_models import ENCODER, make_backbone, toy_docs, toy_queries
 
 DOCS = [(f"{doc_id}-{n}", f"{text} {n}") for n in range(5) for doc_id, text in toy_docs()]  # 120
@@ -120,3 +121,22 @@ def test_queries_of_each_split_have_their_vectors(made: Made, tmp_path: Path) ->
 def test_the_same_shard_has_the_same_bytes(made: Made, tmp_path: Path) -> None:
     one, two = (made.shard(tmp_path / name, 1, 3) for name in ("one", "two"))
     assert files.sha256_tree(one) == files.sha256_tree(two)
+
+
+def test_long_docs_get_a_vector_for_each_passage(made: Made, tmp_path: Path) -> None:
+    text = " ".join(text for _, text in toy_docs())
+    docs = [(f"d{n}", {"text": text[n:], "title": "water", "body": text[n:]}) for n in range(3)]
+    docs.append(("short", {"text": "x", "title": "water", "body": "flour"}))
+    long = make_corpus(tmp_path / "long", docs)
+    form = schema.Windows(length=10, stride=5, head=["title"], body="body", expected=4)
+    options = {"corpus": long, "windows": form.model_dump_json()}
+    folder = made.shard(tmp_path / "vectors", 0, 1, **options)
+    ids, vectors = contracts.read_vectors(folder)
+    encoder = Encoder.load(made.model, devices.choose("cpu", "fp32", 1))
+    wanted = [(i, t) for i, d in docs for t in passages(d, form, encoder.tokenizer, 1000)]
+    assert ids == [doc_id for doc_id, _ in wanted] and ids.count("d0") > 5 > ids.count("short")
+    np.testing.assert_allclose(vectors, expected(made, [t for _, t in wanted], "doc"), atol=1e-6)
+    facts = json.loads((folder / "manifest.json").read_text())
+    assert facts["artefact"]["vectors"] == len(ids) and facts["artefact"]["shard"]["docs"] == 4
+    assert facts["spec"]["windows"]["length"] == 10
+    assert encoder.doc_room == ENCODER["doc_length"] - 3, "[CLS], marker and [SEP]"

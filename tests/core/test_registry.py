@@ -83,6 +83,7 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
 
 def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(config):
     assert load(scale="full").shards("msmarco-passage") == 18  # 8,841,823 docs, 500,000 each
+    assert load(scale="full").shards("msmarco-document") == 39, "3,213,835 docs of 6 passages"
     assert load(scale="mini").shards("generated-mini") == 1
     assert load(scale="smoke").shards("generated-smoke") == 2
     edit(config, "scales/nfcorpus.yaml", shard_docs=500)

@@ -15,10 +15,12 @@ from typing import Annotated, Any
 
 import typer
 
-from residuum.core import command, contracts, files, manifest, trec
+from residuum.core import command, contracts, files, manifest, schema, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.progress import track
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
+from residuum.neural.windows import passages
 
 app = command.app(__doc__)
 
@@ -42,19 +44,45 @@ def encode_docs(
     threads: Threads = 1,
     device: Device = "auto",
     precision: Precision = "auto",
+    windows: Annotated[
+        str | None, typer.Option(help="JSON of schema.Windows: docs are read in passages")
+    ] = None,
 ) -> None:
-    """Encode one shard of a corpus; of n shards, shard i starts at doc i * docs // n."""
+    """Encode one shard of a corpus; of n shards, shard i starts at doc i * docs // n.
+
+    A doc that is read in passages gets a vector for each, all under its doc_id.
+    """
     positions = _positions(corpus, shard, of)
     chosen = devices.choose(device, precision, threads)
     encoder = Encoder.load(model, chosen)
-    docs = list(contracts.read_corpus(corpus, positions))
-    vectors = encoder.encode([text for _, text in docs], "doc", batch_size)
-    which = {"number": shard, "of": of, "docs": len(docs)}
+    form = command.parse_spec(schema.Windows, windows) if windows else None
+    ids, texts = _texts(corpus, positions, form, encoder)
+    vectors = encoder.encode(texts, "doc", batch_size)
+    which = {"number": shard, "of": of, "docs": len(positions)}
     facts = {"dimensions": encoder.dimensions, "shard": which, **encoder.room.facts()}
     setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    if form:
+        facts |= {"vectors": len(ids)}
+        setting |= {"windows": form.model_dump()}
     with files.whole_directory(output) as folder:
-        contracts.write_vectors(folder, [doc_id for doc_id, _ in docs], vectors)
+        contracts.write_vectors(folder, ids, vectors)
         _describe(folder, facts, setting, model, [corpus / "manifest.json"])
+
+
+def _texts(
+    corpus: Path, positions: range, form: schema.Windows | None, encoder: Encoder
+) -> tuple[list[str], list[str]]:
+    """Return the doc_id and the text of every vector: of each doc, or of each of its passages."""
+    if form is None:
+        docs = list(contracts.read_corpus(corpus, positions))
+        return [doc_id for doc_id, _ in docs], [text for _, text in docs]
+    ids, texts = [], []
+    records = track(contracts.read_docs(corpus, positions), "cut docs", len(positions), "docs")
+    for record in records:
+        found = passages(record, form, encoder.tokenizer, encoder.doc_room)
+        ids += [record["doc_id"]] * len(found)
+        texts += found
+    return ids, texts
 
 
 def _positions(corpus: Path, shard: int, of: int) -> range:

@@ -63,9 +63,14 @@ class Registry(NamedTuple):
         return self.datasets[dataset].editions
 
     def shards(self, dataset: str) -> int:
-        """Return into how many shards a corpus is cut, whichever its edition; none is empty."""
+        """Return into how many shards a corpus is cut, whichever its edition; none is empty.
+
+        A doc that models read in passages counts as many times as it is expected to have.
+        """
         docs = [edition.docs for edition in self.editions(dataset)]
-        return min(-(-max(docs) // self.scale.shard_docs), *docs)
+        windows = self.datasets[dataset].windows
+        vectors = max(docs) * (windows.expected if windows else 1)
+        return min(-(-vectors // self.scale.shard_docs), *docs)
 
     def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""

@@ -76,6 +76,12 @@ class Encoder:
         """Length of a vector."""
         return int(self.model.config.hidden_size)
 
+    @property
+    def doc_room(self) -> int:
+        """Most tokens of a doc's own text: doc_length without [CLS], marker and [SEP]."""
+        empty = self.tokenizer(f"{self.settings.doc_marker} ")["input_ids"]
+        return self.settings.doc_length - len(empty)
+
     def tokenise(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
         """Return each text's token ids: [CLS] marker text [SEP], cut to the kind's length."""
         query = kind == "query"

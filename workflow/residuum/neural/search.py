@@ -7,7 +7,6 @@ neither on the shards nor on what else was searched. Must not know models, texts
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -44,24 +43,36 @@ def hits(
     with the last of them. A doc with several vectors scores by its best. A frame holds whole
     queries; memory holds one frame, whatever the number of queries.
     """
-    depth = k * max(Counter(ids).values())
+    docs = _docs(ids)
     searcher = _searcher(vectors, gpu)
-    for part in _slices(len(queries), max(1, HITS_AT_ONCE // depth)):
-        found = _search(searcher, queries[part], depth, len(vectors))
-        rows, columns = np.nonzero(found.scores >= _floor(found.scores, depth)[:, None])
-        docs = pl.Series("doc_id", ids, pl.String)[found.rows[rows, columns]]
-        pairs = pl.DataFrame({"query": rows + part.start, "doc_id": docs})
+    for part in _slices(len(queries), max(1, HITS_AT_ONCE // k)):
+        found, floor = _search(searcher, queries[part], k, docs)
+        rows, columns = np.nonzero(found.scores >= floor[:, None])
+        names = pl.Series("doc_id", ids, pl.String)[found.rows[rows, columns]]
+        pairs = pl.DataFrame({"query": rows + part.start, "doc_id": names})
         yield pair_scores([(ids, vectors)], queries, pairs.unique(maintain_order=True))
 
 
-def _search(searcher: Searcher, queries: np.ndarray, depth: int, there: int) -> Found:
-    """Search deeper and deeper until the last hit no longer ties with the depth-th."""
-    asked = min(depth + SPARE, there)
+def _docs(ids: list[str]) -> np.ndarray:
+    """Number the docs that the vectors belong to: (vectors,), counted from 0."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(doc_id, len(numbers)) for doc_id in ids])
+
+
+def _search(
+    searcher: Searcher, queries: np.ndarray, k: int, docs: np.ndarray
+) -> tuple[Found, np.ndarray]:
+    """Search deeper and deeper until the last hit no longer ties with the k-th doc.
+
+    Returns the hits and, per query, the least score that may tie with that doc's.
+    """
+    asked = min(k + SPARE, len(docs))
     while True:
         found = searcher(queries, asked)
-        if asked == there or (found.scores[:, -1] < _floor(found.scores, depth)).all():
-            return found
-        asked = min(2 * asked, there)
+        floor = _floor(found, k, docs)
+        if asked == len(docs) or (found.scores[:, -1] < floor).all():
+            return found, floor
+        asked = min(2 * asked, len(docs))
 
 
 def _searcher(vectors: np.ndarray, gpu: bool) -> Searcher:
@@ -82,11 +93,19 @@ def _searcher(vectors: np.ndarray, gpu: bool) -> Searcher:
     return search
 
 
-def _floor(scores: np.ndarray, depth: int) -> np.ndarray:
-    """Return, per query, the least score that may tie with its depth-th best."""
-    if scores.shape[1] < depth:
-        return np.full(len(scores), -np.inf)
-    return scores[:, depth - 1] - TIE * (np.abs(scores).max(axis=1) + 0.01)
+def _floor(found: Found, k: int, docs: np.ndarray) -> np.ndarray:
+    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer."""
+    place = _places(docs[found.rows], k)
+    last = found.scores[np.arange(len(place)), place]
+    return np.where(place >= 0, last - TIE * (np.abs(found.scores).max(axis=1) + 0.01), -np.inf)
+
+
+def _places(docs: np.ndarray, k: int) -> np.ndarray:
+    """Return, per row of doc numbers (queries, depth), where the k-th doc first stands, or -1."""
+    if docs.shape[1] < k:
+        return np.full(len(docs), -1)
+    firsts = (np.sort(np.unique(row, return_index=True)[1]) for row in docs)
+    return np.array([first[k - 1] if len(first) >= k else -1 for first in firsts])
 
 
 def pair_scores(shards: Iterable[Shard], queries: np.ndarray, pairs: pl.DataFrame) -> pl.DataFrame:

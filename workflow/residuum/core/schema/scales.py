@@ -75,7 +75,8 @@ class Scale(Strict):
         description="threads of a process; the last digits of what is neural depend on them"
     )
     shard_docs: Positive = Field(
-        description="most docs in an embedding shard; each is encoded and searched by its own job"
+        description="most docs, or passages of docs, in an embedding shard; each is encoded and "
+        "searched by its own job"
     )
     batch_size: Positive = Field(
         description="texts in an encoding batch; halved on a GPU whose memory does not hold it"

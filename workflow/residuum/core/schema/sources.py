@@ -103,6 +103,14 @@ class Windows(Strict):
     stride: Positive = Field(description="tokens from the start of one passage to the next's")
     head: list[str] = Field([], description="fields that every passage starts with")
     body: str = Field(description="field that is cut")
+    expected: Positive = Field(description="passages of a doc on average; shards are sized by it")
+
+    @model_validator(mode="after")
+    def passages_leave_no_gap(self) -> "Windows":
+        """One passage starts within the other, or right behind it."""
+        if self.stride > self.length:
+            raise ValueError(f"stride {self.stride} is more than length {self.length}")
+        return self
 
 
 class Download(Strict):
