@@ -1,0 +1,89 @@
+"""The stated assumptions behind every estimate of `residuum plan`, and the form of an estimate.
+
+Usage: `assumed("search")`. None of the numbers is measured at scale full, which nobody has run yet.
+Must not know rules or the registry.
+"""
+
+from typing import NamedTuple
+
+
+class Assumption(NamedTuple):
+    """A number and the sentence that a reader needs to judge it; {} stands for the number."""
+
+    value: float
+    text: str
+
+    def told(self) -> str:
+        """Return the sentence with its number."""
+        return self.text.format(f"{self.value:,g}")
+
+
+ASSUMED = {
+    "text": Assumption(
+        4.5, "a token is {} bytes of text; the mean text of a doc is that of sizing.DOC_BYTES"
+    ),
+    "zip": Assumption(
+        0.36, "compressed text takes {} of its bytes (MS MARCO's own archive; NFCorpus 0.19)"
+    ),
+    "export": Assumption(
+        20e6, "a core exports {} bytes of text a second (growth benchmark: 27 million)"
+    ),
+    "query": Assumption(40, "a query takes {} bytes, a judgement half of that"),
+    "index": Assumption(
+        2.5e6,
+        "a core indexes {} bytes of text a second (growth benchmark: 2.8 million; published: MS "
+        "MARCO passages in 3 minutes on a laptop)",
+    ),
+    "index-size": Assumption(0.5, "an index takes {} of the bytes of its text (NFCorpus: 0.32)"),
+    "search": Assumption(
+        1 / 13 / 8.84e6,
+        "a BM25 query takes {} s a doc of the corpus (published: 13 queries a second on one thread "
+        "over the 8.84 million MS MARCO passages), and never less than 3 ms",
+    ),
+    "terms": Assumption(
+        6, "a query has {} terms; with RM3's it takes as many times as long as it has more terms"
+    ),
+    "score": Assumption(5e-6, "scoring a given doc takes {} s beside its query (mini: 4e-06)"),
+    "hit": Assumption(11, "a line of a run takes {} bytes compressed (NFCorpus: 10.7)"),
+    "hit-time": Assumption(
+        3e-6, "reading, fusing, cutting or measuring a line of a run takes {} s (mini)"
+    ),
+    "depth-time": Assumption(1e-6, "trying a lambda or a depth on a line takes {} s (mini)"),
+    "weights": Assumption(0.1, "term weights take {} of the bytes of the text (NFCorpus: 0.04)"),
+    "product": Assumption(
+        20e9, "a core multiplies vectors at {} operations a second; vectors are float32"
+    ),
+    "read": Assumption(500e6, "a disk reads {} bytes a second"),
+    "step": Assumption(0.05, "a training step takes {} s at least, whatever the card"),
+    "memory": Assumption(
+        16,
+        "training holds {} bytes a parameter (weights, gradients, Adam's moments), and for each "
+        "token and layer 34 bytes a hidden unit and 5 a head and token of the text's limit "
+        "(Korthikanti et al. 2022); reading holds 4 bytes a parameter and one layer",
+    ),
+    "length": Assumption(
+        10, "a query has {} tokens; operations are 2 a weight of the layers and token read, with "
+        "attention's own, and 3 times that in training"
+    ),
+    "lsa": Assumption(0.5e6, "a core makes a backbone from {} bytes of text a second (mini)"),
+    "page": Assumption(60, "a page takes {} s with its tests and its drawing (mini: 2)"),
+    "start": Assumption(3, "a job takes {} s of a core to start (mini: 0.5 to 2)"),
+    "core": Assumption(
+        60e9, "without a card a core does {} operations a second (MiniLM on NFCorpus: 69e9)"
+    ),
+}  # fmt: skip
+
+
+def assumed(name: str) -> float:
+    """Return the number of an assumption."""
+    return ASSUMED[name].value
+
+
+class Cost(NamedTuple):
+    """Bytes that stay, seconds of one core, a card's operations, steps and bytes of memory."""
+
+    disk: float = 0.0
+    core_s: float = 0.0
+    operations: float = 0.0
+    steps: int = 0
+    card: float = 0.0

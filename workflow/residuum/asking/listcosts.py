@@ -1,0 +1,128 @@
+"""What jobs without a neural model take: export, indexes, BM25, lists of docs, measures.
+
+Usage: `listcosts.search(registry, wildcards)`. Must not know rules, nor models beyond their kind.
+"""
+
+from residuum.asking import sizing
+from residuum.asking.assumptions import Cost, assumed
+from residuum.core.registry import Place, Registry
+
+Wildcards = dict[str, str]
+
+
+def place_of(w: Wildcards) -> Place:
+    """Return the split that a job's wildcards name."""
+    return Place(w["dataset"], w["split"])
+
+
+def system_of(w: Wildcards) -> str:
+    """Return the system that makes a run."""
+    return w["run"].partition(".seed")[0]
+
+
+def run_lines(registry: Registry, w: Wildcards) -> int:
+    """Return the most lines of a run."""
+    return sizing.queries(registry, place_of(w)) * sizing.hits(registry, system_of(w))
+
+
+def corpus(registry: Registry, w: Wildcards) -> Cost:
+    """Cost the export of a corpus."""
+    text = sizing.text_bytes(registry, w["dataset"])
+    return Cost(disk=text * assumed("zip"), core_s=text / assumed("export"))
+
+
+def split(registry: Registry, w: Wildcards) -> Cost:
+    """Cost the export of queries and judgements, or of answers."""
+    return Cost(disk=1.5 * assumed("query") * sizing.queries(registry, place_of(w)))
+
+
+def index(registry: Registry, w: Wildcards) -> Cost:
+    """Cost a Lucene index."""
+    text = sizing.text_bytes(registry, w["dataset"])
+    return Cost(disk=text * assumed("index-size"), core_s=text / assumed("index"))
+
+
+def _query_s(registry: Registry, dataset: str) -> float:
+    return max(0.003, sizing.docs(registry, dataset) * assumed("search"))
+
+
+def search(registry: Registry, w: Wildcards) -> Cost:
+    """Cost a BM25 run, with fixed RM3 or without."""
+    entry, place = registry.system(system_of(w)), place_of(w)
+    longer = _rm3(entry.rm3.feedback_terms) if entry.rm3 else 1.0
+    seconds = sizing.queries(registry, place) * _query_s(registry, w["dataset"]) * longer
+    return Cost(disk=assumed("hit") * run_lines(registry, w), core_s=seconds)
+
+
+def _rm3(terms: int) -> float:
+    return (assumed("terms") + terms) / assumed("terms")
+
+
+def sweep(registry: Registry, w: Wildcards) -> Cost:
+    """Cost a search at every setting of RM3."""
+    settings = registry.system(system_of(w)).rm3_sweep.grid()
+    asked = sizing.queries(registry, place_of(w)) * _query_s(registry, w["dataset"])
+    seconds = asked * sum(_rm3(setting.feedback_terms) for setting in settings)
+    return Cost(disk=assumed("hit") * run_lines(registry, w), core_s=seconds)
+
+
+def scored_lines(registry: Registry, w: Wildcards) -> int:
+    """Return the docs of another system that are scored, of all its seeds."""
+    lists = sizing.hits(registry, w["other"]) * len(registry.runs(w["other"]))
+    return sizing.queries(registry, place_of(w)) * lists
+
+
+def score(registry: Registry, w: Wildcards) -> Cost:
+    """Cost the BM25 scores of another system's docs: a search, and the docs one by one."""
+    lines = scored_lines(registry, w)
+    asked = sizing.queries(registry, place_of(w)) * _query_s(registry, w["dataset"])
+    return Cost(disk=assumed("hit") * lines, core_s=asked + lines * assumed("score"))
+
+
+def mine(registry: Registry, w: Wildcards) -> Cost:
+    """Cost training tuples: a search for each training query, and the scores of what is drawn."""
+    model = registry.model(w["model"])
+    place, per_pair = registry.place(model.train_on), getattr(model.negatives, "per_pair", 0)
+    pairs = sizing.pairs(registry, place)
+    queries = min(pairs, sizing.queries(registry, place)) if per_pair else 0
+    seconds = queries * _query_s(registry, place.dataset) + pairs * per_pair * assumed("score")
+    read = sizing.text_bytes(registry, place.dataset) / assumed("export")
+    return Cost(disk=assumed("hit") * pairs * (1 + per_pair), core_s=seconds + read)
+
+
+def fuse(registry: Registry, w: Wildcards) -> Cost:
+    """Cost the union of two lists."""
+    lines = run_lines(registry, w)
+    return Cost(disk=assumed("hit") * lines, core_s=2 * lines * assumed("hit-time"))
+
+
+def tune(registry: Registry, w: Wildcards) -> Cost:
+    """Cost the choice of lambda: every value is tried on the union of two lists."""
+    lines, tried = 2 * run_lines(registry, w), len(registry.system(system_of(w)).weight.grid)
+    return Cost(core_s=lines * (assumed("hit-time") + tried * assumed("depth-time")))
+
+
+def cut(registry: Registry, w: Wildcards) -> Cost:
+    """Cost a list that is read and written in another order."""
+    lines = run_lines(registry, w)
+    return Cost(disk=assumed("hit") * lines, core_s=lines * assumed("hit-time"))
+
+
+def evaluate(registry: Registry, w: Wildcards) -> Cost:
+    """Cost the measures of a run; answers are looked for in the texts of its docs."""
+    answers = any(name.startswith("Accuracy@") for name in registry.measures(place_of(w)))
+    text = sizing.text_bytes(registry, w["dataset"]) if answers else 0
+    seconds = run_lines(registry, w) * assumed("hit-time") + text / assumed("export")
+    return Cost(core_s=seconds)
+
+
+def depths(registry: Registry, w: Wildcards) -> Cost:
+    """Cost the measures of reranked lists at every depth."""
+    runs = sizing.reranked(registry, w["reranker"], place_of(w))
+    tried = sum(depth * number for depth, number in runs.values())
+    return Cost(core_s=sizing.queries(registry, place_of(w)) * tried * assumed("depth-time"))
+
+
+def page(registry: Registry, w: Wildcards) -> Cost:
+    """Cost a page: tests, tables, figures, case studies, the ledger."""
+    return Cost(core_s=assumed("page"))
