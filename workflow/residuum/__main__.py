@@ -81,6 +81,21 @@ def verify(
         raise typer.Exit(1)
 
 
+@app.command()
+def plan(
+    scale: Annotated[str | None, typer.Option(help="default: config.yaml's")] = None,
+    paper: Annotated[
+        list[str] | None, typer.Option(help="may be repeated; default: config.yaml's")
+    ] = None,
+    tflops: Annotated[float, typer.Option(help="rated speed of the card")] = 312,
+    utilisation: Annotated[float, typer.Option(help="share of it that is reached")] = 0.4,
+) -> None:
+    """Say what a scale will download and what it needs: jobs to run, disk, memory, hours."""
+    from residuum.asking import costing, planning
+
+    print(planning.plan(scale, paper or [], costing.Card(tflops, utilisation)))
+
+
 @datasets.callback(invoke_without_command=True)
 def listing(context: typer.Context, config: Config = CONFIG) -> None:
     """List the datasets of config/: size, licence, download, disk, and what is on this machine."""

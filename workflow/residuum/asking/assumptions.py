@@ -6,6 +6,14 @@ Must not know rules or the registry.
 
 from typing import NamedTuple
 
+UNITS = (  # what it is worth, the least number that is told in it, its name
+    (1e9, 1e9, " thousand million"),
+    (1e6, 1e5, " million"),
+    (1, 1e-3, ""),
+    (1e-6, 1e-6, " µs"),
+    (1e-9, 0, " ns"),
+)
+
 
 class Assumption(NamedTuple):
     """A number and the sentence that a reader needs to judge it; {} stands for the number."""
@@ -15,13 +23,14 @@ class Assumption(NamedTuple):
 
     def told(self) -> str:
         """Return the sentence with its number."""
-        return self.text.format(f"{self.value:,g}")
+        for worth, least, unit in UNITS:
+            if self.value >= least:
+                break
+        return self.text.format(f"{self.value / worth:.3g}{unit}")
 
 
 ASSUMED = {
-    "text": Assumption(
-        4.5, "a token is {} bytes of text; the mean text of a doc is that of sizing.DOC_BYTES"
-    ),
+    "text": Assumption(4.5, "a token is {} bytes of text"),
     "zip": Assumption(
         0.36, "compressed text takes {} of its bytes (MS MARCO's own archive; NFCorpus 0.19)"
     ),
@@ -37,18 +46,22 @@ ASSUMED = {
     "index-size": Assumption(0.5, "an index takes {} of the bytes of its text (NFCorpus: 0.32)"),
     "search": Assumption(
         1 / 13 / 8.84e6,
-        "a BM25 query takes {} s a doc of the corpus (published: 13 queries a second on one thread "
-        "over the 8.84 million MS MARCO passages), and never less than 3 ms",
+        "a BM25 query takes {} for each doc of the corpus (published: 13 queries a "
+        "second on one thread over the 8.84 million MS MARCO passages), and 0.003 s at least",
     ),
     "terms": Assumption(
-        6, "a query has {} terms; with RM3's it takes as many times as long as it has more terms"
+        6,
+        "a query has {} terms; expanded by RM3 it takes longer as it has more terms, which nobody has "
+        "measured here",
     ),
-    "score": Assumption(5e-6, "scoring a given doc takes {} s beside its query (mini: 4e-06)"),
+    "score": Assumption(
+        5e-6, "scoring a given doc takes {} (mini: 4 µs), and its query a BM25 search"
+    ),
     "hit": Assumption(11, "a line of a run takes {} bytes compressed (NFCorpus: 10.7)"),
     "hit-time": Assumption(
-        3e-6, "reading, fusing, cutting or measuring a line of a run takes {} s (mini)"
+        3e-6, "reading, fusing, cutting or measuring a line of a run takes {} (mini)"
     ),
-    "depth-time": Assumption(1e-6, "trying a lambda or a depth on a line takes {} s (mini)"),
+    "depth-time": Assumption(1e-6, "trying a lambda or a depth on a line takes {} (mini)"),
     "weights": Assumption(0.1, "term weights take {} of the bytes of the text (NFCorpus: 0.04)"),
     "product": Assumption(
         20e9, "a core multiplies vectors at {} operations a second; vectors are float32"
@@ -69,7 +82,7 @@ ASSUMED = {
     "page": Assumption(60, "a page takes {} s with its tests and its drawing (mini: 2)"),
     "start": Assumption(3, "a job takes {} s of a core to start (mini: 0.5 to 2)"),
     "core": Assumption(
-        60e9, "without a card a core does {} operations a second (MiniLM on NFCorpus: 69e9)"
+        60e9, "without a card a core does {} operations a second (MiniLM on NFCorpus: 69)"
     ),
 }  # fmt: skip
 

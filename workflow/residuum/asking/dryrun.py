@@ -37,13 +37,18 @@ def plans(scale: str, papers: Sequence[str]) -> tuple[list[Job], list[Job]]:
     Raises ResiduumError without Snakemake or a Snakefile, and where Snakemake cannot plan.
     """
     _require()
-    runs = [_start(scale, papers), _start(scale, papers, "--forceall")]
-    answers = [(run, *run.communicate()) for run in runs]
-    for run, said, faults in answers:
-        if run.returncode:
-            raise ResiduumError(f"Snakemake cannot plan scale {scale}:\n{_fault(faults + said)}")
-    todo, every = (read(said) for _, said, _ in answers)
-    return todo, every
+    runs = [_start(scale, papers)]
+    if Path("results", scale).exists():  # else all jobs have to run, and asking twice takes longer
+        runs.append(_start(scale, papers, "--forceall"))
+    jobs = [_jobs(run, scale) for run in runs]
+    return jobs[0], jobs[-1]
+
+
+def _jobs(run: "subprocess.Popen[str]", scale: str) -> list[Job]:
+    said, faults = run.communicate()
+    if run.returncode:
+        raise ResiduumError(f"Snakemake cannot plan scale {scale}:\n{_fault(faults + said)}")
+    return read(said)
 
 
 def _require() -> None:

@@ -1,0 +1,96 @@
+"""What planned jobs read that is not made here: files of datasets, models of the hub.
+
+Usage: `fetching.dataset_files(registry, jobs)`, `fetching.hub_models(registry, jobs)`. Looks at
+names and sizes of files, asks nobody. Must not know what else the jobs do.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from residuum.asking import holdings, sizing
+from residuum.asking.dryrun import Job
+from residuum.core import roots, schema
+from residuum.core.registry import Registry
+
+BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
+
+
+class Model(NamedTuple):
+    """A model of the hub; its bytes follow from the shape that its name tells."""
+
+    name: str
+    revision: str
+    bytes: int
+    here: bool
+
+    @property
+    def url(self) -> str:
+        """Return the page of the revision."""
+        return f"https://huggingface.co/{self.name}/tree/{self.revision}"
+
+
+def dataset_files(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[holdings.File]]:
+    """Return the files that the jobs export datasets from, each once, by dataset."""
+    found: dict[str, dict[str, holdings.File]] = {}
+    for job in jobs:
+        if name := job.wildcards.get("dataset") if job.rule.startswith("data_") else None:
+            dataset = registry.datasets[name]
+            for split in _splits(dataset, job.wildcards.get("split")):
+                files = holdings.needed(dataset, split)
+                found.setdefault(name, {}).update({file.name: file for file in files})
+    return {name: list(files.values()) for name, files in found.items() if files}
+
+
+def _splits(dataset: schema.Dataset, split: str | None) -> list[str | None]:
+    """Return what an export reads: a sample of a corpus needs the splits whose docs it keeps."""
+    sample = getattr(dataset.source, "sample", None)
+    return [split] if split or not sample else [None, *sample.keep]
+
+
+def unpacked(dataset: schema.Dataset, files: list[holdings.File]) -> float:
+    """Return the bytes still to be written where a dataset's files lie, or the downloads' sum."""
+    if all(file.here for file in files):
+        return 0.0
+    absent = sum(file.bytes or 0 for file in files if not file.here)
+    here = sum(file.bytes or 0 for file in files if file.here)
+    return max(absent, 1e9 * dataset.disk_gb - here)
+
+
+def hub_models(registry: Registry, jobs: Iterable[Job]) -> list[Model]:
+    """Return the models of the hub that the jobs start from or score with, each once."""
+    casts = [cast for job in jobs for cast in _casts(registry, job)]
+    asked = {(c.hub, c.revision): None for c in casts if isinstance(c, schema.FromHub)}
+    return [_model(name, revision) for name, revision in asked]
+
+
+def _casts(registry: Registry, job: Job) -> Iterator[Any]:
+    if "reranker" in job.wildcards:
+        yield registry.reranker_cast(job.wildcards["reranker"])
+    elif job.rule in ("train_train", "pretrain_adapt"):
+        name = job.wildcards.get("model") or job.wildcards["backbone"]
+        yield registry.backbone(registry.models[name].backbone)
+
+
+def _model(name: str, revision: str) -> Model:
+    size = BYTES_PER_PARAMETER * sizing.shape_of_hub(name).parameters
+    folder = hub_home() / f"models--{name.replace('/', '--')}"
+    named = folder / "refs" / revision
+    commit = named.read_text().strip() if named.is_file() else revision
+    return Model(name, revision, size, (folder / "snapshots" / commit / "config.json").exists())
+
+
+def hub_home() -> Path:
+    """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, which is in your home's .cache."""
+    home = os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
+
+
+def homes(
+    registry: Registry, files: dict[str, list[holdings.File]], models: list[Model]
+) -> dict[Path, float]:
+    """Return the bytes still to be written into each folder outside the project."""
+    data = sum(unpacked(registry.datasets[name], of) for name, of in files.items())
+    hub = sum(model.bytes for model in models if not model.here)
+    return {path: size for path, size in ((roots.irds(), data), (hub_home(), hub)) if size}
