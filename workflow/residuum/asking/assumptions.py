@@ -23,9 +23,7 @@ class Assumption(NamedTuple):
 
     def told(self) -> str:
         """Return the sentence with its number."""
-        for worth, least, unit in UNITS:
-            if self.value >= least:
-                break
+        worth, _, unit = next(row for row in UNITS if self.value >= row[1])
         return self.text.format(f"{self.value / worth:.3g}{unit}")
 
 
@@ -51,8 +49,8 @@ ASSUMED = {
     ),
     "terms": Assumption(
         6,
-        "a query has {} terms; expanded by RM3 it takes longer as it has more terms, which nobody has "
-        "measured here",
+        "a query has {} terms; expanded by RM3 it takes longer as it has more terms, which nobody "
+        "has measured here",
     ),
     "score": Assumption(
         5e-6, "scoring a given doc takes {} (mini: 4 µs), and its query a BM25 search"
