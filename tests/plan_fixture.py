@@ -21,7 +21,7 @@ DATASET = {
     "downloads": [
         {"home": "toy/docs.gz", "url": "https://example.org/docs.gz", "bytes": 700},
         {"home": "toy/t.gz", "url": "https://example.org/t.gz", "bytes": 20, "splits": ["train"]},
-        {"home": "toy/dev.gz", "splits": ["dev"]},
+        {"home": "toy/dev.gz", "url": "https://example.org/dev.gz", "splits": ["dev"]},
     ],
     "splits": {
         "train": {"irds": "toy/train", "positive_level": 2},
