@@ -101,7 +101,7 @@ def test_elsewhere_than_in_the_project_the_error_says_so(monkeypatch, tmp_path):
 
 @pytest.mark.workflow
 def test_smoke_needs_no_download_and_every_stage(monkeypatch, project):
-    page = said(monkeypatch, project, "--scale", "smoke")
+    page = said(monkeypatch, project, "--scale", "smoke", "--paper", "clear", "--paper", "dualrm")
     assert page.startswith("Scale smoke, papers clear, dualrm: ")
     assert "Downloads: none." in page
     rows = cells(page)
