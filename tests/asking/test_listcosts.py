@@ -31,10 +31,17 @@ def test_a_search_grows_with_the_corpus():
     assert found.core_s == pytest.approx(20 / 13)
 
 
-def test_a_sweep_searches_at_every_setting_with_more_terms():
-    # 2 numbers of docs; 6 and 18 terms more than the query's 6 take 2 and 4 times as long
-    found = listcosts.sweep(TOY, {**DEV, "run": "swept"})
-    assert found.core_s == pytest.approx(20 * 0.003 * 2 * (2 + 4))
+def test_a_sweep_searches_at_every_setting_and_once_for_the_run():
+    found = listcosts.sweep(TOY, {**DEV, "run": "swept"})  # 2 * 2 settings, for RR@10
+    assert found.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
+
+
+def test_a_sweep_for_a_measure_that_looks_deep_takes_longer():
+    swept = TOY.systems["swept"]
+    deep = swept.rm3_sweep.model_copy(update={"measures": {"dev": "AP@1000"}})
+    systems = {"swept": swept.model_copy(update={"rm3_sweep": deep})}
+    found = listcosts.sweep(TOY._replace(systems=systems), {**DEV, "run": "swept"})
+    assert found.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
 
 
 def test_mining_searches_for_each_training_query_and_scores_what_it_draws():

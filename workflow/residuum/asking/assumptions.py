@@ -47,10 +47,13 @@ ASSUMED = {
         "a BM25 query takes {} for each doc of the corpus (published: 13 queries a "
         "second on one thread over the 8.84 million MS MARCO passages), and 0.003 s at least",
     ),
-    "terms": Assumption(
-        6,
-        "a query has {} terms; expanded by RM3 it takes longer as it has more terms, which nobody "
-        "has measured here",
+    "rm3": Assumption(
+        2.5, "with RM3 a query takes {} times as long (a million docs of random words: 2.3 to 2.8)"
+    ),
+    "setting": Assumption(
+        0.75,
+        "a setting of a sweep takes {} of a BM25 search of 1,000 hits where its measure looks at "
+        "100 hits or fewer (a million docs of random words: 0.73), else as long as a query with RM3",
     ),
     "score": Assumption(
         5e-6, "scoring a given doc takes {} (mini: 4 µs), and its query a BM25 search"

@@ -3,11 +3,14 @@
 Usage: `listcosts.search(registry, wildcards)`. Must not know rules, nor models beyond their kind.
 """
 
+import re
+
 from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
 from residuum.core.registry import Place, Registry
 
 Wildcards = dict[str, str]
+SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
 
 
 def place_of(w: Wildcards) -> Place:
@@ -48,21 +51,23 @@ def _query_s(registry: Registry, dataset: str) -> float:
 
 def search(registry: Registry, w: Wildcards) -> Cost:
     """Cost a BM25 run, with fixed RM3 or without."""
-    entry, place = registry.system(system_of(w)), place_of(w)
-    longer = _rm3(entry.rm3.feedback_terms) if entry.rm3 else 1.0
-    seconds = sizing.queries(registry, place) * _query_s(registry, w["dataset"]) * longer
+    longer = assumed("rm3") if registry.system(system_of(w)).rm3 else 1.0
+    seconds = longer * _asked_s(registry, w)
     return Cost(disk=assumed("hit") * run_lines(registry, w), core_s=seconds)
 
 
-def _rm3(terms: int) -> float:
-    return (assumed("terms") + terms) / assumed("terms")
+def _asked_s(registry: Registry, w: Wildcards) -> float:
+    """Return the seconds of a BM25 search for all queries of a split."""
+    return sizing.queries(registry, place_of(w)) * _query_s(registry, w["dataset"])
 
 
 def sweep(registry: Registry, w: Wildcards) -> Cost:
-    """Cost a search at every setting of RM3."""
-    settings = registry.system(system_of(w)).rm3_sweep.grid()
-    asked = sizing.queries(registry, place_of(w)) * _query_s(registry, w["dataset"])
-    seconds = asked * sum(_rm3(setting.feedback_terms) for setting in settings)
+    """Cost a search at every setting of RM3, as deep as the measure looks, and one for the run."""
+    settings = len(registry.system(system_of(w)).rm3_sweep.grid())
+    told = re.search(r"@(\d+)", registry.swept_measure(system_of(w), place_of(w)) or "")
+    shallow = told is not None and int(told[1]) <= SHALLOW
+    longer = settings * assumed("setting" if shallow else "rm3") + assumed("rm3")
+    seconds = longer * _asked_s(registry, w)
     return Cost(disk=assumed("hit") * run_lines(registry, w), core_s=seconds)
 
 
@@ -75,7 +80,7 @@ def scored_lines(registry: Registry, w: Wildcards) -> int:
 def score(registry: Registry, w: Wildcards) -> Cost:
     """Cost the BM25 scores of another system's docs: a search, and the docs one by one."""
     lines = scored_lines(registry, w)
-    asked = sizing.queries(registry, place_of(w)) * _query_s(registry, w["dataset"])
+    asked = _asked_s(registry, w)
     return Cost(disk=assumed("hit") * lines, core_s=asked + lines * assumed("score"))
 
 
