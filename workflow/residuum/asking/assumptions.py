@@ -52,8 +52,8 @@ ASSUMED = {
     ),
     "setting": Assumption(
         0.75,
-        "a setting of a sweep takes {} of a BM25 search of 1,000 hits where its measure looks at "
-        "100 hits or fewer (a million docs of random words: 0.73), else as long as a query with RM3",
+        "a setting of a sweep takes {} of a BM25 search of 1,000 hits if its measure looks at 100 "
+        "or fewer (a million docs of random words: 0.73), else as long as a query with RM3",
     ),
     "score": Assumption(
         5e-6, "scoring a given doc takes {} (mini: 4 µs), and its query a BM25 search"
