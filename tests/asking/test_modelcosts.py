@@ -59,10 +59,10 @@ def test_encoding_takes_the_queries_of_all_searched_splits():
 def test_exact_search_multiplies_every_vector_with_every_query():
     run = {"dataset": "toy", "split": "dev", "run": "vectors.seed1"}
     found = modelcosts.dense_search(TOY, run)
-    assert found.core_s == pytest.approx(2 * 64 * 1000 * 20 / 20e9)
+    assert found.core_s == pytest.approx(2 * 64 * 1000 * 20 / 60e9)
     assert found.disk == 11 * 20 * 10
     shard = modelcosts.dense_search(TOY, {**CORPUS, "k": "10", "shard": "3"})
-    assert shard.core_s == pytest.approx(2 * 64 * 250 * 30 / 20e9)
+    assert shard.core_s == pytest.approx(2 * 64 * 250 * 30 / 60e9)
     assert shard.disk == 11 * 30 * 10
     gathered = modelcosts.gather(TOY, run)
     assert gathered.core_s == pytest.approx(4 * 200 * 3e-6)

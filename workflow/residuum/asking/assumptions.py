@@ -65,7 +65,9 @@ ASSUMED = {
     "depth-time": Assumption(1e-6, "trying a lambda or a depth on a line takes {} (mini)"),
     "weights": Assumption(0.1, "term weights take {} of the bytes of the text (NFCorpus: 0.04)"),
     "product": Assumption(
-        20e9, "a core multiplies vectors at {} operations a second; vectors are float32"
+        60e9,
+        "a core multiplies vectors at {} operations a second (FAISS on one thread, 768 dimensions: "
+        "80); vectors are float32",
     ),
     "read": Assumption(500e6, "a disk reads {} bytes a second"),
     "step": Assumption(0.05, "a training step takes {} s at least, whatever the card"),
