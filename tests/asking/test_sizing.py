@@ -76,11 +76,10 @@ def test_a_model_in_a_folder_says_its_shape(tmp_path):
 
 
 def test_docs_in_windows_have_a_vector_for_each_passage():
-    windows = schema.Windows(length=100, stride=50, body="body")
+    windows = schema.Windows(length=100, stride=50, body="body", expected=4)
     dataset = TOY.datasets["toy"].model_copy(update={"windows": windows})
     inside = TOY._replace(datasets={"toy": dataset})
-    # 1000 bytes are 222.2 tokens; 122.2 behind the first passage are 3 strides of 50
-    assert sizing.vectors(inside, "toy") == 1000 * (1 + 3)
+    assert sizing.vectors(inside, "toy") == 1000 * 4
     assert sizing.vectors(TOY, "toy") == 1000
 
 

@@ -49,7 +49,6 @@ MODELS = {
     "pretrain_adapt": Model(modelcosts.adapt, (*READING, "step")),
     "train": Model(modelcosts.train, (*READING, "step")),
     "termweights": Model(modelcosts.weights, (*READING, "weights")),
-    "dense_encode": Model(modelcosts.encode, (*READING, "product")),
     "encode_docs": Model(modelcosts.encode_docs, (*READING, "product")),
     "encode_queries": Model(modelcosts.encode_queries, (*READING, "product")),
     "dense_search": Model(modelcosts.dense_search, ("product", "hit")),
@@ -74,6 +73,13 @@ MODELS = {
 def model_of(rule: str) -> Model | None:
     """Return the model of a rule: its own, or that of its stage."""
     return MODELS.get(rule) or MODELS.get(rule.partition("_")[0])
+
+
+def place(rule: str) -> int:
+    """Return where a rule stands among the stages; one without a model stands last."""
+    known = [*MODELS]
+    found = next((name for name in (rule, rule.partition("_")[0]) if name in MODELS), None)
+    return known.index(found) if found else len(known)
 
 
 def cost(registry: Registry, job: Job) -> Cost | None:

@@ -86,17 +86,11 @@ def weights(registry: Registry, w: Wildcards) -> Cost:
     return found._replace(disk=assumed("weights") * sizing.text_bytes(registry, w["dataset"]))
 
 
-def _parts(registry: Registry, w: Wildcards) -> int:
-    """Return into how many jobs of equal size a corpus is cut."""
-    shards = -(-sizing.docs(registry, w["dataset"]) // registry.scale.shard_docs)
-    return shards if "shard" in w else 1
-
-
 def encode_docs(registry: Registry, w: Wildcards) -> Cost:
-    """Cost the vectors of a corpus, or of one shard."""
+    """Cost the vectors of one shard of a corpus."""
     limit = registry.model(w["model"]).encoder.doc_length
     shape = sizing.shape_of_model(registry, w["model"])
-    texts = sizing.vectors(registry, w["dataset"]) / _parts(registry, w)
+    texts = sizing.vectors(registry, w["dataset"]) / registry.shards(w["dataset"])
     tokens = sizing.doc_tokens(w["dataset"], limit)
     found = _reading(shape, texts, tokens, registry.scale.batch_size, limit)
     return found._replace(disk=4.0 * shape.hidden * texts)
@@ -118,29 +112,19 @@ def encode_queries(registry: Registry, w: Wildcards) -> Cost:
     return found._replace(disk=4.0 * shape.hidden * texts)
 
 
-def encode(registry: Registry, w: Wildcards) -> Cost:
-    """Cost both in one job."""
-    docs, queries = encode_docs(registry, w), encode_queries(registry, w)
-    work = docs.operations + queries.operations
-    return docs._replace(disk=docs.disk + queries.disk, operations=work)
-
-
 def dense_search(registry: Registry, w: Wildcards) -> Cost:
-    """Cost a search of a shard for all splits, or of all shards for one split."""
-    by_shard = "shard" in w
-    model = w["model"] if by_shard else registry.trained_for(system_of(w))
-    queries = _searched(registry, w) if by_shard else sizing.queries(registry, place_of(w))
-    hits = int(w["k"]) if by_shard else sizing.hits(registry, system_of(w))
-    vectors = sizing.vectors(registry, w["dataset"]) / _parts(registry, w)
-    hidden = sizing.shape_of_model(registry, str(model)).hidden
+    """Cost an exact search of one shard for all splits."""
+    queries = _searched(registry, w)
+    vectors = sizing.vectors(registry, w["dataset"]) / registry.shards(w["dataset"])
+    hidden = sizing.shape_of_model(registry, w["model"]).hidden
     seconds = 2.0 * hidden * vectors * queries / assumed("product")
-    return Cost(disk=assumed("hit") * queries * min(hits, vectors), core_s=seconds)
+    return Cost(disk=assumed("hit") * queries * min(int(w["k"]), vectors), core_s=seconds)
 
 
 def gather(registry: Registry, w: Wildcards) -> Cost:
     """Cost a run merged from the hits of all shards."""
     lines = run_lines(registry, w)
-    shards = _parts(registry, {**w, "shard": ""})
+    shards = registry.shards(w["dataset"])
     return Cost(disk=assumed("hit") * lines, core_s=assumed("hit-time") * lines * shards)
 
 

@@ -65,12 +65,13 @@ def _registry(scale: str | None, papers: Sequence[str]) -> Registry:
 
 
 def tally(registry: Registry, todo: list[Job], every: list[Job]) -> list[Row]:
-    """Return a row for each rule, in the order in which the jobs can run."""
+    """Return a row for each rule, in the order of the stages."""
     costs: dict[str, list[tuple[Job, Cost]]] = {}
     for job in todo:
         costs.setdefault(job.rule, []).append((job, costing.cost(registry, job) or Cost()))
     rules = [job.rule for job in every]
-    return [Row(rule, costs.get(rule, []), rules.count(rule)) for rule in dict.fromkeys(rules)]
+    ordered = sorted(set(rules), key=lambda rule: (costing.place(rule), rule))
+    return [Row(rule, costs.get(rule, []), rules.count(rule)) for rule in ordered]
 
 
 def total(rows: Iterable[Row]) -> Cost:

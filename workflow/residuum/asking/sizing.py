@@ -113,12 +113,9 @@ def doc_tokens(dataset: str, limit: int) -> float:
 
 
 def vectors(registry: Registry, dataset: str) -> int:
-    """Return the vectors of a corpus: one a doc, or a passage of its windows."""
+    """Return the vectors of a corpus: one a doc, or as many as it is expected to have passages."""
     form = registry.datasets[dataset].windows
-    if form is None:
-        return docs(registry, dataset)
-    rest = max(0.0, doc_bytes(dataset) / assumed("text") - form.length)
-    return docs(registry, dataset) * (1 + math.ceil(rest / form.stride))
+    return docs(registry, dataset) * (form.expected if form else 1)
 
 
 def queries(registry: Registry, place: Place) -> int:
