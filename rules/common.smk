@@ -22,6 +22,7 @@ _PATH = "" if _CONDA else f"export PATH='{Path(sys.executable).parent}':\"$PATH\
 shell.prefix(f"set -euo pipefail; export PYTHONPATH='{HOME / 'workflow'}'; {_PATH}")
 
 ENVS = str(HOME / "envs")
+NEURAL = f"{ENVS}/neural{'-gpu' * (REGISTRY.config.device == 'cuda')}.yaml"
 RESULTS = f"results/{REGISTRY.config.scale}"
 LOGS = f"{RESULTS}/logs"
 TIMES = f"{RESULTS}/benchmarks"

@@ -14,7 +14,7 @@ rule dense_search:
     benchmark:
         f"{TIMES}/dense/{{dataset}}.{{model}}.seed{{seed}}.top{{k}}.{{shard}}.search.tsv"
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=6000 + 2 * SHARD_MB,
@@ -75,7 +75,7 @@ rule dense_score:
     wildcard_constraints:
         run=runs_of("dense"),
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: 1
     resources:
         mem_mb=6000,

@@ -14,7 +14,7 @@ rule encode_docs:
     benchmark:
         f"{TIMES}/encode/{{dataset}}.{{model}}.seed{{seed}}.{{shard}}.tsv"
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000 + 2 * SHARD_MB,
@@ -44,7 +44,7 @@ rule encode_queries:
     benchmark:
         f"{TIMES}/encode/{{dataset}}.{{model}}.seed{{seed}}.queries.tsv"
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=6000,

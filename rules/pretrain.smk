@@ -15,7 +15,7 @@ rule pretrain_backbone:
     wildcard_constraints:
         backbone=either(REGISTRY.models_of("backbone")),
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=4000,
@@ -45,7 +45,7 @@ rule pretrain_adapt:
     wildcard_constraints:
         backbone=either(REGISTRY.models_of("masked-language")),
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads * GPUS
     resources:
         mem_mb=6000 * GPUS,

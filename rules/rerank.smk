@@ -17,7 +17,7 @@ rule rerank_score:
     benchmark:
         f"{TIMES}/rerank/{{dataset}}.{{split}}.{{reranker}}.score.tsv"
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=16000,

@@ -14,7 +14,7 @@ rule termweights_predict:
     benchmark:
         f"{TIMES}/termweights/{{dataset}}.{{model}}.seed{{seed}}.tsv"
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads
     resources:
         mem_mb=6000,

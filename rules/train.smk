@@ -16,7 +16,7 @@ rule train_train:
     benchmark:
         f"{TIMES}/train/{{model}}.seed{{seed}}.tsv"
     conda:
-        f"{ENVS}/neural.yaml"
+        NEURAL
     threads: REGISTRY.scale.threads * GPUS
     resources:
         mem_mb=6000 * GPUS,

@@ -17,7 +17,7 @@ def write(home: Path) -> Replica:
 
     Links are of level 1 to 3, as there; a query that has but one, has it at level 3.
     """
-    source = places(seed=6)
+    source = places(seed=6, dev=120)
     med = {doc_id: f"MED-{i + 10}" for i, (doc_id, _) in enumerate(source.docs)}
     docs = [(med[doc_id], _fields(med[doc_id], text)) for doc_id, text in source.docs]
     asked = [query_id for split in SPLITS.values() for query_id, _ in source.queries[split]]

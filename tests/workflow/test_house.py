@@ -129,7 +129,8 @@ def test_nothing_heavy_is_imported_to_build_the_graph():
 def test_conda_environments_are_pinned_as_the_lock_is():
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     lock = dict(line.lower().replace("_", "-").split("==") for line in lines if "==" in line)
-    lock["pytorch"] = lock["torch"]
+    lock["pytorch"] = lock["pytorch-gpu"] = lock["torch"]
+    lock["faiss-gpu"] = lock["faiss-cpu"]
     for path in sorted((ROOT / "envs").glob("*.yaml")):
         dependencies = yaml.safe_load(path.read_text())["dependencies"]
         pins = [d for d in dependencies if isinstance(d, str)]
