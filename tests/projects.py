@@ -23,18 +23,22 @@ def copy_project(folder: Path) -> Path:
     return folder
 
 
-def command(*arguments: str, cores: int = 2) -> list[str]:
-    """Return the command that runs scale smoke; `arguments` are targets and options."""
+def command(*arguments: str, cores: int = 2, scale: str = "smoke") -> list[str]:
+    """Return the command that runs a scale; `arguments` are targets and options."""
     start = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
-    return [*start, "--config", "scale=smoke", "--", *arguments]
+    return [*start, "--config", f"scale={scale}", "--", *arguments]
 
 
 def snakemake(
-    project: Path, *arguments: str, cores: int = 2, env: Mapping[str, str] | None = None
+    project: Path,
+    *arguments: str,
+    cores: int = 2,
+    env: Mapping[str, str] | None = None,
+    scale: str = "smoke",
 ) -> str:
-    """Run scale smoke and return what was said; anything but success fails the test."""
+    """Run a scale and return what was said; anything but success fails the test."""
     done = subprocess.run(
-        command(*arguments, cores=cores),
+        command(*arguments, cores=cores, scale=scale),
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,0 +1,168 @@
+"""Full's graph on the replicas: each collection's table, dense runs on each, what is absent."""
+
+import json
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+import yaml
+
+from conftest import ROOT
+from projects import copy_project, snakemake
+from replicas import hub, writing
+from replicas.truth import Replica
+from residuum.core import entries, schema, trec
+
+pytestmark = pytest.mark.workflow
+DATASETS = ["msmarco-passage", "msmarco-document", "nq-dpr", "nq-250k", "robust04", "cord19",
+            "nfcorpus"]  # fmt: skip
+TABLES = ["msmarco_passage", "msmarco_document", "nq", "robust04", "nfcorpus"]
+# CLEAR, trained on MS MARCO passages, on the collections whose tables hold BM25 alone.
+HYBRIDS = ["msmarco-document/dev", "nq-dpr/test", "nq-250k/dev", "robust04/test", "nfcorpus/test"]
+
+
+class Made(NamedTuple):
+    """A copy of the project whose scale replica is made, and what its collections hold."""
+
+    project: Path
+    env: dict[str, str]
+    replicas: dict[str, Replica]
+
+    @property
+    def results(self) -> Path:
+        """Return the results of the scale."""
+        return self.project / "results" / "replica"
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table as it was written."""
+        return pl.read_csv(self.results / "tables" / f"{name}.tsv", separator="\t")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("replica")
+    (folder / "project").mkdir()
+    project = copy_project(folder / "project")
+    home, data = folder / "irds", folder / "data"
+    replicas = writing.write_all(home, data)
+    texts = [" ".join(map(str, doc.values())) for r in replicas.values() for _, doc in r.docs]
+    hub.write(folder / "hf", texts)
+    env = {
+        **os.environ,
+        "IR_DATASETS_HOME": str(home),
+        "RESIDUUM_DATA": str(data),
+        "HF_HOME": str(folder / "hf"),
+        "HF_HUB_OFFLINE": "1",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+    }
+    wanted = [f"results/replica/metrics/{place}/clear.seed1.tsv" for place in HYBRIDS]
+    snakemake(project, "all", *wanted, env=env, scale="replica")
+    return Made(project, env, replicas)
+
+
+def pinned(name):
+    scale = yaml.safe_load((ROOT / "config" / "scales" / "replica.yaml").read_text())
+    return [schema.Edition.model_validate(edition) for edition in scale["editions"][name]]
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_scale_pins_what_the_replicas_hold(made, name):
+    dataset = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", schema.Dataset)
+    (edition,) = pinned(name)
+    collection = dataset.source.docs.partition("/")[0]
+    assert edition.docs == made.replicas[collection].counts()["docs"]
+    counts = {s: c for r in made.replicas.values() for s, c in r.counts()["splits"].items()}
+    for split, pin in edition.splits.items():
+        true = counts[dataset.splits[split].irds or "nq-test"]
+        assert pin.queries == true["queries"]
+        if dataset.judged(split):
+            assert (pin.qrels, pin.relevance) == (true["qrels"], true["relevance"])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_collections_table_is_filled(made, name):
+    table = made.table(f"lexical-baselines-{name}")
+    assert table["measured"].null_count() == 0, table.filter(pl.col("measured").is_null())
+    assert table["measured"].max() > 0.05, "retrieval finds something"
+    page = (made.results / "tables" / f"lexical-baselines-{name}.md").read_text()
+    assert "Scale replica: replicas of a few hundred generated docs" in page
+
+
+def test_clears_and_dualrms_tables_are_filled_but_for_somebody_elses_run(made):
+    for number in (1, 2):
+        table = made.table(f"clear-table{number}").filter(pl.col("column") != "depth")
+        assert table["measured"].null_count() == 0
+    zero_shot = made.table("dualrm-table5")
+    assert set(zero_shot.filter(pl.col("measured").is_null())["row"]) == {"guir"}
+    assert zero_shot.filter(row="bm25", column="ndcg")["measured"].item() > 0.2
+
+
+def test_no_number_is_compared_with_the_papers(made):
+    ledger = pl.read_csv(made.results / "ledger.tsv", separator="\t").filter(kind="number")
+    assert set(ledger["verdict"]) == {"not comparable", "not run"}
+    absent = ledger.filter(verdict="not run")
+    assert set(absent["table"]) == {"lexical-baselines-cacm", "dualrm-table5"}
+    cacm = absent.filter(table="lexical-baselines-cacm")["reason"][0]
+    assert "Access to cacm: put docs.jsonl" in cacm
+    index = ledger.filter(table="lexical-baselines-robust04")["reason"][0]
+    assert "528,030" in index and "2,500" in index
+
+
+@pytest.mark.parametrize("place", HYBRIDS)
+def test_dense_and_hybrid_runs_exist_for_every_collection(made, place):
+    metrics = trec.read_metrics(made.results / "metrics" / place / "clear.seed1.tsv")
+    name, split = place.split("/")
+    pin = pinned(name)[0].splits[split]
+    judged = pin.queries - (1 if place == "robust04/test" else 0)  # topic 672 has no judgement
+    assert metrics["query_id"].n_unique() == judged
+    for system in ("clear-embedding.seed1", "clear.seed1"):
+        run = trec.read_run(made.results / "runs" / place / f"{system}.trec.gz")
+        assert run["query_id"].n_unique() == pin.queries
+
+
+def test_accuracy_is_that_of_the_passages_that_hold_an_answer(made):
+    run = trec.read_run(made.results / "runs" / "nq-dpr" / "test" / "bm25-default.trec.gz")
+    holders = made.replicas["dpr-w100"].holders["nq-test"]
+    ranks = {
+        query: [
+            rank for doc, rank in part.select("doc_id", "rank").iter_rows() if doc in holders[query]
+        ]
+        for (query,), part in run.partition_by("query_id", as_dict=True).items()
+    }
+    share = sum(min(ranks.get(q, [999]), default=999) <= 20 for q in holders) / len(holders)
+    measured = made.table("lexical-baselines-nq").filter(column="top-20")["measured"].item()
+    assert measured == pytest.approx(share, abs=1e-9) and 0.2 < share < 1
+
+
+def test_long_documents_have_several_vectors_and_stand_once_in_a_run(made):
+    folder = made.results / "embeddings" / "msmarco-document" / "clear" / "seed1"
+    shards = sorted(folder.glob("shard-*"))
+    facts = [json.loads((s / "manifest.json").read_text())["artefact"] for s in shards]
+    assert len(shards) == 4 and sum(fact["shard"]["docs"] for fact in facts) == 600
+    assert sum(fact["vectors"] for fact in facts) > 700
+    path = made.results / "runs" / "msmarco-document" / "dev" / "clear-embedding.seed1.trec.gz"
+    run = trec.read_run(path)
+    assert max(Counter(run.select("query_id", "doc_id").iter_rows()).values()) == 1
+    assert run.group_by("query_id").len()["len"].unique().to_list() == [600], "every doc, k 1000"
+
+
+def test_a_second_run_does_nothing(made):
+    assert "Nothing to be done" in snakemake(made.project, "all", env=made.env, scale="replica")
+
+
+def test_a_licensed_collection_that_is_absent_empties_its_table_only(made, tmp_path):
+    home = tmp_path / "irds"
+    shutil.copytree(made.env["IR_DATASETS_HOME"], home)
+    shutil.rmtree(home / "disks45" / "corpus")
+    env = {**made.env, "IR_DATASETS_HOME": str(home)}
+    before = made.table("lexical-baselines-msmarco_passage")
+    said = snakemake(made.project, "all", env=env, scale="replica")
+    table = made.table("lexical-baselines-robust04")
+    assert table["measured"].null_count() == table.height
+    for part in ("ask NIST for TREC disks 4 and 5", f"{home}/disks45/corpus", "below ir_datasets'"):
+        assert part in table["not_run"][0] and part in said
+    assert made.table("lexical-baselines-msmarco_passage").equals(before)
