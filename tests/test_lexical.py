@@ -297,6 +297,26 @@ def test_short_work_leaves_the_optimising_compiler_out(tmp_path, monkeypatch):
     assert "-XX:TieredStopAtLevel=1" in jvm.options(tmp_path)
 
 
+def test_the_heap_may_grow_to_what_the_environment_says():
+    program = "\n".join(
+        [
+            "from residuum.lucene import jvm",
+            "runtime = jvm.start()('java.lang.Runtime').getRuntime()",
+            "print(runtime.totalMemory(), runtime.maxMemory())",
+        ]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "RESIDUUM_JVM_HEAP": "600m", "PYTHONPATH": "workflow"},
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, most = map(int, done.stdout.split())
+    assert first < 200 * 2**20 < 500 * 2**20 < most <= 600 * 2**20
+
+
 @pytest.mark.shared_data
 def test_cacm_gives_the_published_scores(shared_data, tmp_path):
     from ir_measures import AP, P, Qrel, ScoredDoc, calc_aggregate

