@@ -19,7 +19,8 @@ except ResiduumError as error:
 # without conda they run the Python that runs Snakemake.
 _CONDA = "conda" in str(workflow.deployment_settings.deployment_method).lower()
 _PATH = "" if _CONDA else f"export PATH='{Path(sys.executable).parent}':\"$PATH\"; "
-shell.prefix(f"set -euo pipefail; export PYTHONPATH='{HOME / 'workflow'}'; {_PATH}")
+_ENV = f"export PYTHONUTF8=1 PYTHONPATH='{HOME / 'workflow'}'"
+shell.prefix(f"set -euo pipefail; {_ENV}; {_PATH}")
 
 ENVS = str(HOME / "envs")
 NEURAL = f"{ENVS}/neural{'-gpu' * (REGISTRY.config.device == 'cuda')}.yaml"

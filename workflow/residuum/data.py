@@ -99,9 +99,11 @@ def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
         if edition.docs == docs:
             return edition.name
     known = "; ".join(f"{edition.name}: {edition.docs}" for edition in editions)
+    lacking = min((e.docs - docs for e in editions if e.docs > docs), default=0)
+    said = f": {lacking:,} docs are missing" if lacking else ""
     raise ResiduumError(
         f"{dataset}: the corpus has {docs} docs, but config/datasets/{dataset}.yaml pins {known}. "
-        "A download may be incomplete. If this is another edition, add it under editions."
+        f"A download may be incomplete{said}. If this is another edition, add it under editions."
     )
 
 

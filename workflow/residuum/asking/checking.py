@@ -1,7 +1,8 @@
 """Is what lies on this machine the collection that a dataset's YAML pins? Hashes, then counts.
 
 Usage: `residuum datasets check nfcorpus`. Reads every file and every record once, as an
-export would, and writes nothing. Must not know the graph or its results.
+export would; writes nothing but what ir_datasets and an export keep in its home. Must not know the
+graph or its results.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from residuum.collections.irds import Qrels, Queries, join_fields
+from residuum.collections.irds import Qrels, Queries, join_fields, unquoted
 from residuum.core import roots, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.files import damaged
@@ -100,13 +100,19 @@ def questions(collection: Collection, name: str) -> Iterator[tuple[str, str, lis
     assert entry.questions is not None
     path = resolve(entry.questions, collection.access)
     for number, (line, text) in enumerate(_numbered(path)):
-        question, tab, listed = text.partition("\t")
-        try:
-            answers = list(map(str, ast.literal_eval(listed.strip())))
-        except (ValueError, SyntaxError, TypeError):
-            answers = []
-        if not (question.strip() and tab and answers):
+        question, answers = _question(text)
+        if not (question and answers):
             raise ResiduumError(
                 f"{path}, line {line}: expected question TAB ['answer', ...], found {text[:60]!r}"
             )
-        yield str(number), question.strip(), answers
+        yield str(number), question, answers
+
+
+def _question(text: str) -> tuple[str, list[str]]:
+    """Read a line as DPR's csv.reader does, which takes quotes around a column away."""
+    question, _, listed = text.partition("\t")
+    try:
+        answers = ast.literal_eval(unquoted(listed.strip()))
+        return unquoted(question.strip()), [str(a) for a in answers if isinstance(answers, list)]
+    except (ValueError, SyntaxError, TypeError):
+        return "", []

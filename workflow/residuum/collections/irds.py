@@ -1,33 +1,62 @@
 """Collections read through ir_datasets: any of its ids, fields joined in the order given.
 
 Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_DATASETS_HOME
-first and downloads what is missing there. Must not know paths below results/.
+first and downloads what is missing there; where it fails, residuum.collections.faults finds the
+file and the line. Must not know paths below results/.
 """
 
 import hashlib
 import heapq
+import locale
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from residuum.collections import faults, opened, releases
+from residuum.core import roots
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Collection, IrdsSource
 
 MOST_SAID = 300  # characters of somebody else's error
+MOST_QUOTED = 60  # characters of an offending value
 Queries = list[tuple[str, str]]
 Qrels = list[tuple[str, str, int]]
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Stream (doc_id, fields) in the collection's order."""
+    """Stream (doc_id, fields) in the collection's order.
+
+    A doc without an id is an error, and so is a number of docs that is not pinned where a file
+    shows why.
+    """
     source = collection.source
     assert isinstance(source, IrdsSource)
-    with _explained(source.docs, collection.access):
+    with _explained(source.docs, collection.access) as seen:
         chosen = _sampled(collection) if source.sample else None
-        for doc in _load(source.docs).docs_iter():
+        count = 0
+        for doc in _named_docs(source.docs):
             if chosen is not None and doc.doc_id not in chosen:
                 continue
+            count += 1
             yield doc.doc_id, join_fields(_record(doc, source), source.text_fields, source.fields)
+        pins = [edition.docs for edition in collection.editions]
+        if count < max(pins) and count not in pins:
+            _refuse_if_broken(seen, collection.access)
+
+
+def _named_docs(irds_id: str) -> Iterator[Any]:
+    release = releases.KNOWN.get(irds_id)
+    for number, doc in enumerate(release() if release else _load(irds_id).docs_iter(), start=1):
+        if not doc.doc_id:
+            raise faults.Nameless(f"doc number {number} has no doc_id")
+        yield doc
+
+
+def _refuse_if_broken(seen: list[Path], access: str) -> None:
+    """Look for the reason of a count that is too low; without one, whoever counts says so."""
+    if fault := faults.first(seen, faults.Fewer()):
+        raise ResiduumError(f"The corpus has too few docs. {fault}\nAccess: {access}")
 
 
 def _sampled(collection: Collection) -> set[str]:
@@ -46,7 +75,7 @@ def _sampled(collection: Collection) -> set[str]:
             f"sample: {', '.join(form.keep)} judge {len(judged)} docs at level {form.level} and "
             f"above, more than the {form.docs} asked for"
         )
-    ids = (doc.doc_id for doc in _load(source.docs).docs_iter())
+    ids = (doc.doc_id for doc in _named_docs(source.docs))
     others = ((_digest(form.seed, i), i) for i in ids if i not in judged)
     drawn = heapq.nsmallest(form.docs - len(judged), others)
     return judged | {doc_id for _, doc_id in drawn}
@@ -57,14 +86,27 @@ def _digest(seed: int, doc_id: str) -> bytes:
 
 
 def _record(doc: Any, source: IrdsSource) -> dict[str, Any]:
-    record = doc._asdict()
+    record = dict(doc._asdict())
     missing = [name for name in [*source.text_fields, *source.fields] if name not in record]
     if missing:
         raise ResiduumError(
             f"{source.docs} has no doc field {', '.join(missing)}; it has {', '.join(record)}. "
             "Mend source.text_fields and source.fields in the dataset's YAML."
         )
-    return dict(record)
+    return record | {name: unquoted(record[name]) for name in source.quoted}
+
+
+def unquoted(value: str) -> str:
+    """Take away the quotes that CSV sets around a value, and one of each two within it.
+
+    A quote that nothing closes is a ValueError.
+    """
+    if not value.startswith('"'):
+        return value
+    inner = value[1:-1]
+    if len(value) < 2 or value[-1] != '"' or '"' in inner.replace('""', ""):
+        raise ValueError(f"a quote is not closed, or not doubled: {value[:MOST_QUOTED]}")
+    return inner.replace('""', '"')
 
 
 def join_fields(
@@ -96,10 +138,8 @@ def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
     with _explained(irds_id, collection.access):
         data = _load(irds_id)
         queries = [(q.query_id, str(getattr(q, field))) for q in data.queries_iter()]
-        if not collection.judged(name):
-            return queries, []
-        qrels = [(q.query_id, q.doc_id, int(q.relevance)) for q in data.qrels_iter()]
-    return queries, qrels
+        judged = data.qrels_iter() if collection.judged(name) else ()
+        return queries, [(q.query_id, q.doc_id, int(q.relevance)) for q in judged]
 
 
 def answers(collection: Collection, name: str) -> dict[str, list[str]]:
@@ -114,29 +154,45 @@ def answers(collection: Collection, name: str) -> dict[str, list[str]]:
 def _load(irds_id: str) -> Any:
     import ir_datasets
 
-    from residuum.collections import releases
-
-    releases.register()
-    return ir_datasets.load(irds_id)
+    encoding = locale.getpreferredencoding(False)
+    if encoding.lower().replace("-", "") != "utf8":
+        raise ResiduumError(
+            f"ir_datasets would read files as {encoding}, this machine's default, but they are "
+            "UTF-8. Set PYTHONUTF8=1 and run the same command again."
+        )
+    try:
+        return ir_datasets.registry[irds_id]
+    except KeyError:
+        raise ResiduumError(
+            f"ir_datasets knows no id {irds_id!r}. Mend source.docs, or the split's irds, in the "
+            "dataset's YAML; https://ir-datasets.com lists the ids."
+        ) from None
 
 
 @contextmanager
-def _explained(irds_id: str, access: str) -> Iterator[None]:
-    """Turn whatever ir_datasets raises into one message that ends with the access note."""
-    try:
-        yield
-    except ResiduumError:
-        raise
-    except KeyError as error:
-        raise ResiduumError(f"ir_datasets knows no id {error} (wanted: {irds_id})") from None
-    except Exception as error:
-        from ir_datasets.util import home_path
+def _explained(irds_id: str, access: str) -> Iterator[list[Path]]:
+    """Turn whatever ir_datasets raises into one message that ends with the access note.
 
-        raise ResiduumError(
-            f"ir_datasets could not provide {irds_id} ({_cause(error)}).\n"
-            f"It looks in {home_path()} (set IR_DATASETS_HOME to change that) and downloads what "
-            f"is not there.\nAccess: {access}"
-        ) from None
+    Gives the list of the files that were read. The message names the file and the line at fault
+    where they can be found.
+    """
+    with opened.below(roots.irds()) as seen:
+        try:
+            yield seen
+        except ResiduumError:
+            raise
+        except Exception as error:
+            raise ResiduumError(f"{_told(irds_id, seen, error)}\nAccess: {access}") from None
+
+
+def _told(irds_id: str, seen: list[Path], error: Exception) -> str:
+    if fault := faults.first(seen, error):
+        return fault
+    last = f"The last file read was {seen[-1]}.\n" if seen else ""
+    return (
+        f"ir_datasets could not provide {irds_id} ({_cause(error)}).\n{last}It looks in "
+        f"{roots.irds()} (set IR_DATASETS_HOME to change that) and downloads what is not there."
+    )
 
 
 def _cause(error: BaseException) -> str:

@@ -6,10 +6,13 @@ Must not know paths below results/.
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
+from residuum.collections import faults, irds, made, opened
 from residuum.collections import files as from_files
-from residuum.collections import irds, made
 from residuum.collections.irds import Qrels, Queries
+from residuum.core import roots
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Collection, Holdout, SplitCount
 
@@ -21,9 +24,10 @@ def load(dataset: str, collection: Collection, name: str) -> tuple[Queries, Qrel
     counts that others publish. A split without public judgements has no qrels.
     """
     of = collection.origin(name)
-    queries, qrels = _source(collection, of)
+    with opened.below(roots.irds()) as seen:
+        queries, qrels = _source(collection, of)
     _check_ids(f"{dataset}/{of}", queries, qrels)
-    check_counts(dataset, of, collection, queries, qrels)
+    check_counts(dataset, of, collection, queries, qrels, seen)
     if of != name:
         entry = collection.splits[name].holdout
         assert entry is not None
@@ -112,9 +116,17 @@ def count(queries: Queries, qrels: Qrels) -> SplitCount:
 
 
 def check_counts(
-    dataset: str, name: str, collection: Collection, queries: Queries, qrels: Qrels
+    dataset: str,
+    name: str,
+    collection: Collection,
+    queries: Queries,
+    qrels: Qrels,
+    seen: Sequence[Path] = (),
 ) -> None:
-    """Refuse a split that fits none of its pins; one that has no pins fits."""
+    """Refuse a split that fits none of its pins; one that has no pins fits.
+
+    `seen` are the files that it was read from, which are looked at for the reason.
+    """
     pins = {e.name: e.splits[name] for e in collection.editions if name in e.splits}
     found = count(queries, qrels)
     if not pins or any(fits(found, pin) for pin in pins.values()):
@@ -122,8 +134,16 @@ def check_counts(
     known = "; ".join(f"{edition}: {told(pin)}" for edition, pin in pins.items())
     raise ResiduumError(
         f"{dataset}/{name}: {told(found)}, but config/datasets/{dataset}.yaml pins {known}. "
-        "A download may be incomplete. If this is another edition, add it under editions."
+        f"A download may be incomplete{_reason(seen)}. If this is another edition, add it under "
+        "editions."
     )
+
+
+def _reason(seen: Sequence[Path]) -> str:
+    """Name the fault in the files that were read, or else the files."""
+    if not seen:
+        return ""
+    return f": {faults.first(seen, faults.Fewer()) or 'it was read from ' + faults.listed(seen)}"
 
 
 def fits(found: SplitCount, pin: SplitCount) -> bool:

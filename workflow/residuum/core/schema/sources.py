@@ -74,10 +74,21 @@ class IrdsSource(Strict):
     docs: str = Field(description="ir_datasets id whose docs are exported")
     text_fields: list[str] = Field(min_length=1, description="joined in this order by a space")
     fields: NamedFields = Field(default=[])
+    quoted: list[str] = Field(
+        [], description="doc fields in the quotes of a CSV file, which ir_datasets leaves there"
+    )
     sample: Sample | None = Field(None, description="export a part of the docs only")
     repeated: Literal["error", "first"] = Field(
         "error", description="a doc_id that stands again: a fault, or only the first is taken"
     )
+
+    @model_validator(mode="after")
+    def quoted_is_exported(self) -> "IrdsSource":
+        """Quotes are taken from fields that are exported."""
+        others = sorted(set(self.quoted) - {*self.text_fields, *self.fields})
+        if others:
+            raise ValueError(f"quoted: {', '.join(others)}: in neither text_fields nor fields")
+        return self
 
 
 class FilesSource(Strict):

@@ -1,0 +1,76 @@
+"""residuum's own export of a replica: specs of the real YAMLs with the replica's counts as pins.
+
+Usage: `exporting.corpus(folders, "cord19", exporting.dataset("cord19", replica), output)`. Runs in
+a process of its own, since ir_datasets fixes its home when it is imported.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from conftest import ROOT
+from replicas.truth import Replica
+from residuum.core import driver, entries, schema
+
+HELD_OUT = 20  # the replicas have fewer than 500 training queries
+
+
+class Folders(NamedTuple):
+    """ir_datasets' home and the folder of RESIDUUM_DATA."""
+
+    home: Path
+    data: Path
+
+
+def dataset(name: str, replica: Replica, **source: Any) -> schema.Dataset:
+    """Return a dataset of config/ with the counts of a replica as its only edition."""
+    found = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", schema.Dataset)
+    record = found.model_dump(mode="json", exclude_none=True)
+    counts = replica.counts()
+    pins = {}
+    for split, entry in found.splits.items():
+        known = counts["splits"].get(entry.irds or "nq-test")
+        if known and not entry.holdout:
+            pins[split] = known if found.judged(split) else known | {"qrels": 0, "relevance": {}}
+        if entry.holdout:
+            record["splits"][split]["holdout"]["queries"] = HELD_OUT
+    record["source"] |= source
+    record["editions"] = [{"name": "replica", "docs": counts["docs"], "splits": pins}]
+    if sample := record["source"].get("sample"):
+        record["editions"][0]["docs"] = sample["docs"]
+    return schema.Dataset.model_validate(record)
+
+
+def corpus(folders: Folders, name: str, entry: schema.Dataset, output: Path) -> Any:
+    """Run `residuum.data corpus`."""
+    spec = driver.canonical(entry.for_corpus())
+    words = ["corpus", "--dataset", name, "--spec", spec, "--output", str(output)]
+    return run(folders, "residuum.data", *words)
+
+
+def split(folders: Folders, name: str, entry: schema.Dataset, which: str, output: Path) -> Any:
+    """Run `residuum.data split`; queries.tsv and qrels.trec go into the folder `output`."""
+    spec = driver.canonical(entry.for_split(which))
+    words = ["split", "--dataset", name, "--name", which, "--spec", spec]
+    files = ["--queries", str(output / "queries.tsv"), "--qrels", str(output / "qrels.trec")]
+    return run(folders, "residuum.data", *words, *files)
+
+
+def run(folders: Folders, module: str, *words: str, **more: str) -> Any:
+    """Run a module of residuum on the folders, without a network; `more` is environment."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "workflow"),
+        "PYTHONUTF8": "1",
+        "IR_DATASETS_HOME": str(folders.home),
+        "IR_DATASETS_TMP": str(folders.home / "tmp"),
+        "IR_DATASETS_DL_TRIES": "1",
+        "RESIDUUM_DATA": str(folders.data),
+        "https_proxy": "http://127.0.0.1:9",  # nothing listens there: no network for this process
+        "http_proxy": "http://127.0.0.1:9",
+        **more,
+    }
+    command = [sys.executable, "-m", module, *words]
+    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)

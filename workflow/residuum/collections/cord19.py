@@ -1,0 +1,209 @@
+"""A full release of CORD-19: a row of metadata for each paper, its parsed text in tars.
+
+Usage: `papers(archive, store)`. The tars are streamed once; the texts that the metadata names are
+kept in `store`, an SQLite file, and read from there in the metadata's order. Releases before 12 May
+2020 have a tar for each subset and say in the metadata whether there is a parse; later ones have
+one tar and name the files. Must not know ir_datasets, config/ or paths below results/.
+"""
+
+import csv
+import gzip
+import json
+import sqlite3
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, streamed
+from residuum.core import files
+from residuum.core.errors import ResiduumError
+from residuum.core.progress import track
+
+METADATA = "metadata.csv"
+Row = dict[str, str]
+Body = list[tuple[str, str]]
+
+
+class Paper(NamedTuple):
+    """A row of the metadata with its body as (section, paragraph); empty where none was parsed."""
+
+    doc_id: str
+    title: str
+    doi: str
+    date: str
+    abstract: str
+    body: Body
+
+
+def papers(archive: Path, store: Path) -> Iterator[Paper]:
+    """Stream the papers of a release, a row that stands twice twice.
+
+    A parse that the metadata names and the release lacks leaves the body empty, and is counted on
+    standard error. What cannot be read is a ResiduumError that names archive, member and line.
+    """
+    rows = _metadata(archive)
+    connection = _bodies(archive, store, rows)
+    try:
+        for row in rows:
+            yield _paper(row, _body(connection, parse_of(row)))
+    finally:
+        connection.close()
+
+
+def _paper(row: Row, body: Body) -> Paper:
+    fields = (row[name] for name in ("cord_uid", "title", "doi", "publish_time", "abstract"))
+    return Paper(*fields, body)
+
+
+def parse_of(row: Row) -> str:
+    """Return the path of the parse to read: that of PMC's XML, else of the first PDF, else ''."""
+    if "pmc_json_files" in row:
+        return (row["pmc_json_files"] or row["pdf_json_files"]).split(";")[0].strip()
+    folder = row["full_text_file"]
+    if row["has_pmc_xml_parse"] == "True":
+        return f"{folder}/pmc_json/{row['pmcid']}.xml.json"
+    if row["has_pdf_parse"] == "True":
+        return f"{folder}/pdf_json/{row['sha'].split(';')[0].strip()}.json"
+    return ""
+
+
+def _metadata(archive: Path) -> list[Row]:
+    for name, member in _members(archive):
+        if name.rpartition("/")[2] == METADATA:
+            return list(_rows(f"{archive}, {name}", member))
+    raise ResiduumError(f"{archive}: it holds no {METADATA}. {REMEDY}")
+
+
+def _members(archive: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        with gzip.open(archive) as unpacked:
+            yield from streamed(unpacked)
+    except DAMAGE as error:
+        raise ResiduumError(_damaged(str(archive), error)) from None
+
+
+def _damaged(where: str, error: Exception) -> str:
+    return f"{where}: {BROKEN} ({error}). {REMEDY}"
+
+
+def _rows(where: str, lines: Iterable[bytes]) -> Iterator[Row]:
+    """Read the metadata; only the line ends of its file end a line, not U+2028 in a title."""
+    reader = csv.reader(_decoded(where, lines), strict=True)
+    header: list[str] = []
+    start = 1
+    try:
+        for cells in reader:
+            if not header:
+                header = _known(where, cells)
+            elif cells:
+                yield _row(where, start, header, cells)
+            start = reader.line_num + 1
+    except csv.Error as error:
+        said = f"a quote in the row that begins here is not closed, or not doubled ({error})"
+        raise _bad_row(where, start, said) from None
+
+
+def _row(where: str, line: int, header: list[str], cells: list[str]) -> Row:
+    if len(cells) != len(header):
+        said = f"the row has {len(cells)} columns where the header has {len(header)}"
+        raise _bad_row(where, line, said)
+    row = dict(zip(header, cells, strict=True))
+    if not row["cord_uid"].strip():
+        raise _bad_row(where, line, "the row has no cord_uid")
+    return row
+
+
+def _bad_row(where: str, line: int, said: str) -> ResiduumError:
+    return ResiduumError(f"{where}, line {line}: {said}. {REMEDY}")
+
+
+def _known(where: str, header: list[str]) -> list[str]:
+    """Refuse a header without the columns that either layout needs."""
+    needed = {"cord_uid", "title", "doi", "publish_time", "abstract"}
+    old = {"has_pmc_xml_parse", "has_pdf_parse", "full_text_file", "pmcid", "sha"}
+    layout = {"pmc_json_files", "pdf_json_files"} if "pmc_json_files" in header else old
+    if missing := sorted((needed | layout) - set(header)):
+        raise _bad_row(where, 1, f"the header lacks {', '.join(missing)}")
+    return header
+
+
+def _decoded(where: str, lines: Iterable[bytes]) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError as error:
+            raise _bad_row(where, number, f"not UTF-8 ({error})") from None
+
+
+def _bodies(archive: Path, store: Path, rows: list[Row]) -> sqlite3.Connection:
+    """Open the store of this archive's parses, which is made first where it is not there."""
+    state = archive.stat()
+    mark = f"1 {state.st_size} {state.st_mtime_ns}"  # of this form, of this archive
+    if not (store.is_file() and _mark(store) == mark):
+        with files.whole(store) as temporary:
+            _fill(temporary, mark, archive, {parse_of(row) for row in rows} - {""})
+    return sqlite3.connect(store)
+
+
+def _mark(store: Path) -> str | None:
+    connection = sqlite3.connect(store)
+    try:
+        return str(connection.execute("SELECT mark FROM origin").fetchone()[0])
+    except (sqlite3.DatabaseError, TypeError):
+        return None
+    finally:
+        connection.close()
+
+
+def _fill(path: Path, mark: str, archive: Path, wanted: set[str]) -> None:
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute("CREATE TABLE bodies (path TEXT PRIMARY KEY, body BLOB)")
+        connection.execute("CREATE TABLE origin (mark TEXT)")
+        connection.execute("INSERT INTO origin VALUES (?)", (mark,))
+        found = track(_parses(archive, wanted), f"read {archive.name}", len(wanted), "parses")
+        connection.executemany("INSERT OR REPLACE INTO bodies VALUES (?, ?)", found)
+        held = {name for (name,) in connection.execute("SELECT path FROM bodies")}
+        connection.commit()
+    finally:
+        connection.close()
+    if missing := sorted(wanted - held):
+        print(
+            f"{archive.name}: {len(missing):,} of {len(wanted):,} parses that {METADATA} names are "
+            f"not in the release; their bodies are empty. The first is {missing[0]}",
+            file=sys.stderr,
+        )
+
+
+def _parses(archive: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+    for packed, member in _members(archive):
+        if not packed.endswith(".tar.gz"):
+            continue
+        try:
+            for name, parse in streamed(gzip.GzipFile(fileobj=member)):
+                if name in wanted:
+                    where = f"{archive}, {packed}/{name}"
+                    yield name, zlib.compress(_packed(where, parse.read()), 1)
+        except DAMAGE as error:
+            raise ResiduumError(_damaged(f"{archive}, {packed}", error)) from None
+
+
+def _packed(where: str, text: bytes) -> bytes:
+    """Keep sections and paragraphs of a parse; one that is no parse is named."""
+    try:
+        parts = json.loads(text).get("body_text", [])
+        return json.dumps([(part["section"], part["text"]) for part in parts]).encode()
+    except json.JSONDecodeError as error:
+        said = f"{where}, line {error.lineno}: no JSON ({error.msg})"
+    except (UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
+        said = f"{where}: no parse of a paper ({type(error).__name__}: {error})"
+    raise ResiduumError(f"{said}. {REMEDY}")
+
+
+def _body(connection: sqlite3.Connection, path: str) -> Body:
+    found = connection.execute("SELECT body FROM bodies WHERE path = ?", (path,)).fetchone()
+    parts = json.loads(zlib.decompress(found[0])) if found else []
+    return [(section, text) for section, text in parts]

@@ -1,0 +1,232 @@
+"""Where a file of somebody else's collection is broken: the file, the line, what stands there.
+
+Usage: `faults.first(paths, error)` after a reader failed with that error, or with `Nameless` or
+`Fewer` where it noticed nothing. Reads files again, from the last one opened to the first.
+Must not know any collection.
+"""
+
+import gzip
+import io
+import os
+import re
+import tarfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import ParseError
+
+DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
+COMPRESSED = (".z", ".0z", ".1z", ".2z")  # Unix compress, as on TREC's disks
+REMEDY = (
+    "Delete it and get it again; `residuum datasets check` compares files with their published "
+    "hashes."
+)
+BROKEN = "the compressed data is cut short or damaged"
+MOST_SHOWN = 60  # bytes of an offending line
+_EXPECTED = re.compile(r"expected (?:at least )?(\d+) (fields|columns), got \d+")
+_FILES = re.compile(r"found (\d+) files of the expected (\d+)")
+
+
+class Nameless(Exception):
+    """A reader handed on a doc without an id."""
+
+
+class Fewer(Exception):
+    """A reader ended without an error and with fewer records than are pinned."""
+
+
+class Fault(NamedTuple):
+    """A line, counted from 1, and what is wrong there; None where no line can be told."""
+
+    line: int | None
+    said: str
+    member: str | None = None
+
+
+def first(paths: Sequence[Path], error: Exception) -> str | None:
+    """Word the first fault that stands in one of the files; None where all look sound."""
+    if lacking := _FILES.search(str(error)):
+        return _files_lacking(paths, *map(int, lacking.groups()))
+    for path in reversed(list(dict.fromkeys(paths))):
+        docstore = any(part.endswith(".pklz4") for part in path.parts)  # ir_datasets' own form
+        fault = _look(path, error) if path.is_file() and not docstore else None
+        if fault:
+            return _worded(path, fault)
+    return None
+
+
+def _worded(path: Path, fault: Fault) -> str:
+    member = f", {fault.member}" if fault.member else ""
+    line = f", line {fault.line}" if fault.line else ""
+    return f"{path}{member}{line}: {fault.said}. {REMEDY}{_unpacked(path)}"
+
+
+def _unpacked(path: Path) -> str:
+    """Name the archives that a plain file may have been unpacked from, which must go as well."""
+    if path.suffix.lower() in (".gz", *COMPRESSED):
+        return ""
+    archives = sorted(a for folder in path.parents[:3] for a in folder.glob("*.gz"))
+    names = ", ".join(map(str, archives))
+    return f" If it was unpacked from an archive, delete that too: {names}." if archives else ""
+
+
+def _files_lacking(paths: Sequence[Path], found: int, expected: int) -> str:
+    folder = Path(os.path.commonpath(paths)) if paths else Path()
+    counts = Counter(path.relative_to(folder).parts[0] for path in dict.fromkeys(paths))
+    each = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    return (
+        f"{folder}: {found} files where {expected} are expected ({each}). Compare with the disks "
+        "and copy what is missing or take away what does not belong."
+    )
+
+
+def _look(path: Path, error: Exception) -> Fault | None:
+    """Read a file to its end; damage of compressed data says more than what it made of a line."""
+    if isinstance(error, ParseError) and path.suffix == ".xml":
+        return Fault(error.position[0], f"the XML ends early or is broken ({error})")
+    found: Fault | None = None
+    counted = _Counted(None)
+    member = None
+    try:
+        for member, handle in _texts(path):
+            counted = _Counted(handle)
+            said = _json(counted) if ".json" in path.suffixes else _check(counted, error)
+            found = found or (said and said._replace(member=member))
+            for _ in counted:
+                pass
+    except DAMAGE as damage:
+        line = found.line if found else counted.number
+        return Fault(line or None, f"{BROKEN} here or nearby ({damage})", member)
+    return found
+
+
+def _texts(path: Path) -> Iterator[tuple[str | None, io.BufferedIOBase]]:
+    """Open a file's text, or that of each member of a tar."""
+    suffix = path.suffix.lower()
+    if suffix in COMPRESSED:
+        yield None, io.BytesIO(_unlzw(path))
+    elif suffix == ".gz" and ".tar" in path.suffixes:
+        with gzip.open(path) as unpacked:
+            yield from streamed(unpacked)
+    else:
+        with gzip.open(path) if suffix == ".gz" else open(path, "rb") as handle:
+            yield None, handle
+
+
+def _unlzw(path: Path) -> bytes:
+    from ir_datasets import lazy_libs
+
+    try:
+        return bytes(lazy_libs.unlzw3().unlzw(path))
+    except ValueError as error:
+        raise zlib.error(str(error)) from None
+
+
+def streamed(unpacked: Any) -> Iterator[tuple[str, Any]]:
+    """Stream the files of a tar that is read forwards only; tarfile itself ends at a bad header."""
+    with tarfile.open(fileobj=unpacked, mode="r|") as tar:
+        for entry in tar:
+            if entry.isfile():
+                yield entry.name.removeprefix("./"), tar.extractfile(entry)
+    while unpacked.read(1 << 20):
+        pass
+
+
+class _Counted:
+    """Lines of bytes, iterated or read piece by piece, and the number of the last one."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle, self.number, self.ended = handle, 0, True
+
+    def read(self, size: int = -1) -> bytes:
+        piece: bytes = self.handle.readline(size)
+        self.number += bool(piece and self.ended)
+        self.ended = piece.endswith(b"\n") if piece else self.ended
+        return piece
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.read, b"")
+
+
+def _json(lines: _Counted) -> Fault | None:
+    from ir_datasets import lazy_libs
+
+    ijson = lazy_libs.ijson()
+    try:
+        for _ in ijson.basic_parse(lines):
+            pass
+    except ijson.JSONError as error:
+        said = " ".join(str(error).split())[:MOST_SHOWN]
+        return Fault(lines.number, f"the JSON is broken or ends in the middle ({said})")
+    return None
+
+
+def _check(lines: _Counted, error: Exception) -> Fault | None:
+    docs, line = _Docs(), b"\n"
+    for line in lines:
+        fault = docs.line(lines.number, line)
+        said = fault or _line_fault(lines.number, line, error)
+        if said:
+            return said
+    cut = not line.endswith(b"\n") and isinstance(error, Fewer)
+    ending = Fault(lines.number, f"the last line is cut short: {_shown(line)}") if cut else None
+    return docs.end() or ending
+
+
+def _line_fault(number: int, line: bytes, error: Exception) -> Fault | None:
+    """Say what is wrong with a line of a table, looking for what the reader complained of."""
+    if wanted := _EXPECTED.search(str(error)):
+        columns, tabbed = int(wanted[1]), wanted[2] == "fields"
+        found = len(line.rstrip(b"\r\n").split(b"\t" if tabbed else None))
+        if line.strip(b"\r\n") and found != columns:
+            by = "tabs" if tabbed else "white space"
+            said = f"{columns} columns, separated by {by}, are expected; {found} found"
+            return Fault(number, f"{said}: {_shown(line)}")
+    if isinstance(error, Nameless) and line.startswith(b"\t"):
+        return Fault(number, f"the line has no id: {_shown(line)}")
+    if isinstance(error, UnicodeDecodeError):
+        try:
+            line.decode()
+        except UnicodeDecodeError as fault:
+            return Fault(number, f"not UTF-8 ({fault.reason} at byte {fault.start} of the line)")
+    if "invalid literal for int()" in str(error) and not re.search(rb"(^|\s)[+-]?\d+\s*$", line):
+        return Fault(number, f"the relevance must be a whole number: {_shown(line)}")
+    return None
+
+
+class _Docs:
+    """Follows TREC's tags: each <DOC> has a DOCNO and an end, each <top> an end."""
+
+    def __init__(self) -> None:
+        self.start, self.tag, self.named = 0, b"", True
+
+    def line(self, number: int, line: bytes) -> Fault | None:
+        tag = next((tag for tag in (b"<DOC>", b"<top>") if line.startswith(tag)), b"")
+        if tag:
+            fault = self.end()
+            self.start, self.tag, self.named = number, tag, tag != b"<DOC>"
+            return fault
+        if self.tag == b"<DOC>" and line.startswith(b"<DOCNO>"):
+            self.named = not re.fullmatch(rb"<DOCNO>\s*</DOCNO>\s*", line)
+        if self.tag and line.startswith(self.tag.replace(b"<", b"</")):
+            named, self.tag = self.named, b""
+            return None if named else Fault(self.start, "the <DOC> that begins here has no DOCNO")
+        return None
+
+    def end(self) -> Fault | None:
+        what = self.tag.decode()
+        return Fault(self.start, f"the {what} that begins here does not end") if what else None
+
+
+def _shown(line: bytes) -> str:
+    text = line.rstrip(b"\r\n").decode(errors="replace")
+    return repr(text[:MOST_SHOWN]) + " ..." * (len(text) > MOST_SHOWN)
+
+
+def listed(paths: Iterable[Path]) -> str:
+    """Name files for a message; of many, the first and how many there are."""
+    every = list(dict.fromkeys(paths))
+    shown = ", ".join(map(str, every[:3]))
+    return shown + (f" and {len(every) - 3:,} others" if len(every) > 3 else "")

@@ -1,0 +1,45 @@
+"""Which files below a folder are opened for reading while something runs, as Python tells it.
+
+Usage: `with opened.below(home) as seen: ...`. A library that reads one file after the other does
+not say which one it failed at; the last one opened is where to look. Must not know any library.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_watched: list[tuple[str, list[Path]]] = []
+
+
+@contextmanager
+def below(folder: Path) -> Iterator[list[Path]]:
+    """Give a list that grows by each file below the folder that is opened for reading."""
+    _listen()
+    watch: tuple[str, list[Path]] = (os.path.abspath(folder) + os.sep, [])
+    _watched.append(watch)
+    try:
+        yield watch[1]
+    finally:
+        _watched.remove(watch)
+
+
+@cache
+def _listen() -> None:
+    """Ask Python once to be told of events; a hook can never be taken away again."""
+    sys.addaudithook(_told)
+
+
+def _told(event: str, arguments: tuple[Any, ...]) -> None:
+    if event != "open" or not _watched:
+        return
+    name, mode = arguments[:2]
+    if not isinstance(name, (str, os.PathLike)) or mode is None or set("wax") & set(mode):
+        return
+    path = os.path.abspath(os.fspath(name))
+    for folder, seen in _watched:
+        if isinstance(path, str) and path.startswith(folder) and Path(path) not in seen[-1:]:
+            seen.append(Path(path))
