@@ -1,5 +1,7 @@
 """Collections of all three sources: what is exported, what is pinned, what is refused."""
 
+import ast
+import gzip
 import json
 import os
 import re
@@ -206,6 +208,12 @@ def test_questions_in_dprs_form_bring_answers_and_no_judgements(mine, tmp_path):
         trec.read_qrels(paths[1])
     data.answers("mine", "test", driver.canonical(mine), paths[2])
     assert answers.read(paths[2]) == {"0": ["Anne", "O'Neill"], "1": ["3", "three"]}
+    (home / "nq.csv").write_text(QUESTIONS + '"a ""b"" c"\t"[""O\'Neill"", \'x\']"\n')
+    mine["editions"][0]["splits"]["test"]["queries"] = 3
+    data.answers("mine", "test", driver.canonical(mine), paths[2])
+    assert answers.read(paths[2])["2"] == ["O'Neill", "x"], "csv quotes a column that has quotes"
+    data.split("mine", "test", driver.canonical(mine), *paths[:2])
+    assert trec.read_queries(paths[0])["2"] == 'a "b" c'
     (home / "nq.csv").write_text(QUESTIONS + "no tab ['x']\n")
     with pytest.raises(ResiduumError, match=r"nq\.csv, line 3: expected question TAB \['answer'"):
         data.answers("mine", "test", driver.canonical(mine), paths[2])
@@ -368,6 +376,36 @@ def test_ir_datasets_reads_what_lies_in_its_home(tmp_path):
     assert "('MED-1', {'text': 'A title', 'abstract': 'An abstract'})" in said
     said = run_irds(tmp_path, irds_collection(fields=["body"])).stdout
     assert said.startswith("CLEAR: nfcorpus has no doc field body; it has doc_id")
+
+
+def test_an_id_that_nobody_knows_is_told_from_a_fault_within_ir_datasets(tmp_path):
+    said = run_irds(tmp_path, irds_collection(docs="nf-corpus")).stdout
+    assert said.startswith("CLEAR: ir_datasets knows no id 'nf-corpus'. Mend source.docs")
+    (tmp_path / "dpr-w100").mkdir(exist_ok=True)
+    records = '[{"question": "q", "positive_ctxs": []}]'
+    (tmp_path / "dpr-w100" / "nq-dev.json.gz").write_bytes(gzip.compress(records.encode()))
+    made = irds_collection(sample={"docs": 1, "seed": 1, "keep": ["test"]}).model_dump()
+    made["splits"]["test"]["irds"] = "dpr-w100/natural-questions/dev"
+    said = run_irds(tmp_path, Collection.model_validate(made)).stdout
+    assert "knows no id" not in said and "KeyError: 'answers'" in said
+    assert f"The last file read was {tmp_path / 'dpr-w100' / 'nq-dev.json.gz'}" in said
+
+
+def test_quotes_of_a_csv_file_are_taken_from_the_fields_that_have_them(tmp_path):
+    folder = tmp_path / "nfcorpus"
+    folder.mkdir()
+    title, abstract = '"""A"" or ""B"""', '"An ""abstract"""'
+    (folder / "collection.tsv").write_text(f'1\t\t{title}\t{abstract}\n2\t\ta "b"\t\n')
+    said = run_irds(tmp_path, irds_collection(quoted=["title"])).stdout
+    first, second = (fields for _, fields in ast.literal_eval(said))
+    assert (first["title"], first["abstract"]) == ('"A" or "B"', abstract)
+    assert second["title"] == 'a "b"'
+    (folder / "collection.tsv").write_text('1\t\t"never closed\t\n')
+    said = run_irds(tmp_path, irds_collection(quoted=["title"])).stdout
+    assert "doc 1, title: a quote is not closed, or not doubled" in said
+    assert f"The last file read was {folder / 'collection.tsv'}" in said
+    with pytest.raises(ValueError, match="quoted: body: in neither text_fields nor fields"):
+        irds_collection(quoted=["body"])
 
 
 NFCORPUS = "MED-1\t\tA\tone\nMED-2\t\tB\ttwo\nMED-3\t\tC\tthree\nMED-4\t\tD\tfour\n"

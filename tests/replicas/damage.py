@@ -100,12 +100,76 @@ def row_with_open_quote(home: Path) -> Damage:
     return _metadata_damaged(home, lambda line: b"".join(line.rpartition(b'"')[::2]))
 
 
+def row_without_uid(home: Path) -> Damage:
+    """Empty the first column of a row of CORD-19's metadata."""
+    return _metadata_damaged(home, lambda line: b"," + line.partition(b",")[2])
+
+
+def metadata_in_latin_1(home: Path) -> Damage:
+    """Write a row of CORD-19's metadata in Latin-1: its authors have letters with accents."""
+    return _metadata_damaged(home, lambda line: line.decode().encode("latin-1"))
+
+
 def _metadata_damaged(home: Path, edit: Edit) -> Damage:
     path = home / "cord19" / cord19.DATE / "metadata.csv"
     data = path.read_bytes()
     starts = [n for n, line in enumerate(data.split(b"\n"), 1) if b",PMC," in line[:120]]
     path.write_bytes(_on_line(starts[4], edit)(data))
     return Damage(path, line=starts[4])
+
+
+def released(home: Path, broken: Damage) -> Damage:
+    """Put the damaged metadata into the release as well; the damage is then of its member."""
+    path = home / "cord19" / cord19.RELEASE
+    member = f"{cord19.DATE}/metadata.csv"
+    path.write_bytes(_within(path.read_bytes(), [member], lambda data: broken.file.read_bytes()))
+    return Damage(path, member, broken.line)
+
+
+def subset_cut_short(home: Path) -> Damage:
+    """Keep half of a tar of parses within a CORD-19 release whose own tar is sound."""
+    path = home / "cord19" / cord19.RELEASE
+    member = f"{cord19.DATE}/comm_use_subset.tar.gz"
+    path.write_bytes(_within(path.read_bytes(), [member], lambda data: data[: len(data) // 2]))
+    return Damage(path, member)
+
+
+def article_cut_short(home: Path) -> Damage:
+    """Cut a file of the LA Times in the middle of its last doc, which begins on the line."""
+    path = home / "disks45" / "corpus" / "LATIMES" / "LA123190"
+    lines = path.read_bytes().splitlines(keepends=True)
+    start = max(number for number, line in enumerate(lines, 1) if line == b"<DOC>\n")
+    path.write_bytes(b"".join(lines[: start + 8]))
+    return Damage(path, line=start)
+
+
+def doc_in_latin_1(home: Path) -> Damage:
+    """Write a byte into a passage of DPR's that is no UTF-8."""
+    path = home / "dpr-w100" / "docs.tsv.gz"
+    odd = _on_line(LINE, lambda line: line.replace(b" ", b" \xe9 ", 1))
+    packing.gz(path, odd(packing.gzip.decompress(path.read_bytes())))
+    return Damage(path, line=LINE)
+
+
+def judgement_without_number(path: Path) -> Damage:
+    """Write a word where the relevance of a judgement stands."""
+    word = _on_line(LINE, lambda line: line.rsplit(None, 1)[0] + b" yes\n")
+    path.write_bytes(word(path.read_bytes()))
+    return Damage(path, line=LINE)
+
+
+def query_without_tab(path: Path) -> Damage:
+    """Write a query with a space where the tab should be."""
+    path.write_bytes(_on_line(5, lambda line: line.replace(b"\t", b" "))(path.read_bytes()))
+    return Damage(path, line=5)
+
+
+def last_lines_cut(path: Path) -> Damage:
+    """Cut a file of lines in the middle of one, as a copy to a full disk; name that line."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    kept = b"".join(lines[:LINE])
+    path.write_bytes(kept[: len(kept) - 1])
+    return Damage(path, line=LINE)
 
 
 def parse_without_json(home: Path, layout: str = "subsets") -> Damage:

@@ -43,17 +43,20 @@ def dataset(name: str, replica: Replica, **source: Any) -> schema.Dataset:
     return schema.Dataset.model_validate(record)
 
 
+def spec(entry: schema.Dataset, which: str | None = None) -> str:
+    """Return the specification that a rule would hand to the stage."""
+    return driver.canonical(entry.for_split(which) if which else entry.for_corpus())
+
+
 def corpus(folders: Folders, name: str, entry: schema.Dataset, output: Path) -> Any:
     """Run `residuum.data corpus`."""
-    spec = driver.canonical(entry.for_corpus())
-    words = ["corpus", "--dataset", name, "--spec", spec, "--output", str(output)]
+    words = ["corpus", "--dataset", name, "--spec", spec(entry), "--output", str(output)]
     return run(folders, "residuum.data", *words)
 
 
 def split(folders: Folders, name: str, entry: schema.Dataset, which: str, output: Path) -> Any:
     """Run `residuum.data split`; queries.tsv and qrels.trec go into the folder `output`."""
-    spec = driver.canonical(entry.for_split(which))
-    words = ["split", "--dataset", name, "--name", which, "--spec", spec]
+    words = ["split", "--dataset", name, "--name", which, "--spec", spec(entry, which)]
     files = ["--queries", str(output / "queries.tsv"), "--qrels", str(output / "qrels.trec")]
     return run(folders, "residuum.data", *words, *files)
 

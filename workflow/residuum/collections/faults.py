@@ -25,7 +25,7 @@ REMEDY = (
 )
 BROKEN = "the compressed data is cut short or damaged"
 MOST_SHOWN = 60  # bytes of an offending line
-_EXPECTED = re.compile(r"expected (?:at least )?(\d+) (fields|columns), got \d+")
+_EXPECTED = re.compile(r"expected (\d+) (fields|columns), got \d+")
 _FILES = re.compile(r"found (\d+) files of the expected (\d+)")
 
 
@@ -92,7 +92,8 @@ def _look(path: Path, error: Exception) -> Fault | None:
     try:
         for member, handle in _texts(path):
             counted = _Counted(handle)
-            said = _json(counted) if ".json" in path.suffixes else _check(counted, error)
+            broken_json = ".json" in path.suffixes and "JSON" in type(error).__name__
+            said = _json(counted) if broken_json else _check(counted, error)
             found = found or (said and said._replace(member=member))
             for _ in counted:
                 pass
@@ -164,15 +165,17 @@ def _json(lines: _Counted) -> Fault | None:
 
 
 def _check(lines: _Counted, error: Exception) -> Fault | None:
-    docs, line = _Docs(), b"\n"
+    """Look for what the reader complained of, or for what makes it drop docs without a word."""
+    tags = _Docs() if isinstance(error, (Nameless, Fewer, AssertionError)) else None
+    line = b"\n"
     for line in lines:
-        fault = docs.line(lines.number, line)
-        said = fault or _line_fault(lines.number, line, error)
-        if said:
-            return said
-    cut = not line.endswith(b"\n") and isinstance(error, Fewer)
-    ending = Fault(lines.number, f"the last line is cut short: {_shown(line)}") if cut else None
-    return docs.end() or ending
+        fault = _line_fault(lines.number, line, error)
+        if fault := fault or (tags and tags.line(lines.number, line)):
+            return fault
+    if not line.endswith(b"\n") and isinstance(error, Fewer):
+        said = f"the last line has no line end, as if it were cut short: {_shown(line)}"
+        return (tags and tags.end()) or Fault(lines.number, said)
+    return tags and tags.end()
 
 
 def _line_fault(number: int, line: bytes, error: Exception) -> Fault | None:

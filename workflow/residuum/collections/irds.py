@@ -93,7 +93,12 @@ def _record(doc: Any, source: IrdsSource) -> dict[str, Any]:
             f"{source.docs} has no doc field {', '.join(missing)}; it has {', '.join(record)}. "
             "Mend source.text_fields and source.fields in the dataset's YAML."
         )
-    return record | {name: unquoted(record[name]) for name in source.quoted}
+    try:
+        for name in source.quoted:
+            record[name] = unquoted(record[name])
+    except ValueError as error:
+        raise ValueError(f"doc {doc.doc_id}, {name}: {error}") from None
+    return record
 
 
 def unquoted(value: str) -> str:
@@ -198,7 +203,8 @@ def _told(irds_id: str, seen: list[Path], error: Exception) -> str:
 def _cause(error: BaseException) -> str:
     """Word the first of a chain of errors; of failed downloads, the addresses that were tried."""
     while error.__context__ is not None and not isinstance(error.__context__, KeyError):
-        if "http" in str(error).lower():
+        reworded = error.__suppress_context__ and error.__cause__ is None  # raise ... from None
+        if reworded or "http" in str(error).lower():
             break
         error = error.__context__
     if len(error.args) == 2 and isinstance(error.args[1], list):

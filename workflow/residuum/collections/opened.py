@@ -12,19 +12,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_watched: list[tuple[str, list[Path]]] = []
+_watched: dict[int, tuple[str, list[Path]]] = {}  # by the id of the list: watches may be nested
 
 
 @contextmanager
 def below(folder: Path) -> Iterator[list[Path]]:
     """Give a list that grows by each file below the folder that is opened for reading."""
     _listen()
-    watch: tuple[str, list[Path]] = (os.path.abspath(folder) + os.sep, [])
-    _watched.append(watch)
+    seen: list[Path] = []
+    _watched[id(seen)] = (os.path.abspath(folder) + os.sep, seen)
     try:
-        yield watch[1]
+        yield seen
     finally:
-        _watched.remove(watch)
+        del _watched[id(seen)]
 
 
 @cache
@@ -39,7 +39,7 @@ def _told(event: str, arguments: tuple[Any, ...]) -> None:
     name, mode = arguments[:2]
     if not isinstance(name, (str, os.PathLike)) or mode is None or set("wax") & set(mode):
         return
-    path = os.path.abspath(os.fspath(name))
-    for folder, seen in _watched:
-        if isinstance(path, str) and path.startswith(folder) and Path(path) not in seen[-1:]:
+    path = os.path.abspath(os.fsdecode(name))
+    for folder, seen in _watched.values():
+        if path.startswith(folder) and Path(path) not in seen[-1:]:
             seen.append(Path(path))

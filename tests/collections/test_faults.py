@@ -1,0 +1,95 @@
+"""The first fault of a file is found with its line, for what a reader said or did not say."""
+
+import gzip
+
+import pytest
+
+from residuum.collections import faults
+from residuum.collections.faults import Fewer, Nameless
+
+
+def found(path, error):
+    said = faults.first([path], error)
+    return said and said.removeprefix(str(path)).partition(". Delete it")[0]
+
+
+DOC = "<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>\nwords\n</TEXT>\n</DOC>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("1\ta\n2 b\n", RuntimeError("expected 2 fields, got 1"),
+         ", line 2: 2 columns, separated by tabs, are expected; 1 found: '2 b'"),
+        ("1\ta\n2\tb\tc\n", RuntimeError("expected 2 fields, got 3"),
+         ", line 2: 2 columns, separated by tabs, are expected; 3 found: '2\\tb\\tc'"),
+        ("1 0 a 1\n\n1 0 1\n", RuntimeError("expected 4 columns, got 3"),
+         ", line 3: 4 columns, separated by white space, are expected; 3 found: '1 0 1'"),
+        ("1 0 a 1\n1 0 b x\n", ValueError("invalid literal for int() with base 10: 'x'"),
+         ", line 2: the relevance must be a whole number: '1 0 b x'"),
+        ("1\ta\n\tb\n", Nameless(), ", line 2: the line has no id: '\\tb'"),
+        (DOC + DOC.replace("<DOCNO> a </DOCNO>\n", ""), Nameless(),
+         ", line 7: the <DOC> that begins here has no DOCNO"),
+        (DOC + DOC.replace(" a ", "  "), Nameless(),
+         ", line 7: the <DOC> that begins here has no DOCNO"),
+        (DOC + DOC[:30], Fewer(), ", line 7: the <DOC> that begins here does not end"),
+        (DOC.removesuffix("</DOC>\n") + DOC, Fewer(),
+         ", line 1: the <DOC> that begins here does not end"),
+        ("<top>\n<num> Number: 1\n", AssertionError(),
+         ", line 1: the <top> that begins here does not end"),
+        ("1 0 a 1\n1 0 b", Fewer(),
+         ", line 2: the last line has no line end, as if it were cut short: '1 0 b'"),
+        ("1\ta\n2\tb\n", Fewer(), None),
+        (DOC * 3, Fewer(), None),
+        ("1\ta\n2 b\n", OSError("no network"), None),
+    ],
+)  # fmt: skip
+def test_the_first_bad_line_is_named(tmp_path, text, error, said):
+    plain, packed = tmp_path / "docs.tsv", tmp_path / "docs.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert found(packed, error) == said
+    packed.unlink()
+    plain.write_text(text)
+    assert found(plain, error) == said
+
+
+def test_bytes_that_are_no_utf_8_are_named(tmp_path):
+    path = tmp_path / "docs.tsv"
+    path.write_bytes("1\tone\n2\té\n".encode("latin-1"))
+    with pytest.raises(UnicodeDecodeError) as caught:
+        path.read_text(encoding="utf-8")
+    assert ", line 2: not UTF-8 (" in found(path, caught.value)
+
+
+def test_damage_of_compressed_data_says_more_than_the_line_it_spoils(tmp_path):
+    path = tmp_path / "docs.tsv.gz"
+    text = "".join(f"{n}\tdoc {n * n}\n" for n in range(5000)) + "5000 no tab\n"
+    path.write_bytes(gzip.compress(text.encode())[:-4])
+    said = found(path, RuntimeError("expected 2 fields, got 1"))
+    assert said.startswith(", line 5001: the compressed data is cut short or damaged")
+    path.write_bytes(gzip.compress(text.encode())[:8000])
+    assert "the compressed data is cut short or damaged" in found(path, OSError("anything"))
+
+
+def test_a_plain_file_names_the_archives_that_it_may_come_from(tmp_path):
+    (tmp_path / "queries.tar.gz").write_bytes(b"")
+    (tmp_path / "train").mkdir()
+    path = tmp_path / "train" / "queries.tsv"
+    path.write_text("1 a\n")
+    said = faults.first([path], RuntimeError("expected 2 fields, got 1"))
+    assert said.endswith(f"delete that too: {tmp_path / 'queries.tar.gz'}.")
+
+
+def test_the_file_opened_last_is_looked_at_first_and_a_missing_one_not_at_all(tmp_path):
+    paths = [tmp_path / name for name in ("a", "b", "c")]
+    for path in paths[:2]:
+        path.write_text("no tab\n")
+    said = faults.first(paths, RuntimeError("expected 2 fields, got 1"))
+    assert said.startswith(f"{paths[1]}, line 1: ")
+    assert faults.first([], RuntimeError("expected 2 fields, got 1")) is None
+
+
+def test_many_files_are_named_by_the_first_ones(tmp_path):
+    paths = [tmp_path / str(number) for number in range(5)]
+    assert faults.listed(paths[:2]) == f"{paths[0]}, {paths[1]}"
+    assert faults.listed(paths + paths) == f"{paths[0]}, {paths[1]}, {paths[2]} and 2 others"

@@ -1,0 +1,168 @@
+"""residuum exports every replica with the specs of config/: the docs, queries and judgements."""
+
+import csv
+from gzip import decompress
+
+import pytest
+
+from replicas import (
+    cord19,
+    disks45,
+    dpr_w100,
+    exporting,
+    msmarco_document,
+    msmarco_passage,
+    nfcorpus,
+)
+from residuum.core import answers, contracts, trec
+
+WRITERS = {
+    "msmarco-passage": lambda folders: msmarco_passage.write(folders.home),
+    "msmarco-document": lambda folders: msmarco_document.write(folders.home),
+    "nq-dpr": lambda folders: dpr_w100.write(*folders),
+    "cord19": lambda folders: cord19.write(folders.home),
+    "robust04": lambda folders: disks45.write(folders.home),
+    "nfcorpus": lambda folders: nfcorpus.write(folders.home),
+}
+
+
+class Written:
+    """A replica, where it lies, and what residuum exports of it."""
+
+    def __init__(self, name, base):
+        self.name, self.base = name, base
+        self.folders = exporting.Folders(base / "home", base / "data")
+        self.replica = WRITERS[name](self.folders)
+
+    def docs(self, name=None, **source):
+        output = self.base / f"{name or self.name}.corpus"
+        entry = exporting.dataset(name or self.name, self.replica, **source)
+        done = exporting.corpus(self.folders, name or self.name, entry, output)
+        assert done.returncode == 0, done.stderr
+        return {doc.pop("doc_id"): doc for doc in contracts.read_docs(output)}
+
+    def split(self, which):
+        output = self.base / which
+        entry = exporting.dataset(self.name, self.replica)
+        done = exporting.split(self.folders, self.name, entry, which, output)
+        assert done.returncode == 0, done.stderr
+        return output
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    made = {}
+
+    def give(name):
+        if name not in made:
+            made[name] = Written(name, tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return give
+
+
+def joined(*texts):
+    return " ".join(text for text in texts if text)
+
+
+def test_papers_have_the_bodies_that_were_generated(written):
+    found = written("cord19").docs()
+    expected = {}
+    for uid, paper in written("cord19").replica.docs:
+        body = joined(*(part for section in paper["body"] for part in section))
+        fields = {"title": paper["title"], "abstract": paper["abstract"], "body": body}
+        expected.setdefault(uid, {"text": joined(paper["title"], paper["abstract"]), **fields})
+    assert found == expected and len(found) == 220
+    assert sum(not paper["body"] for paper in found.values()) not in (0, 220)
+
+
+def test_passages_of_dpr_come_without_the_quotes_of_their_file(written):
+    found = written("nq-dpr").docs()
+    path = written("nq-dpr").folders.home / "dpr-w100" / "docs.tsv.gz"
+    rows = list(
+        csv.reader(decompress(path.read_bytes()).decode().split("\n")[1:-1], delimiter="\t")
+    )
+    expected = {i: {"text": f"{t} {text}", "title": t, "body": text} for i, text, t in rows}
+    assert found == expected and len(found) == 600
+    assert any('"' in doc["body"] for doc in found.values()), "quotes of the text stay"
+
+
+def test_a_sample_of_dpr_keeps_the_marked_passages(written):
+    found = written("nq-dpr").docs(
+        "nq-250k", sample={"docs": 300, "seed": 1, "keep": ["train", "dev"], "level": 2}
+    )
+    replica = written("nq-dpr").replica
+    marked = {doc for rows in replica.qrels.values() for _, doc, level in rows if level == 2}
+    assert marked < set(found) and len(found) == 300
+    assert not any(doc["body"].startswith('"') for doc in found.values())
+
+
+def test_twice_encoded_passages_are_mended(written):
+    expected = {i: {"text": doc["text"]} for i, doc in written("msmarco-passage").replica.docs}
+    assert written("msmarco-passage").docs() == expected
+    assert any(msmarco_passage.ODD in doc["text"] for doc in expected.values())
+
+
+def test_documents_have_url_title_and_body(written):
+    found = written("msmarco-document").docs()
+    assert found == {
+        i: {"text": joined(doc["url"], doc["title"], doc["body"]), **doc}
+        for i, doc in written("msmarco-document").replica.docs
+    }
+
+
+def test_newswire_has_title_and_body(written):
+    found = written("robust04").docs()
+    collapsed = {
+        i: {field: " ".join(doc[field].split()) for field in ("title", "body")}
+        for i, doc in found.items()
+    }
+    assert collapsed == dict(written("robust04").replica.docs) and len(found) == 2500
+
+
+@pytest.mark.parametrize(
+    ("name", "which", "irds_id"),
+    [
+        ("msmarco-passage", "dev", "msmarco-passage/dev/small"),
+        ("msmarco-passage", "trec-dl-2019", "msmarco-passage/trec-dl-2019/judged"),
+        ("msmarco-document", "trec-dl-2020", "msmarco-document/trec-dl-2020/judged"),
+        ("nq-dpr", "dev", "dpr-w100/natural-questions/dev"),
+        ("cord19", "round2", "cord19/trec-covid/round2"),
+        ("robust04", "test", "disks45/nocr/trec-robust-2004"),
+        ("nfcorpus", "test", "nfcorpus/test"),
+    ],
+)
+def test_queries_and_judgements_are_exported(written, name, which, irds_id):
+    output, replica = written(name).split(which), written(name).replica
+    assert trec.read_queries(output / "queries.tsv") == replica.queries[irds_id]
+    assert trec.read_qrels(output / "qrels.trec").rows() == replica.qrels[irds_id]
+
+
+def test_a_holdout_is_drawn_from_the_training_queries(written):
+    train, tune = (
+        set(trec.read_queries(written("msmarco-passage").split(which) / "queries.tsv"))
+        for which in ("train", "tune")
+    )
+    assert len(tune) == exporting.HELD_OUT and len(train) == 120 - exporting.HELD_OUT
+    assert train | tune == set(written("msmarco-passage").replica.queries["msmarco-passage/train"])
+
+
+def test_answers_are_those_that_csv_reads(written):
+    place = written("nq-dpr")
+    spec = exporting.spec(exporting.dataset("nq-dpr", place.replica), "test")
+    output = place.base / "answers.jsonl"
+    words = ["answers", "--dataset", "nq-dpr", "--name", "test", "--spec", spec]
+    done = exporting.run(place.folders, "residuum.data", *words, "--output", str(output))
+    assert done.returncode == 0, done.stderr
+    assert answers.read(output) == place.replica.answers["nq-test"]
+
+
+def test_another_encoding_of_the_machine_is_refused(written):
+    place = written("nfcorpus")
+    entry = exporting.dataset("nfcorpus", place.replica)
+    words = ["corpus", "--dataset", "nfcorpus", "--spec", exporting.spec(entry), "--output"]
+    odd = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    output = place.base / "odd"
+    done = exporting.run(place.folders, "residuum.data", *words, str(output), **odd)
+    assert done.returncode == 1 and not output.exists()
+    assert "Set PYTHONUTF8=1" in done.stderr and "Traceback" not in done.stderr
