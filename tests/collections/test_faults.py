@@ -71,13 +71,17 @@ def test_damage_of_compressed_data_says_more_than_the_line_it_spoils(tmp_path):
     assert "the compressed data is cut short or damaged" in found(path, OSError("anything"))
 
 
-def test_a_plain_file_names_the_archives_that_it_may_come_from(tmp_path):
-    (tmp_path / "queries.tar.gz").write_bytes(b"")
-    (tmp_path / "train").mkdir()
-    path = tmp_path / "train" / "queries.tsv"
+def test_a_plain_file_names_the_archives_that_it_may_come_from(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    monkeypatch.setenv("IR_DATASETS_HOME", str(home))
+    path = home / "marco" / "train" / "queries.tsv"
+    path.parent.mkdir(parents=True)
     path.write_text("1 a\n")
+    archive = home / "marco" / "queries.tar.gz"
+    for name in (archive, home / "marco" / "docs.gz", home / "other.tar.gz", tmp_path / "x.tar.gz"):
+        name.write_bytes(b"")
     said = faults.first([path], RuntimeError("expected 2 fields, got 1"))
-    assert said.endswith(f"delete that too: {tmp_path / 'queries.tar.gz'}.")
+    assert said.endswith(f" If it was unpacked from an archive, delete that too: {archive}.")
 
 
 def test_the_file_opened_last_is_looked_at_first_and_a_missing_one_not_at_all(tmp_path):

@@ -155,7 +155,11 @@ DAMAGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("collection", "part", "damaged", "said"), DAMAGES)
+@pytest.mark.parametrize(
+    ("collection", "part", "damaged", "said"),
+    DAMAGES,
+    ids=[f"{number}-{case[0]}-{case[1]}" for number, case in enumerate(DAMAGES)],
+)
 def test_a_damage_is_one_message_with_file_and_line(
     sound, tmp_path, collection, part, damaged, said
 ):
@@ -174,6 +178,7 @@ def test_a_damage_is_one_message_with_file_and_line(
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     message = done.stderr[done.stderr.index("error: ") :]
+    print(message)
     counted = said == "LATIMES 729"  # nobody can say which of the files is missing
     assert str(broken.file.parents[1] if counted else broken.file) in message
     assert said in message

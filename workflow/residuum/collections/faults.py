@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 
+from residuum.core import roots
+
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 COMPRESSED = (".z", ".0z", ".1z", ".2z")  # Unix compress, as on TREC's disks
 REMEDY = (
@@ -67,7 +69,9 @@ def _unpacked(path: Path) -> str:
     """Name the archives that a plain file may have been unpacked from, which must go as well."""
     if path.suffix.lower() in (".gz", *COMPRESSED):
         return ""
-    archives = sorted(a for folder in path.parents[:3] for a in folder.glob("*.gz"))
+    home = roots.irds().absolute()
+    folders = [folder for folder in path.parents if home in folder.parents]
+    archives = sorted(archive for folder in folders for archive in folder.glob("*.tar.gz"))
     names = ", ".join(map(str, archives))
     return f" If it was unpacked from an archive, delete that too: {names}." if archives else ""
 
