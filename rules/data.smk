@@ -16,7 +16,7 @@ rule data_corpus:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=export_mb,
         gpu=0,
     params:
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_corpus()),
@@ -43,7 +43,7 @@ rule data_split:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=export_mb,
         gpu=0,
     params:
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
@@ -69,7 +69,7 @@ rule data_answers:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=export_mb,
         gpu=0,
     params:
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),

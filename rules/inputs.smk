@@ -38,6 +38,15 @@ def source_files(wildcards):
     return [str(root / name) for name in REGISTRY.datasets[wildcards.dataset].source_files(split)]
 
 
+def export_mb(wildcards):
+    """Return the memory of an export: judgements are held whole, 400 bytes for each."""
+    dataset, split = REGISTRY.datasets[wildcards.dataset], dict(wildcards.items()).get("split")
+    sample = getattr(dataset.source, "sample", None)
+    read = [dataset.origin(split)] if split else (sample.keep if sample else [])
+    pins = [e.splits[name].qrels for e in dataset.editions for name in read if name in e.splits]
+    return 2000 + sum(pins) * 400 // 10**6
+
+
 def code(module):
     """Return the sources behind a module: an input of every rule that runs it."""
     return [os.path.relpath(path) for path in sources(module)]

@@ -60,8 +60,8 @@ def measure_options(wildcards):
 
 
 def answer_texts(wildcards):
-    """Return the answers and the corpus that Accuracy@k reads; none where it is not asked for."""
-    if not any(name.startswith("Accuracy@") for name in REGISTRY.measures(here(wildcards))):
+    """Return the answers and the corpus that AnswerAccuracy@k reads; none if it is not asked for."""
+    if not any(name.startswith("AnswerAccuracy@") for name in REGISTRY.measures(here(wildcards))):
         return []
     return [at(ANSWERS, here(wildcards)), CORPUS.format(dataset=wildcards.dataset)]
 

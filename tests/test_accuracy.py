@@ -1,4 +1,4 @@
-"""Accuracy@k: DPR's answer match, by hand and against Pyserini's copy of DPR's own code."""
+"""AnswerAccuracy@k: DPR's answer match, by hand and against Pyserini's copy of DPR's own code."""
 
 import random
 
@@ -49,7 +49,7 @@ ANSWERS = [
 def found(passage, answers):
     run = trec.rank(pl.DataFrame([("q", "d", 1.0)], schema=FORM, orient="row"))
     docs = [{"doc_id": "d", "text": passage}]
-    return accuracy.values(run, {"q": answers}, docs, ["Accuracy@1"])["value"].item() == 1.0
+    return accuracy.values(run, {"q": answers}, docs, ["AnswerAccuracy@1"])["value"].item() == 1.0
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
@@ -83,15 +83,15 @@ def test_one_of_the_first_k_docs_is_enough_and_a_question_without_hits_counts_0(
         {"doc_id": "elsewhere", "text": "42"},
     ]
     answers = {"q1": ["41", "42"], "q2": ["43"], "q3": ["42"]}
-    values = accuracy.values(run, answers, docs, ["Accuracy@2", "Accuracy@3"])
+    values = accuracy.values(run, answers, docs, ["AnswerAccuracy@2", "AnswerAccuracy@3"])
     table = {(q, m): v for q, m, v in values.iter_rows()}
     assert table == {
-        ("q1", "Accuracy@2"): 0.0, ("q1", "Accuracy@3"): 1.0,
-        ("q2", "Accuracy@2"): 0.0, ("q2", "Accuracy@3"): 0.0,
-        ("q3", "Accuracy@2"): 0.0, ("q3", "Accuracy@3"): 0.0,
+        ("q1", "AnswerAccuracy@2"): 0.0, ("q1", "AnswerAccuracy@3"): 1.0,
+        ("q2", "AnswerAccuracy@2"): 0.0, ("q2", "AnswerAccuracy@3"): 0.0,
+        ("q3", "AnswerAccuracy@2"): 0.0, ("q3", "AnswerAccuracy@3"): 0.0,
     }  # fmt: skip
 
 
 def test_other_measures_are_not_its_own():
-    assert accuracy.cutoff("Accuracy@20") == 20
+    assert accuracy.cutoff("AnswerAccuracy@20") == 20
     assert accuracy.cutoff("Success@20") is None

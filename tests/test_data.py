@@ -12,6 +12,7 @@ import pytest
 
 from conftest import ROOT
 from residuum import data
+from residuum.collections import splits
 from residuum.core import answers, contracts, driver, files, trec
 from residuum.core.errors import NotRun, ResiduumError
 from residuum.core.schema import Collection
@@ -191,6 +192,34 @@ def test_pins_are_of_the_source_before_a_holdout_is_drawn(mine, tmp_path):
     mine["editions"][0]["splits"] = {"tune": {"queries": 2, "qrels": 2}}
     with pytest.raises(ResiduumError, match=r"mine/tune: 1 queries"):
         export_split(mine, tmp_path, "tune")
+
+
+def test_a_holdout_takes_its_answers_with_it(monkeypatch):
+    queries = [(f"q{n}", f"question {n}") for n in range(10)]
+    qrels = [(query_id, "d", 1) for query_id, _ in queries]
+    monkeypatch.setattr(splits.irds, "split", lambda *_: (queries, qrels))
+    monkeypatch.setattr(splits.irds, "answers", lambda *_: {q: [f"a {q}"] for q, _ in queries})
+    collection = Collection.model_validate({
+        "source": {"kind": "irds", "docs": "x", "text_fields": ["text"]},
+        "splits": {"train": {"irds": "x", "answers_field": "answers"},
+                   "tune": {"holdout": {"of": "train", "queries": 3, "seed": 1}}},
+        "editions": [{"name": "any", "docs": 1}],
+    })  # fmt: skip
+    train, tune = (splits.answers("x", collection, name) for name in ("train", "tune"))
+    assert (len(train), len(tune)) == (7, 3) and not set(train) & set(tune)
+    drawn = {query_id for query_id, _ in splits.load("x", collection, "tune")[0]}
+    assert set(tune) == drawn and all(tune[q] == [f"a {q}"] for q in tune)
+
+
+def test_answers_are_all_and_hold_any_character(mine, tmp_path):
+    rows = [f"question {n}\t['a{n}']\n" for n in range(10)]
+    (tmp_path / "home" / "nq.csv").write_text("".join(rows))
+    mine["splits"] = {"test": {"questions": "nq.csv"}}
+    whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
+    data.answers("mine", "test", driver.canonical(mine), whole)
+    assert len(answers.read(whole)) == 10
+    answers.write(part, {"q": ["one\u2028line", "two\x85lines"]})
+    assert answers.read(part) == {"q": ["one\u2028line", "two\x85lines"]}
 
 
 QUESTIONS = "who first?\t['Anne', \"O'Neill\"]\nhow many\t['3', 'three']\n"
@@ -385,7 +414,7 @@ def test_an_id_that_nobody_knows_is_told_from_a_fault_within_ir_datasets(tmp_pat
     records = '[{"question": "q", "positive_ctxs": []}]'
     (tmp_path / "dpr-w100" / "nq-dev.json.gz").write_bytes(gzip.compress(records.encode()))
     made = irds_collection(sample={"docs": 1, "seed": 1, "keep": ["test"]}).model_dump()
-    made["splits"]["test"]["irds"] = "dpr-w100/natural-questions/dev"
+    made["splits"]["test"] = {"irds": "dpr-w100/natural-questions/dev"}
     said = run_irds(tmp_path, Collection.model_validate(made)).stdout
     assert "knows no id" not in said and "KeyError: 'answers'" in said
     assert f"The last file read was {tmp_path / 'dpr-w100' / 'nq-dev.json.gz'}" in said

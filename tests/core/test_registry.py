@@ -148,6 +148,9 @@ def test_all_faults_come_in_one_message(config):
     assert "no paper 'cleer'; known: clear, dualrm, lexical-baselines. Did you mean clear?" in text
 
 
+ONE = {"editions": [{"name": "one", "docs": 1}]}
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "says"),
     [
@@ -190,10 +193,32 @@ def test_all_faults_come_in_one_message(config):
          "no row has the index 9"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ↓"}}},
          "an arrow, but the row has no `below:`"),
-        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}},
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}, **ONE},
          "splits.test.measures: no measure 'RR10'"),
-        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["P"]}}},
-         "P, R, Success, Judged and Accuracy need a cut-off"),
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["P"]}}, **ONE},
+         "P, R, Success and Judged need a cut-off"),
+        ("datasets/cacm.yaml",
+         {"editions": [{"name": "x", "docs": 1, "splits": {"tset": {"queries": 1, "qrels": 1}}}]},
+         "editions: no split tset; known: test"),
+        ("datasets/cacm.yaml", {"downloads": [{"file": "x", "splits": ["dev"]}]},
+         "downloads: no split dev; known: test"),
+        ("datasets/cacm.yaml",
+         {"windows": {"length": 9, "stride": 5, "body": "body", "expected": 2}},
+         "windows: docs keep no field body; kept: none"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"questions": "a", "queries": "b"}}},
+         "questions brings the queries; leave out queries, qrels and irds"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"queries": "a", "qrels": "b", "irds": "c"}}},
+         "irds and answers_field go with source irds, not with files"),
+        ("datasets/robust04.yaml",
+         {"splits": {"test": {"irds": "x", "folds": ["a", "a"]}, "a": {"irds": "y"}}, **ONE,
+          "downloads": []},
+         "splits.test.folds: 'a' is no other split, or stands twice"),
+        ("systems/clear.yaml",
+         {"weight": {"grid": [0.1], "tune_on": "msmarco-tune", "measure": "AnswerAccuracy@20"}},
+         "weight.measure: no measure 'AnswerAccuracy@20'"),
+        ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
+            "tset": {"queries": 1, "qrels": 1}}}]}}, "editions.cacm: no split 'tset'"),
+        ("scales/mini.yaml", {"base": ["full"]}, "no scale without a base"),
         ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
          "a generated collection has train, tune, dev, judged"),
         ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed stands twice"),

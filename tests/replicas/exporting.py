@@ -14,8 +14,6 @@ from conftest import ROOT
 from replicas.truth import Replica
 from residuum.core import driver, entries, schema
 
-HELD_OUT = 20  # the replicas have fewer than 500 training queries
-
 
 class Folders(NamedTuple):
     """ir_datasets' home and the folder of RESIDUUM_DATA."""
@@ -34,8 +32,6 @@ def dataset(name: str, replica: Replica, **source: Any) -> schema.Dataset:
         known = counts["splits"].get(entry.irds or "nq-test")
         if known and not entry.holdout:
             pins[split] = known if found.judged(split) else known | {"qrels": 0, "relevance": {}}
-        if entry.holdout:
-            record["splits"][split]["holdout"]["queries"] = HELD_OUT
     record["source"] |= source
     record["editions"] = [{"name": "replica", "docs": counts["docs"], "splits": pins}]
     if sample := record["source"].get("sample"):

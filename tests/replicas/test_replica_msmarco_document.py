@@ -40,7 +40,7 @@ def test_long_empty_and_untitled_docs_are_among_them(replica):
 @pytest.mark.parametrize(
     ("split", "queries"),
     [
-        ("train", 120),
+        ("train", 640),
         ("dev", 30),
         ("trec-dl-2019", 10),
         ("trec-dl-2019/judged", 8),

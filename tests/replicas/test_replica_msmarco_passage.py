@@ -42,7 +42,7 @@ def test_characters_stand_once_and_twice_encoded_in_one_passage(home, replica, f
 @pytest.mark.parametrize(
     ("split", "queries"),
     [
-        ("train", 120),
+        ("train", 640),
         ("dev", 45),
         ("dev/small", 30),
         ("eval", 20),
@@ -59,7 +59,7 @@ def test_queries_are_read_as_they_were_written(replica, found, split, queries):
     assert replica.counts()["splits"][name]["queries"] == queries
 
 
-@pytest.mark.parametrize(("split", "qrels"), [("train", 120), ("dev", 45), ("dev/small", 30)])
+@pytest.mark.parametrize(("split", "qrels"), [("train", 640), ("dev", 45), ("dev/small", 30)])
 def test_train_and_dev_have_one_relevant_passage_each(replica, found, split, qrels):
     name = f"{NAME}/{split}"
     assert reading.qrels(found, name) == replica.qrels[name]

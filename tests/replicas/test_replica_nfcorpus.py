@@ -29,7 +29,7 @@ def test_every_doc_is_read_as_it_was_generated(replica, found):
 
 @pytest.mark.parametrize(
     ("split", "queries", "levels"),
-    [("train", 120, {3}), ("dev", 45, {3}), ("test", 20, {1, 2, 3})],
+    [("train", 120, {3}), ("dev", 120, {3}), ("test", 20, {1, 2, 3})],
 )
 def test_queries_and_links_are_read_as_they_were_written(replica, found, split, queries, levels):
     name = f"{NAME}/{split}"

@@ -89,7 +89,7 @@ def test_each_collections_table_is_filled(made, name):
     assert table["measured"].null_count() == 0, table.filter(pl.col("measured").is_null())
     assert table["measured"].max() > 0.05, "retrieval finds something"
     page = (made.results / "tables" / f"lexical-baselines-{name}.md").read_text()
-    assert "Scale replica: replicas of a few hundred generated docs" in page
+    assert "Index of the published numbers: documents" in page
 
 
 def test_clears_and_dualrms_tables_are_filled_but_for_somebody_elses_run(made):

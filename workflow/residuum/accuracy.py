@@ -1,7 +1,7 @@
-"""Accuracy@k: does one of the first k docs contain an answer to the question, as DPR counts it?
+"""AnswerAccuracy@k: does one of the first k docs hold an answer to the question, as DPR counts?
 
-Usage: `values(run, answers, docs, ["Accuracy@20"])`; no command of its own. Text is what counts,
-not judgements: Karpukhin et al., Dense Passage Retrieval, EMNLP 2020, section 3.2 and their
+Usage: `values(run, answers, docs, ["AnswerAccuracy@20"])`; no command of its own. Text is what
+counts, not judgements: Karpukhin et al., Dense Passage Retrieval, EMNLP 2020, section 3.2 and their
 evaluation script. Must not know systems, or where answers come from.
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 
 import polars as pl
 
-NAME = re.compile(r"^Accuracy@(\d+)$")
+NAME = re.compile(r"^AnswerAccuracy@(\d+)$")
 BORDER = "\x1f"  # between tokens; no token holds a control character
 
 
 def cutoff(measure: str) -> int | None:
-    """Return the k of `Accuracy@k`; None for another measure."""
+    """Return the k of `AnswerAccuracy@k`; None for another measure."""
     match = NAME.match(measure)
     return int(match[1]) if match else None
 

@@ -142,7 +142,7 @@ def answers(
 ) -> None:
     """Write the answers to the questions of one split."""
     collection = _collection(spec, page)
-    found = splits.answers(collection, name)
+    found = splits.answers(dataset, collection, name)
     core_answers.write(output, found)
     artefact = {"queries": len(found), "answers": sum(map(len, found.values()))}
     inputs = from_files.paths(collection, name)

@@ -11,6 +11,7 @@ No model is loaded. Must not know how vectors are made or which systems use the 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -116,6 +117,8 @@ def _gpu(device: str, threads: int) -> bool:
 
     faiss.omp_set_num_threads(threads)
     count = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
+    if device == "cuda" and not count:
+        print("FAISS sees no GPU (faiss-cpu?): searching on the CPU", file=sys.stderr)
     return device in ("auto", "cuda") and count > 0
 
 

@@ -1,6 +1,6 @@
 """Per-query metrics of a run: ir_measures on ranks, every judged query present.
 
-Accuracy@k, by answers instead of judgements, is residuum.accuracy's.
+AnswerAccuracy@k, by answers instead of judgements, is residuum.accuracy's.
 Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
 """
 
@@ -28,8 +28,10 @@ def run(
     qrels: Annotated[Path, typer.Option(help="TREC qrels")],
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
     output: Annotated[Path, typer.Option(help="metrics TSV to write")],
-    answers: Annotated[Path | None, typer.Option(help="answers.jsonl, for Accuracy@k")] = None,
-    corpus: Annotated[Path | None, typer.Option(help="corpus folder, for Accuracy@k")] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="answers.jsonl, for AnswerAccuracy@k")
+    ] = None,
+    corpus: Annotated[Path | None, typer.Option(help="corpus folder, for AnswerAccuracy@k")] = None,
 ) -> None:
     """Write query_id, measure, value for every judged query; missing from the run = 0.
 
@@ -88,9 +90,8 @@ def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, measures: list[str]) -> pl.
     judged = qrels["query_id"].unique().sort()
     values = _values(run, qrels, measures)
     grid = pl.DataFrame({"query_id": judged}).join(pl.DataFrame({"measure": measures}), how="cross")
-    return grid.join(values, on=["query_id", "measure"], how="left").with_columns(
-        pl.col("value").fill_null(0.0)
-    )
+    joined = grid.join(values, on=["query_id", "measure"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("value").fill_null(0.0))
 
 
 def parse(measure: str) -> Any:

@@ -87,6 +87,7 @@ def _by_fold(values: dict[float, pl.DataFrame], queries: list[dict[str, str]]) -
     judged = next(iter(values.values()))["query_id"].to_list()
     fold_of = folds.named([query_id for ids in queries for query_id in ids], queries)
     folds.named(judged, queries)
+    assert all(found["query_id"].to_list() == judged for found in values.values())
     table = np.array([found["value"].to_numpy() for found in values.values()])
     choices = folds.choose(table, np.array([fold_of[query_id] for query_id in judged]))
     weights = list(values)

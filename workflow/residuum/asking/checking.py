@@ -36,13 +36,17 @@ def check(config: Path, name: str) -> Iterator[Finding]:
     dataset = holdings.find(config, name)
     for file in holdings.files_of(dataset):
         yield _hash(file, dataset.access)
-    yield _absent("corpus", holdings.needed(dataset, None)) or _corpus(name, dataset)
+    yield _absent("corpus", dataset, None) or _corpus(name, dataset)
     for split in dataset.splits:
-        files = holdings.needed(dataset, split)
-        yield _absent(f"split {split}", files) or _split(name, dataset, split)
+        yield _absent(f"split {split}", dataset, split) or _split(name, dataset, split)
 
 
-def _absent(what: str, files: list[holdings.File]) -> Finding | None:
+def _absent(what: str, dataset: Dataset, split: str | None) -> Finding | None:
+    """Say that something is not looked at, because a file is absent or none is known of."""
+    files = holdings.needed(dataset, split)
+    if not files and dataset.source.kind == "irds":
+        said = "not looked at, because the YAML lists no downloads: reading it might download it"
+        return Finding(what, said, None)
     missing = ", ".join(file.name for file in files if not file.here)
     return Finding(what, f"not looked at, for want of {missing}", None) if missing else None
 
@@ -94,7 +98,7 @@ def _split(name: str, dataset: Dataset, split: str) -> Finding:
     try:
         queries, qrels = splits.load(name, dataset, split)
         if dataset.answered(split):
-            splits.answers(dataset, split)
+            splits.answers(name, dataset, split)
     except ResiduumError as error:
         return Finding(what, str(error), False)
     origin = dataset.origin(split)

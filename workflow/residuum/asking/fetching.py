@@ -37,16 +37,9 @@ def dataset_files(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[hol
     for job in jobs:
         if name := job.wildcards.get("dataset") if job.rule.startswith("data_") else None:
             dataset = registry.datasets[name]
-            for split in _splits(dataset, job.wildcards.get("split")):
-                files = holdings.needed(dataset, split)
-                found.setdefault(name, {}).update({file.name: file for file in files})
+            files = holdings.needed(dataset, job.wildcards.get("split"))
+            found.setdefault(name, {}).update({file.name: file for file in files})
     return {name: list(files.values()) for name, files in found.items() if files}
-
-
-def _splits(dataset: schema.Dataset, split: str | None) -> list[str | None]:
-    """Return what an export reads: a sample of a corpus needs the splits whose docs it keeps."""
-    sample = getattr(dataset.source, "sample", None)
-    return [split] if split or not sample else [None, *sample.keep]
 
 
 def unpacked(dataset: schema.Dataset, files: list[holdings.File]) -> float:

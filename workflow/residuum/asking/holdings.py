@@ -15,7 +15,9 @@ from residuum.asking.descent import line
 from residuum.collections import splits
 from residuum.core import entries, pages, roots
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema import Dataset, Download
+from residuum.core.schema import GENERATED_SPLITS, Dataset, Download
+
+WHOLE = ("here", "unpacked")  # states of a file that nothing is missing of
 
 
 class File(NamedTuple):
@@ -55,10 +57,13 @@ class File(NamedTuple):
 def needed(dataset: Dataset, split: str | None) -> list[File]:
     """Return the files that the corpus (split None) or a split is read from.
 
-    A split that no file is listed for comes with the corpus.
+    A split that no file is listed for comes with the corpus; a sample of a corpus is read with the
+    splits whose docs it keeps.
     """
     files = files_of(dataset)
-    corpus = [file for file in files if not file.splits]
+    sample = getattr(dataset.source, "sample", None)
+    kept = set(sample.keep) if sample else set()
+    corpus = [file for file in files if not file.splits or kept & set(file.splits)]
     if split is None:
         return corpus
     return [file for file in files if dataset.origin(split) in file.splits] or corpus
@@ -154,7 +159,7 @@ def _row(name: str, dataset: Dataset) -> list[str]:
         size(files_of(dataset)),
         amount(1e9 * dataset.disk_gb) if dataset.disk_gb else "",
         dataset.licence,
-        presence(files_of(dataset)),
+        "made here" if dataset.source.kind in GENERATED_SPLITS else presence(files_of(dataset)),
     ]
 
 
@@ -178,8 +183,8 @@ def amount(size: float) -> str:
 def presence(files: list[File]) -> str:
     """Word how much of a dataset is on this machine."""
     if not files:
-        return "made here"
-    here = [file for file in files if file.here]
+        return "not listed"
+    here = [file for file in files if file.state in WHOLE]
     if len(here) == len(files):
         return "all"
     return f"{len(here)} of {len(files)} files" if here else "nothing"

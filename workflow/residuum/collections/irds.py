@@ -142,6 +142,7 @@ def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
     assert irds_id is not None
     with _explained(irds_id, collection.access):
         data = _load(irds_id)
+        _check_field(irds_id, data, "query_field", field)
         queries = [(q.query_id, str(getattr(q, field))) for q in data.queries_iter()]
         judged = data.qrels_iter() if collection.judged(name) else ()
         return queries, [(q.query_id, q.doc_id, int(q.relevance)) for q in judged]
@@ -152,8 +153,18 @@ def answers(collection: Collection, name: str) -> dict[str, list[str]]:
     entry = collection.splits[name]
     assert entry.irds is not None and entry.answers_field is not None
     with _explained(entry.irds, collection.access):
-        queries = _load(entry.irds).queries_iter()
-        return {q.query_id: list(getattr(q, entry.answers_field)) for q in queries}
+        data = _load(entry.irds)
+        _check_field(entry.irds, data, "answers_field", entry.answers_field)
+        return {q.query_id: list(getattr(q, entry.answers_field)) for q in data.queries_iter()}
+
+
+def _check_field(irds_id: str, data: Any, key: str, field: str) -> None:
+    known = data.queries_cls()._fields
+    if field not in known:
+        raise ResiduumError(
+            f"{irds_id} has no query field {field}; it has {', '.join(known)}. Mend {key} in the "
+            "dataset's YAML."
+        )
 
 
 def _load(irds_id: str) -> Any:

@@ -46,7 +46,7 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     if chosen and scale:
         del found["scales"][chosen.scale]
         others = list(found.pop("scales").values())
-        faults += _pin_anew(found["datasets"], scale, folder)
+        faults += _pin_anew(found["datasets"], scale, folder / "scales" / f"{chosen.scale}.yaml")
         registry = Registry(chosen, scale, **found, pages=pages)
         faults += faults_between(registry, others, folder)
     faults = [line for fault in faults for line in fault.splitlines()]
@@ -62,24 +62,32 @@ def load_scales(folder: Path) -> tuple[dict[str, Any], list[str]]:
     scales: dict[str, Any] = {}
     for name, data in raw.items():
         file, base = folder / f"{name}.yaml", data.get("base")
-        if base is not None and (base not in raw or "base" in raw[base]):
-            known = [other for other in raw if "base" not in raw[other]]
-            faults.append(f"{file}: base: {unknown('scale without a base', base, known)}")
+        whole = [other for other in raw if "base" not in raw[other]]
+        if base is not None and base not in whole:
+            faults.append(f"{file}: base: {unknown('scale without a base', str(base), whole)}")
             continue
         try:
-            scales[name] = entries.validate(str(file), merge(raw.get(base, {}), data), schema.Scale)
+            under = raw[base] if base else {}
+            scales[name] = entries.validate(str(file), merge(under, data), schema.Scale)
         except ValueError as error:
             faults.append(str(error))
     return scales, faults
 
 
-def _pin_anew(datasets: dict[str, Any], scale: schema.Scale, folder: Path) -> list[str]:
+def _pin_anew(datasets: dict[str, Any], scale: schema.Scale, file: Path) -> list[str]:
     """Put the scale's editions in place of the datasets' own; return the faults found."""
-    strange = [name for name in scale.editions if name not in datasets]
-    for name in set(scale.editions) - set(strange):
-        datasets[name] = datasets[name].model_copy(update={"editions": scale.editions[name]})
-    where = f"{folder}/scales: editions"
-    return [f"{where}.{name}: {unknown('dataset', name, datasets)}" for name in strange]
+    faults = []
+    for name, editions in scale.editions.items():
+        where = f"{file}: editions.{name}"
+        if name not in datasets:
+            faults.append(f"{where}: {unknown('dataset', name, datasets)}")
+            continue
+        faults += [
+            f"{where}: {unknown('split', split, datasets[name].splits)}"
+            for split in datasets[name].unknown_splits(s for e in editions for s in e.splits)
+        ]
+        datasets[name] = datasets[name].model_copy(update={"editions": editions})
+    return faults
 
 
 def _config(config: Mapping[str, Any], faults: list[str]) -> schema.Config | None:

@@ -31,6 +31,7 @@ PACKAGES = (
     "numpy",
     "polars",
     "pyserini",
+    "regex",
     "scikit-learn",
     "scipy",
     "snowballstemmer",

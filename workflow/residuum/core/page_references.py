@@ -84,7 +84,8 @@ def _table_faults(
     yield from _grid_faults(file, table, roles)
     for column in table.columns:
         if not column.is_depth:
-            yield from measure_fault(file, f"columns.{column.id}.measure", column.measure)
+            key = f"columns.{column.id}.measure"
+            yield from measure_fault(file, key, column.measure, answers=True)
     rows = [row.id for row in table.rows]
     for row in table.rows:
         if row.system is not None:
@@ -165,7 +166,7 @@ def judgement_faults(registry: "Registry") -> Iterator[str]:
     for dataset, entry in registry.datasets.items():
         for split in entry.splits:
             for measure in registry.measures(Place(dataset, split)):
-                by_answers = measure.startswith("Accuracy@")
+                by_answers = measure.startswith("AnswerAccuracy@")
                 if not (entry.answered(split) if by_answers else entry.judged(split)):
                     lacks = "answers" if by_answers else "public judgements"
                     yield (

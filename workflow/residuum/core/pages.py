@@ -21,7 +21,7 @@ SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
 
 MEASURES = {
     "AP": "Average precision",
-    "Accuracy": "Share of questions answered by the docs",
+    "AnswerAccuracy": "Share of questions answered by the docs",
     "P": "Precision",
     "R": "Recall",
     "RR": "Reciprocal rank",

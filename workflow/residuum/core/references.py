@@ -13,8 +13,9 @@ from residuum.core.errors import unknown
 
 LEVEL = r"(\(rel=\d+\))?"
 MEASURE = re.compile(
-    rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+|Accuracy@\d+)$"
+    rf"^((AP|RR|nDCG){LEVEL}(@\d+)?|(P|R|Success){LEVEL}@\d+|(Bpref|Rprec){LEVEL}|Judged@\d+)$"
 )
+BY_ANSWERS = re.compile(r"^AnswerAccuracy@\d+$")
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _dataset_faults(registry: "Registry", folder: Path) -> Iterator[str]:
         file = folder / "datasets" / f"{name}.yaml"
         for split, entry in dataset.splits.items():
             for measure in entry.measures:
-                yield from measure_fault(file, f"splits.{split}.measures", measure)
+                yield from measure_fault(file, f"splits.{split}.measures", measure, answers=True)
 
 
 def _overlay_faults(registry: "Registry") -> Iterator[str]:
@@ -265,13 +266,15 @@ def role_fault(file: Path, key: str, role: str, roles: Iterable[str]) -> Iterato
         yield f"{file}: {key}: {unknown('role', role, roles, 'roles: of a config/scales/*.yaml')}"
 
 
-def measure_fault(file: Path, key: str, measure: str) -> Iterator[str]:
-    """Tell of a name that is no measure."""
-    if not MEASURE.match(measure):
-        yield (
-            f"{file}: {key}: no measure '{measure}'; write such as RR@10, nDCG@10, AP@1000 or "
-            "R(rel=2)@1000 (P, R, Success, Judged and Accuracy need a cut-off)"
-        )
+def measure_fault(file: Path, key: str, measure: str, answers: bool = False) -> Iterator[str]:
+    """Tell of a name that is no measure; `answers` says whether one by answers will do."""
+    if MEASURE.match(measure) or (answers and BY_ANSWERS.match(measure)):
+        return
+    also = " or AnswerAccuracy@20" if answers else ""
+    yield (
+        f"{file}: {key}: no measure '{measure}'; write such as RR@10, nDCG@10, AP@1000, "
+        f"R(rel=2)@1000{also} (P, R, Success and Judged need a cut-off)"
+    )
 
 
 def system_fault(

@@ -58,16 +58,12 @@ class Registry(NamedTuple):
             raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
         return place
 
-    def editions(self, dataset: str) -> list[schema.Edition]:
-        """Return the editions of a dataset, one of which its export must match."""
-        return self.datasets[dataset].editions
-
     def shards(self, dataset: str) -> int:
         """Return into how many shards a corpus is cut, whichever its edition; none is empty.
 
         A doc that models read in passages counts as many times as it is expected to have.
         """
-        docs = [edition.docs for edition in self.editions(dataset)]
+        docs = [edition.docs for edition in self.datasets[dataset].editions]
         windows = self.datasets[dataset].windows
         vectors = max(docs) * (windows.expected if windows else 1)
         return min(-(-vectors // self.scale.shard_docs), *docs)

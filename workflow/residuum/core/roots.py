@@ -9,7 +9,7 @@ from pathlib import Path
 
 def data() -> Path:
     """Return the folder of your own files: RESIDUUM_DATA, or data/ in the working directory."""
-    return Path(os.environ.get("RESIDUUM_DATA", "data"))
+    return Path(os.environ.get("RESIDUUM_DATA") or "data")
 
 
 def irds() -> Path:

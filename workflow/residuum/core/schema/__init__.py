@@ -54,6 +54,7 @@ from residuum.core.schema.papers import (
 )
 from residuum.core.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.core.schema.sources import (
+    GENERATED_SPLITS,
     Download,
     FilesSource,
     GeneratedArticles,
@@ -81,6 +82,7 @@ from residuum.core.schema.systems import (
 
 __all__ = [
     "DEPTH",
+    "GENERATED_SPLITS",
     "Analysis",
     "Backbone",
     "Bm25",

@@ -93,8 +93,9 @@ class Collection(Strict):
         elif split.holdout and self.splits[split.holdout.of].holdout:
             yield f".holdout.of: '{split.holdout.of}' is a holdout too"
         for fold in split.folds:
-            if fold not in self.splits:
-                yield f".folds: no split '{fold}'"
+            if fold not in self.splits or fold == name or split.folds.count(fold) > 1:
+                yield f".folds: '{fold}' is no other split, or stands twice"
+        yield from self._odd_keys(split)
         if name not in GENERATED_SPLITS.get(kind, (name,)):
             yield f": a {kind} collection has {', '.join(GENERATED_SPLITS[kind])}"
         if split.holdout or split.questions or kind in GENERATED_SPLITS:
@@ -104,6 +105,16 @@ class Collection(Strict):
             needed = ["queries"]
         if missing := [key for key in needed if getattr(split, key) is None]:
             yield f": source {kind} needs {missing}"
+
+    def _odd_keys(self, split: Split) -> Iterator[str]:
+        """Yield keys that the source, or another key, makes meaningless."""
+        kind = self.source.kind
+        if kind != "irds" and (split.irds or split.answers_field):
+            yield f": irds and answers_field go with source irds, not with {kind}"
+        if split.questions and (split.queries or split.qrels or split.irds):
+            yield ": questions brings the queries; leave out queries, qrels and irds"
+        if kind == "irds" and (split.queries or split.qrels):
+            yield ": queries and qrels go with source files; irds names both"
 
     def origin(self, split: str) -> str:
         """Return the split whose source a split is read from: itself, or what it is held out of."""
@@ -141,6 +152,40 @@ class Dataset(Collection):
     windows: Windows | None = None
     downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
     disk_gb: float = Field(0, ge=0, description="what ir_datasets unpacks and keeps, downloads too")
+
+    @model_validator(mode="after")
+    def windows_and_downloads_fit(self) -> "Dataset":
+        """What is cut into passages is a field that docs keep; splits that are named are there."""
+        sample = getattr(self.source, "sample", None)
+        for key, names in (
+            ("source.sample.keep", sample.keep if sample else []),
+            ("downloads", [name for download in self.downloads for name in download.splits]),
+            ("editions", [name for edition in self.editions for name in edition.splits]),
+        ):
+            if lost := self.unknown_splits(names):
+                known = ", ".join(self.splits)
+                raise ValueError(f"{key}: no split {', '.join(lost)}; known: {known}")
+        if self.windows:
+            kept = self.kept_fields()
+            wanted = [*self.windows.head, self.windows.body]
+            if lost := [name for name in wanted if name not in kept]:
+                named = ", ".join(kept) or "none"
+                raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
+        return self
+
+    def unknown_splits(self, names: Iterable[str]) -> list[str]:
+        """Return those of the names that are no split of the dataset, each once."""
+        return [name for name in dict.fromkeys(names) if name not in self.splits]
+
+    def kept_fields(self) -> list[str]:
+        """Return the named fields of a doc beside its text; one called text is kept as body."""
+        if isinstance(self.source, GeneratedSource):
+            return []
+        if isinstance(self.source, GeneratedArticles):
+            return ["title", "abstract", "body"]
+        own = self.source.text_fields
+        kept = [*(own if len(own) > 1 else []), *self.source.fields]
+        return ["body" if name == "text" else name for name in kept]
 
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and
