@@ -25,14 +25,15 @@ def calm_scheduler():
 def source_files(wildcards):
     """Return the user's own files behind a corpus or split, so that editing them exports again.
 
-    The pages leave out what has none; if a target asks for it all the same, the run stops here,
-    before Snakemake removes what was made from it.
+    The pages leave out what has none; if a target asks for it all the same, the run stops here. It
+    exits, because Snakemake takes an exception for a rule that does not fit, and would go on with
+    what was made of other files before.
     """
     split = dict(wildcards.items()).get("split")
     root = roots.data()
     if why := absence.no_export(REGISTRY, wildcards.dataset, split):
-        raise WorkflowError(
-            f"dataset {wildcards.dataset}: {why}\nPaths start at {root.resolve()} (set "
+        sys.exit(
+            f"error: dataset {wildcards.dataset}: {why}\nPaths start at {root.resolve()} (set "
             "RESIDUUM_DATA to change that)."
         )
     return [str(root / name) for name in REGISTRY.datasets[wildcards.dataset].source_files(split)]

@@ -57,8 +57,8 @@ def test_a_whole_dataset_is_all_right(mine):
     assert set(marks(config).values()) == {True}
     assert said(config, "file mine/docs.tsv") == "MD5 as published"
     assert said(config, "corpus") == "2 docs, as pinned (first)"
-    assert said(config, "split test") == "1 queries, 1 qrels (2: 1), as pinned"
-    assert "nobody publishes its MD5" in said(config, "file mine/qrels.txt")
+    assert said(config, "split test") == "1 queries, 1 qrels (2: 1), as pinned; 1 judged"
+    assert "no MD5 to compare with" in said(config, "file mine/qrels.txt")
     files = holdings.files_of(holdings.find(config, "mine"))
     assert [file.name for file in files] == ["mine/docs.tsv", "mine/queries.tsv", "mine/qrels.txt"]
     assert "| mine    | 2    | test 1" in holdings.listing(config)

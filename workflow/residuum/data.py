@@ -103,7 +103,8 @@ def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
     said = f": {lacking:,} docs are missing" if lacking else ""
     raise ResiduumError(
         f"{dataset}: the corpus has {docs} docs, but config/datasets/{dataset}.yaml pins {known}. "
-        f"A download may be incomplete{said}. If this is another edition, add it under editions."
+        f"A download may be incomplete{said}, or the pin is wrong: mend it. If this is another "
+        "edition, add it under editions."
     )
 
 

@@ -7,6 +7,7 @@ Command: `python -m residuum.evaluate run ...`. Must not know systems, models or
 import difflib
 import math
 import re
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +44,8 @@ def run(
         metrics = _metrics(trec.read_run(run), qrels, measure, answers, corpus)
         trec.write_metrics(output, metrics)
         facts = {"queries": metrics["query_id"].n_unique(), "means": means(metrics)}
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in facts["means"].items())
+        print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
         facts |= {"index": index} if (index := indexes.recorded(run)) else {}
     except NotRun as reason:
         trec.write_refusal(output, str(reason))

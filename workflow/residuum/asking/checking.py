@@ -58,7 +58,7 @@ def _hash(file: holdings.File, access: str) -> Finding:
         return Finding(what, f"{file.state.removeprefix('absent: ')}{how}", file.here or None)
     if file.md5 is None:
         whole = file.state == "here"
-        return Finding(what, f"{file.state}; nobody publishes its MD5", whole)
+        return Finding(what, f"{file.state}; no MD5 to compare with", whole)
     found = _md5(file.path)
     if found == file.md5:
         return Finding(what, "MD5 as published", True)
@@ -103,8 +103,10 @@ def _split(name: str, dataset: Dataset, split: str) -> Finding:
         return Finding(what, str(error), False)
     origin = dataset.origin(split)
     pinned = any(origin in edition.splits for edition in dataset.editions)
+    judged = len({query_id for query_id, _, _ in qrels})
     said = splits.told(splits.count(queries, qrels))
-    return Finding(what, f"{said}{', as pinned' if pinned else '; nothing is pinned'}", True)
+    pins = ", as pinned" if pinned else "; nothing is pinned"
+    return Finding(what, f"{said}{pins}; {judged} judged", True)
 
 
 def told(finding: Finding) -> str:

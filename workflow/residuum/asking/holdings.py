@@ -106,7 +106,8 @@ def _own_files(dataset: Dataset) -> Iterator[File]:
         for name in dataset.source_files(split):
             if name not in listed:
                 path = roots.data() / name
-                yield File(name, path, None, None, None, [split] if split else [], [], True)
+                size = path.stat().st_size if path.is_file() else None
+                yield File(name, path, None, size, None, [split] if split else [], [], True)
 
 
 def _file(download: Download) -> File:
