@@ -29,7 +29,7 @@ from typing import NamedTuple
 VOCABULARY, WORDS_PER_DOC, WORDS_PER_QUERY = 100_000, 56, 6
 RARE = 0.02  # share of words that stand in one doc alone: names, numbers, typing errors
 DOCS_AT_ONCE = 1000
-DIMENSIONS, DOCS_PER_SHARD = 128, 100_000
+DIMENSIONS = 128
 HITS, POOL, PER_PAIR = 1000, 1000, 8
 SECONDS_BETWEEN_LOOKS = 0.02
 MB = 1_000_000
@@ -37,7 +37,6 @@ PACKAGE = Path(__file__).parents[2] / "workflow"
 
 ANALYSIS = {"analysis": {"stemmer": "porter", "stopwords": "lucene"}}
 LEXICAL = {"kind": "lexical", "bm25": {"k1": 0.9, "b": 0.4}, "k": HITS, **ANALYSIS}
-DENSE = {"kind": "dense", "model": "random", "k": HITS}
 ERRORS = {"kind": "lexical_error", "system": "bm25", "pool": POOL, "per_pair": PER_PAIR}
 ANYWHERE = {"kind": "random", "system": "bm25", "per_pair": PER_PAIR}
 
@@ -92,22 +91,22 @@ def _zipf(random: "np.random.Generator") -> Callable[[int, int], Iterator[str]]:
 
 
 def _write_vectors(folder: Path, docs: int, queries: int) -> None:
-    """Write random embeddings of docs and queries by the package's own writer."""
+    """Write random embeddings of docs, as one shard, and of queries by the package's own writer."""
     import numpy as np
 
     from residuum.core import contracts
 
-    random = np.random.default_rng(2)
-    for number, first in enumerate(range(0, docs, DOCS_PER_SHARD)):
-        ids = [str(i) for i in range(first, min(docs, first + DOCS_PER_SHARD))]
-        vectors = random.standard_normal((len(ids), DIMENSIONS), dtype=np.float32)
-        contracts.write_shard(folder / "embeddings" / f"shard-{number:05d}", ids, vectors)
-    asked = random.standard_normal((queries, DIMENSIONS), dtype=np.float32)
-    ids = [f"q{number}" for number in range(queries)]
-    contracts.write_shard(folder / "queries" / "dev" / "shard-00000", ids, asked)
-    for name in ("embeddings", "queries"):
-        record = {"artefact": {"weights": "random", "docs": docs, "dimensions": DIMENSIONS}}
-        (folder / name / "manifest.json").write_text(json.dumps(record))
+    random = np.random.default_rng(1)
+    parts = {
+        "embeddings": (docs, "d", {"shard": {"number": 0, "of": 1, "docs": docs}}),
+        "queries/dev": (queries, "q", {"queries": {"dev": queries}}),
+    }
+    for name, (count, letter, facts) in parts.items():
+        ids = [f"{letter}{number}" for number in range(count)]
+        vectors = random.standard_normal((count, DIMENSIONS), dtype=np.float32)
+        contracts.write_vectors(folder / name, ids, vectors)
+        record = {"artefact": {"weights": "random", "dimensions": DIMENSIONS, **facts}}
+        (folder / name.partition("/")[0] / "manifest.json").write_text(json.dumps(record))
 
 
 def commands(folder: Path, docs: int, asked: int, threads: int) -> dict[str, list[str]]:
@@ -127,7 +126,7 @@ def commands(folder: Path, docs: int, asked: int, threads: int) -> dict[str, lis
         return {"negatives": negatives, "system": LEXICAL}
 
     exported = {"source": source, "editions": [edition]}
-    vectors = ["--embeddings", f"{folder}/embeddings", "--queries", f"{folder}/queries/dev"]
+    vectors = ["--embeddings", f"{folder}/embeddings", "--queries", f"{folder}/queries"]
     return {
         "export": ["data", "corpus", "--dataset", "growth", *ending(exported, "corpus")],
         "index": ["lexical", "index", *corpus, *shared, *ending(ANALYSIS, "index")],
@@ -138,8 +137,8 @@ def commands(folder: Path, docs: int, asked: int, threads: int) -> dict[str, lis
         "mine lexical errors": [*mine, *ending(mining(ERRORS), f"errors.{asked}.jsonl.gz")],
         "mine random docs": [*mine, *ending(mining(ANYWHERE), f"random.{asked}.jsonl.gz")],
         "dense search": [
-            *["dense", "search", *vectors, *shared, "--tag", "dense", "--device", "cpu"],
-            *ending(DENSE, f"dense.{asked}.trec.gz"),
+            *["dense", "search", *vectors, *shared, "--k", str(HITS), "--device", "cpu"],
+            *["--output", f"{folder}/hits.{asked}"],
         ],
     }
 
