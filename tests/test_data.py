@@ -205,9 +205,12 @@ def test_a_holdout_takes_its_answers_with_it(monkeypatch):
                    "tune": {"holdout": {"of": "train", "queries": 3, "seed": 1}}},
         "editions": [{"name": "any", "docs": 1}],
     })  # fmt: skip
-    train, tune = (splits.answers("x", collection, name) for name in ("train", "tune"))
-    assert (len(train), len(tune)) == (7, 3) and not set(train) & set(tune)
     drawn = {query_id for query_id, _ in splits.load("x", collection, "tune")[0]}
+    train, tune = (
+        splits.answers(collection, name, splits.load("x", collection, name)[0])
+        for name in ("train", "tune")
+    )
+    assert (len(train), len(tune)) == (7, 3) and not set(train) & set(tune)
     assert set(tune) == drawn and all(tune[q] == [f"a {q}"] for q in tune)
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from corpora import make_corpus
 from residuum import pretrain
 from residuum.core import contracts, trec
 
@@ -61,6 +62,15 @@ def write_toy(folder: Path) -> None:
     """Write queries.tsv and tuples.jsonl.gz of the toy problem."""
     trec.write_queries(folder / "queries.tsv", toy_queries())
     contracts.write_tuples(folder / "tuples.jsonl.gz", toy_tuples())
+
+
+def write_problem(folder: Path) -> None:
+    """Write the toy problem whole: corpus, queries, tuples, and `start`, a backbone."""
+    write_toy(folder)
+    make_corpus(folder / "corpus", toy_docs())
+    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
+    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
+    make_backbone(folder / "start", words)
 
 
 def model_spec(loss: str = "residual_margin", **training: Any) -> str:

@@ -24,7 +24,10 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
 
 VOCABULARY, WORDS_PER_DOC, WORDS_PER_QUERY = 100_000, 56, 6
 RARE = 0.02  # share of words that stand in one doc alone: names, numbers, typing errors
@@ -71,7 +74,7 @@ def make(folder: Path, docs: int, asked: list[int], dense: bool) -> None:
         _write_vectors(folder, docs, asked[0])
 
 
-def _zipf(random: "np.random.Generator") -> Callable[[int, int], Iterator[str]]:  # noqa: F821
+def _zipf(random: "np.random.Generator") -> Callable[[int, int], Iterator[str]]:
     """Return a function of (texts, words) that draws texts."""
     import numpy as np
 

@@ -24,7 +24,7 @@ from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import cross
 from residuum.neural.listwise import group_nll
-from tiny_models import make_backbone, toy_docs, toy_queries, toy_tuples, write_toy
+from tiny_models import toy_docs, toy_queries, toy_tuples, write_problem, write_toy
 
 TEXTS = [
     ("about river", "water here"),
@@ -45,11 +45,7 @@ def device() -> devices.Device:
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of the toy problem: corpus, queries, tuples, and a backbone to start from."""
     folder = tmp_path_factory.mktemp("toy")
-    write_toy(folder)
-    make_corpus(folder / "corpus", toy_docs())
-    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
-    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
-    make_backbone(folder / "start", words)
+    write_problem(folder)
     return folder
 
 

@@ -8,22 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from corpora import make_corpus
 from residuum.core import contracts, schema
 from residuum.core.errors import ResiduumError
 from residuum.neural import devices, fitting, learners
 from residuum.neural.learners import masked
 from residuum.neural.resume import Saved
 from residuum.neural.room import Room
-from tiny_models import (
-    make_backbone,
-    masked_language_spec,
-    model_spec,
-    term_weights_spec,
-    toy_docs,
-    toy_queries,
-    write_toy,
-)
+from tiny_models import masked_language_spec, model_spec, term_weights_spec, write_problem
 
 HOW = {"steps": 2, "batch_size": 7, "dropout": 0.0}
 CROSS = {
@@ -50,11 +41,7 @@ DIVISIBLE = [name for name in SPECS if name != "nll"]
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toy")
-    write_toy(folder)
-    make_corpus(folder / "corpus", toy_docs())
-    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
-    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
-    make_backbone(folder / "start", words)
+    write_problem(folder)
     return folder
 
 

@@ -14,22 +14,13 @@ import pytest
 from pydantic import ValidationError
 from safetensors.numpy import load_file
 
-from corpora import make_corpus
 from killing import WORKFLOW, run_and_kill
 from residuum import pretrain
 from residuum import train as stage
 from residuum.core import files, schema
 from residuum.core.errors import ResiduumError
 from residuum.neural import processes
-from tiny_models import (
-    make_backbone,
-    masked_language_spec,
-    model_spec,
-    term_weights_spec,
-    toy_docs,
-    toy_queries,
-    write_toy,
-)
+from tiny_models import masked_language_spec, model_spec, term_weights_spec, write_problem
 
 HOW = {"steps": 8, "batch_size": 7, "learning_rate": 0.001, "dropout": 0.0}  # 7: shares of 3 and 4
 CROSS = {
@@ -133,11 +124,7 @@ def train_alone(folder: Path, name: str) -> None:
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the toy problem, trained by `one` process and by `two`."""
     folder = tmp_path_factory.mktemp("toy")
-    write_toy(folder)
-    make_corpus(folder / "corpus", toy_docs())
-    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
-    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
-    make_backbone(folder / "start", words)
+    write_problem(folder)
     for name in SPECS:
         train_alone(folder, name)
     work = {name: arguments(folder, name, "two") for name in SPECS}

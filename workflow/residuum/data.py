@@ -143,7 +143,8 @@ def answers(
 ) -> None:
     """Write the answers to the questions of one split."""
     collection = _collection(spec, page)
-    found = splits.answers(dataset, collection, name)
+    queries, _ = splits.load(dataset, collection, name)
+    found = splits.answers(collection, name, queries)
     core_answers.write(output, found)
     artefact = {"queries": len(found), "answers": sum(map(len, found.values()))}
     inputs = from_files.paths(collection, name)

@@ -42,8 +42,9 @@ def tune(
     lexical_on_dense: LexicalOnDense = None,
     dense_on_lexical: DenseOnLexical = None,
     fold: Annotated[
-        list[Path], typer.Option(help="queries of a fold, where the collection has its own; repeat")
-    ] = [],  # noqa: B006 - Typer never changes it
+        list[Path] | None,
+        typer.Option(help="queries of a fold, where the collection has its own; repeat"),
+    ] = None,
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
@@ -62,11 +63,11 @@ def tune(
         weight: evaluate(combine(pairs, weight, system.k), judgements, [measure])
         for weight in system.weight.grid
     }
-    queries = [trec.read_queries(path) for path in fold]
-    record = _by_fold(values, queries) if fold else _best(values, measure)
+    queries = [trec.read_queries(path) for path in fold or []]
+    record = _by_fold(values, queries) if queries else _best(values, measure)
     record |= {"measure": measure, "queries": judgements["query_id"].n_unique()}
     files.write_text(output, json.dumps(record, indent=1) + "\n")
-    _write_manifest(output, record, system, [*inputs, *fold])
+    _write_manifest(output, record, system, [*inputs, *(fold or [])])
 
 
 def _best(values: dict[float, pl.DataFrame], measure: str) -> dict[str, Any]:

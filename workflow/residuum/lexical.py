@@ -156,8 +156,9 @@ def sweep(
     record: Annotated[Path, typer.Option(help="JSON to write: folds, settings and their values")],
     threads: Threads = 1,
     fold: Annotated[
-        list[Path], typer.Option(help="queries of a fold, where the collection has its own; repeat")
-    ] = [],  # noqa: B006 - Typer never changes it
+        list[Path] | None,
+        typer.Option(help="queries of a fold, where the collection has its own; repeat"),
+    ] = None,
 ) -> None:
     """Choose RM3's parameters for each fold of the queries on the others, and write the run.
 
@@ -170,9 +171,9 @@ def sweep(
     texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
     require_queries(judged, texts, qrels, queries)
     swept = Sweep(searcher, system.rm3_sweep, judged, measure, system.k)
-    chosen, facts = swept.choose(texts, [trec.read_queries(path) for path in fold])
+    chosen, facts = swept.choose(texts, [trec.read_queries(path) for path in fold or []])
     run = trec.rank(swept.run(texts, chosen), system.k)
-    inputs = [index / "manifest.json", queries, qrels, *fold]
+    inputs = [index / "manifest.json", queries, qrels, *(fold or [])]
     shared = {"queries": len(texts), "measure": measure, **_parameters(index, searcher, system)}
     _write(output, [run], tag, {**shared, "folds": facts["folds"]}, system, inputs)
     files.write_text(record, json.dumps(facts, indent=1) + "\n")

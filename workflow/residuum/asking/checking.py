@@ -98,7 +98,7 @@ def _split(name: str, dataset: Dataset, split: str) -> Finding:
     try:
         queries, qrels = splits.load(name, dataset, split)
         if dataset.answered(split):
-            splits.answers(name, dataset, split)
+            splits.answers(dataset, split, queries)
     except ResiduumError as error:
         return Finding(what, str(error), False)
     origin = dataset.origin(split)

@@ -158,7 +158,7 @@ def _row(name: str, dataset: Dataset) -> list[str]:
         f"{edition.docs:,}",
         ", ".join([*sizes, *others]),
         size(files_of(dataset)),
-        amount(1e9 * dataset.disk_gb) if dataset.disk_gb else "",
+        f"about {amount(1e9 * dataset.disk_gb)}" if dataset.disk_gb else "",
         dataset.licence,
         "made here" if dataset.source.kind in GENERATED_SPLITS else presence(files_of(dataset)),
     ]
@@ -202,7 +202,7 @@ def show(config: Path, name: str) -> str:
         line("citation", dataset.citation),
     ]
     if dataset.disk_gb:
-        top.append(line("disk", f"{amount(1e9 * dataset.disk_gb)} with the downloads"))
+        top.append(line("disk", f"about {amount(1e9 * dataset.disk_gb)} with the downloads"))
     return "\n".join([*top, *_source(dataset), *_files(dataset), *_pins(dataset)])
 
 

@@ -1,6 +1,6 @@
 """The queries, judgements and answers of a split, whatever its source: drawn, counted, checked.
 
-Usage: `queries, qrels = load(dataset, collection, "dev")`, `answers(dataset, collection, "test")`.
+Usage: `queries, qrels = load(dataset, collection, "dev")`, `answers(collection, "dev", queries)`.
 Must not know paths below results/.
 """
 
@@ -41,14 +41,14 @@ def load(dataset: str, collection: Collection, name: str) -> tuple[Queries, Qrel
     return _keep(queries, qrels, {query_id for query_id, _ in queries} - taken)
 
 
-def answers(dataset: str, collection: Collection, name: str) -> dict[str, list[str]]:
-    """Return {query_id: answers} of a split's own queries; see Collection.answered."""
+def answers(collection: Collection, name: str, queries: Queries) -> dict[str, list[str]]:
+    """Return {query_id: answers} of the queries that `load` gave; see Collection.answered."""
     of = collection.origin(name)
     if collection.splits[of].questions:
         found = {query_id: texts for query_id, _, texts in from_files.questions(collection, of)}
     else:
         found = irds.answers(collection, of)
-    return {query_id: found[query_id] for query_id, _ in load(dataset, collection, name)[0]}
+    return {query_id: found[query_id] for query_id, _ in queries}
 
 
 def held_out(name: str, queries: Queries, qrels: Qrels, holdout: Holdout) -> set[str]:

@@ -24,7 +24,7 @@ def write(path: Path, answers: Mapping[str, list[str]]) -> None:
 def read(path: Path) -> dict[str, list[str]]:
     """Read {query_id: answers}; a query has one answer or more."""
     answers: dict[str, list[str]] = {}
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(files.read_lines(path), start=1):
         try:
             record = json.loads(line)
             answers[record["query_id"]] = list(record["answers"])
@@ -33,8 +33,3 @@ def read(path: Path) -> dict[str, list[str]]:
         if not answers[record["query_id"]]:
             raise ResiduumError(f"{path}, line {number}: query {record['query_id']} has no answer")
     return answers
-
-
-def _lines(path: Path) -> list[str]:
-    """Split at line feeds only: an answer may hold other characters that end lines."""
-    return [line for line in files.read_bytes(path).decode().split("\n") if line]

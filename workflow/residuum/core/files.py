@@ -101,6 +101,15 @@ def read_bytes(path: Path) -> bytes:
         raise ResiduumError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a UTF-8 text, ended by line feeds only: other ends may stand in a line."""
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise ResiduumError(f"{path}: not UTF-8 ({error})") from None
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
 

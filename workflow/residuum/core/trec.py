@@ -176,7 +176,7 @@ def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:
 def read_queries(path: Path) -> dict[str, str]:
     """Read queries.tsv into {query_id: text}, in file order; ids must be unique."""
     queries: dict[str, str] = {}
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(files.read_lines(path), start=1):
         query_id, tab, text = line.partition("\t")
         if not tab or not query_id:
             want = "expected query_id TAB text"
@@ -185,14 +185,6 @@ def read_queries(path: Path) -> dict[str, str]:
             raise ResiduumError(f"{path}, line {number}: query_id {query_id} stands twice")
         queries[query_id] = text
     return queries
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        text = files.read_bytes(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ResiduumError(f"{path}: not UTF-8 ({error})") from None
-    return text.removesuffix("\n").split("\n") if text else []
 
 
 def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:

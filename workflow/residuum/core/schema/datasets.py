@@ -151,7 +151,9 @@ class Dataset(Collection):
     splits: dict[Id, Split] = Field(min_length=1)
     windows: Windows | None = None
     downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
-    disk_gb: float = Field(0, ge=0, description="what ir_datasets unpacks and keeps, downloads too")
+    disk_gb: float = Field(
+        0, ge=0, description="estimate of what ir_datasets unpacks and keeps, downloads too"
+    )
 
     @model_validator(mode="after")
     def windows_and_downloads_fit(self) -> "Dataset":
