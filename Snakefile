@@ -10,9 +10,9 @@ configfile: "config/config.yaml"
 
 
 FUNCTIONS = ["common", "inputs", "model_inputs", "run_inputs", "page_inputs"]
-STAGES = ["data", "lexical", "negatives", "pretrain", "train", "termweights", "encode", "dense"]
-STAGES += ["fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"]
-STAGES += ["cases", "figures", "ledger"]
+STAGES = ["data", "lexical", "rm3", "negatives", "pretrain", "train", "termweights"]
+STAGES += ["encode", "dense", "fusion", "rerank", "external", "evaluate", "significance"]
+STAGES += ["tables", "characteristics", "cases", "figures", "ledger"]
 
 for part in FUNCTIONS + STAGES:
 

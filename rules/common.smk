@@ -46,7 +46,7 @@ HITS = f"{RESULTS}/hits/{{dataset}}/{{model}}/seed{{seed}}/top{{k}}/shard-{{shar
 RUN = f"{RESULTS}/runs/{{dataset}}/{{split}}/{{run}}.trec.gz"
 SCORES = f"{RESULTS}/scores/{{dataset}}/{{split}}/{{run}}.on.{{other}}.trec.gz"
 PAIRS = f"{RESULTS}/rerank/{{dataset}}/{{split}}/{{reranker}}.trec.gz"
-SWEEP = f"{RESULTS}/rerank/{{dataset}}/{{split}}/{{reranker}}.sweep.tsv"
+DEPTHS = f"{RESULTS}/rerank/{{dataset}}/{{split}}/{{reranker}}.depths.tsv"
 TUNING = f"{RESULTS}/tuning/{{dataset}}/{{split}}/{{run}}.json"
 METRICS = f"{RESULTS}/metrics/{{dataset}}/{{split}}/{{run}}.tsv"
 SIGNIFICANCE = f"{RESULTS}/significance/{{page}}.tsv"
@@ -74,14 +74,14 @@ def either(names):
     return "|".join(names) or "(?!)"
 
 
-def runs_of(kind, swept=None):
+def runs_of(kind, tunes_rm3=None):
     """Write a wildcard constraint that matches the run ids of all systems of a kind.
 
-    `swept` keeps those with, or without, an RM3 sweep.
+    `tunes_rm3` keeps the lexical ones that tune RM3, or the others.
     """
     names = REGISTRY.of_kind(kind)
-    if swept is not None:
-        names = [n for n in names if (REGISTRY.systems[n].rm3_sweep is not None) == swept]
+    if tunes_rm3 is not None:
+        names = [n for n in names if REGISTRY.systems[n].tunes_rm3 == tunes_rm3]
     return either([name + r"\.seed\d+" * REGISTRY.seeded(name) for name in names])
 
 

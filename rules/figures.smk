@@ -4,7 +4,7 @@
 rule figures_draw:
     """Draw recall and accuracy at every rerank depth."""
     input:
-        sweeps=of_rerankers(SWEEP),
+        depths=of_rerankers(DEPTHS),
         scored=of_rerankers(PAIRS + MANIFEST),
         code=code("residuum.figures"),
     output:
@@ -25,8 +25,8 @@ rule figures_draw:
         gpu=0,
     params:
         spec=page_spec,
-        sweeps=lambda w, input: " ".join(f"--sweep {path}" for path in input.sweeps),
+        depths=lambda w, input: " ".join(f"--depths {path}" for path in input.depths),
         scored=lambda w, input: " ".join(f"--scored {path}" for path in input.scored),
     shell:
-        "python -m residuum.figures draw --spec {params.spec:q} {params.sweeps} "
+        "python -m residuum.figures draw --spec {params.spec:q} {params.depths} "
         "{params.scored} --output {output.tsv} 2>&1 | tee {log}"

@@ -1,10 +1,11 @@
-# Hybrid runs: lambda chosen on the tuning split or fixed, then lexical and dense fused.
+# Hybrid runs: lambda chosen on the tuning split or fixed, then the runs of the parts fused.
 
 
 rule fusion_tune:
     """Choose lambda on the tuning split."""
     input:
-        unpack(fused),
+        runs=fused_runs,
+        scores=true_scores,
         qrels=QRELS,
         folds=named_folds,
         code=code("residuum.fusion"),
@@ -33,9 +34,10 @@ rule fusion_tune:
 
 
 rule fusion_fuse:
-    """Fuse the lexical and the dense run with the lambda that was tuned or given."""
+    """Fuse the runs of the parts with the lambda that was tuned or given."""
     input:
-        unpack(fused),
+        runs=fused_runs,
+        scores=true_scores,
         tuning=tuning_file,
         code=code("residuum.fusion"),
     output:

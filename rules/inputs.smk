@@ -121,12 +121,12 @@ def index_weights(wildcards):
     return [WEIGHTS.format(dataset=wildcards.dataset, model=model, seed=seed)] if model else []
 
 
-def swept_measure(wildcards):
-    """Return the measure by which an RM3 sweep chooses on a split."""
-    measure = REGISTRY.swept_measure(system_of(wildcards), here(wildcards))
+def rm3_measure(wildcards):
+    """Return the measure by which RM3 is tuned on a split."""
+    measure = REGISTRY.rm3_measure(system_of(wildcards), here(wildcards))
     if measure is None:
         raise WorkflowError(
-            f"{system_of(wildcards)}: rm3_sweep.measures names no role that "
+            f"{system_of(wildcards)}: rm3.measures names no role that "
             f"{wildcards.dataset}/{wildcards.split} plays at this scale; add one there"
         )
     return measure

@@ -1,4 +1,4 @@
-# Lucene through Anserini: index, runs, RM3 sweeps, and the scores of docs that another run holds.
+# Lucene through Anserini: index, runs, and the scores of docs that another run holds.
 
 
 rule lexical_index:
@@ -43,7 +43,7 @@ rule lexical_search:
     benchmark:
         f"{TIMES}/lexical/{{dataset}}.{{split}}.{{run}}.search.tsv"
     wildcard_constraints:
-        run=runs_of("lexical", swept=False),
+        run=runs_of("lexical", tunes_rm3=False),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: REGISTRY.scale.threads
@@ -57,43 +57,6 @@ rule lexical_search:
         "python -m residuum.lexical search --index {params.index} --queries {input.queries} "
         "--spec {params.spec:q} --tag {wildcards.run} --threads {threads} "
         "--output {output.run} 2>&1 | tee {log}"
-
-
-rule lexical_sweep:
-    """Search at every setting of RM3, choose by cross-validation and write the run."""
-    input:
-        index=run_index,
-        queries=QUERIES,
-        qrels=QRELS,
-        folds=named_folds,
-        code=code("residuum.lexical"),
-    output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
-        tuning=TUNING,
-        record=TUNING + MANIFEST,
-    log:
-        f"{LOGS}/lexical/{{dataset}}.{{split}}.{{run}}.sweep.log",
-    benchmark:
-        f"{TIMES}/lexical/{{dataset}}.{{split}}.{{run}}.sweep.tsv"
-    wildcard_constraints:
-        run=runs_of("lexical", swept=True),
-    conda:
-        f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
-    resources:
-        mem_mb=4000,
-        gpu=0,
-    params:
-        spec=system_spec,
-        index=lambda w, input: folder(input.index),
-        measure=swept_measure,
-        folds=fold_options,
-    shell:
-        "python -m residuum.lexical sweep --index {params.index} --queries {input.queries} "
-        "--qrels {input.qrels} {params.folds} --spec {params.spec:q} --measure {params.measure:q} "
-        "--tag {wildcards.run} --threads {threads} --output {output.run} "
-        "--record {output.tuning} 2>&1 | tee {log}"
 
 
 rule lexical_score:

@@ -36,7 +36,7 @@ rule rerank_score:
         "--output {output.scores} 2>&1 | tee {log}"
 
 
-rule rerank_sweep:
+rule rerank_depths:
     """Evaluate every run that shares a reranker at every depth."""
     input:
         runs=lambda w: list(first_stages(w)),
@@ -44,12 +44,12 @@ rule rerank_sweep:
         qrels=QRELS,
         code=code("residuum.rerank"),
     output:
-        sweep=SWEEP,
-        manifest=SWEEP + MANIFEST,
+        depths=DEPTHS,
+        manifest=DEPTHS + MANIFEST,
     log:
-        f"{LOGS}/rerank/{{dataset}}.{{split}}.{{reranker}}.sweep.log",
+        f"{LOGS}/rerank/{{dataset}}.{{split}}.{{reranker}}.depths.log",
     benchmark:
-        f"{TIMES}/rerank/{{dataset}}.{{split}}.{{reranker}}.sweep.tsv"
+        f"{TIMES}/rerank/{{dataset}}.{{split}}.{{reranker}}.depths.tsv"
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
@@ -57,15 +57,15 @@ rule rerank_sweep:
         mem_mb=12000,
         gpu=0,
     params:
-        spec=sweep_spec,
-        runs=swept_runs,
+        spec=depths_spec,
+        runs=named_runs,
     shell:
-        "python -m residuum.rerank sweep --spec {params.spec:q} {params.runs} "
-        "--scores {input.scores} --qrels {input.qrels} --output {output.sweep} 2>&1 | tee {log}"
+        "python -m residuum.rerank depths --spec {params.spec:q} {params.runs} "
+        "--scores {input.scores} --qrels {input.qrels} --output {output.depths} 2>&1 | tee {log}"
 
 
 rule rerank_cut:
-    """Rerank a run down to the depth that is best on the tuning split."""
+    """Rerank a run down to the depth that is best on the tuning split, or fixed."""
     input:
         unpack(cut_inputs),
         code=code("residuum.rerank"),
@@ -88,7 +88,8 @@ rule rerank_cut:
         gpu=0,
     params:
         spec=system_spec,
+        curve=curve_option,
     shell:
         "python -m residuum.rerank cut --run {input.first} --scores {input.scores} "
-        "--tuning {input.tuning} --name {wildcards.run} --spec {params.spec:q} "
+        "{params.curve} --name {wildcards.run} --spec {params.spec:q} "
         "--tag {wildcards.run} --output {output.run} --record {output.tuning} 2>&1 | tee {log}"

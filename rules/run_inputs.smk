@@ -1,31 +1,31 @@
 # What fusion, evaluation and reranking read: input and params functions. Nothing here makes a file.
 
 
-def fused(wildcards, split=None):
-    """Return the inputs of a fusion on a split: both runs and the scores that each list lacks."""
-    system, seed = entry_of(wildcards), seed_of(wildcards)
-    place = {"dataset": wildcards.dataset, "split": split or wildcards.split}
-    lexical, dense = REGISTRY.run(system.lexical, seed), REGISTRY.run(system.dense, seed)
-    inputs = {"lexical": RUN.format(run=lexical, **place), "dense": RUN.format(run=dense, **place)}
-    if system.missing.lexical == "true_score":
-        inputs["lexical_on_dense"] = SCORES.format(run=lexical, other=system.dense, **place)
-    if system.missing.dense == "true_score":
-        inputs["dense_on_lexical"] = SCORES.format(run=dense, other=system.lexical, **place)
-    return inputs
+def fused_runs(wildcards):
+    """Return the runs of a fusion's parts on a split."""
+    runs = [REGISTRY.run(part, seed_of(wildcards)) for part in entry_of(wildcards).parts]
+    return [RUN.format(run=run, **here(wildcards)._asdict()) for run in runs]
+
+
+def true_scores(wildcards):
+    """Return the scores that parts of a fusion give to docs that they did not retrieve."""
+    seed, place = seed_of(wildcards), here(wildcards)._asdict()
+    pairs = entry_of(wildcards).true_scores()
+    return [SCORES.format(run=REGISTRY.run(p, seed), other=o, **place) for p, o in pairs]
 
 
 def tuned_at(system, place):
     """Return the split whose tuning file holds what was chosen for a run on a split."""
-    entry = REGISTRY.system(system)
-    return REGISTRY.place(entry.weight.tune_on) if entry.kind == "fusion" else place
+    fusion = REGISTRY.systems[system].kind == "fusion"
+    return REGISTRY.place(REGISTRY.tuned_on(system)) if fusion else place
 
 
 def has_tuning(system):
-    """Say whether something of a system is chosen: lambda, a rerank depth, RM3's parameters."""
+    """Say whether a tuning file has what was chosen for a system: lambda, depth, RM3's setting."""
     entry = REGISTRY.systems[system]
     if entry.kind == "fusion":
-        return entry.weight.tune_on is not None
-    return entry.kind == "rerank" or getattr(entry, "rm3_sweep", None) is not None
+        return entry.interpolation.tuned
+    return entry.kind == "rerank" or getattr(entry, "tunes_rm3", False)
 
 
 def named_folds(wildcards):
@@ -49,9 +49,9 @@ def tuning_file(wildcards):
 
 def fusion_options(wildcards, input):
     """Return the command-line options that name a fusion's runs, scores and tuning."""
-    names = ["lexical", "dense", "lexical_on_dense", "dense_on_lexical", "tuning"]
-    given = [(name.replace("_", "-"), input.get(name)) for name in names]
-    return " ".join(f"--{name} {path}" for name, path in given if path)
+    named = [("run", path) for path in input.runs] + [("scores", path) for path in input.scores]
+    parts = [f"--{option} {Path(path).name.partition('.')[0]}={path}" for option, path in named]
+    return " ".join([*parts, *(f"--tuning {path}" for path in input.get("tuning") or [])])
 
 
 def measure_options(wildcards):
@@ -84,7 +84,7 @@ def reranked_runs(wildcards):
         system = REGISTRY.system(name)
         for seed in REGISTRY.seeds:
             first = RUN.format(run=REGISTRY.run(system.first_stage, seed), **place)
-            runs[REGISTRY.run(name, seed)] = (first, system.depth.grid)
+            runs[REGISTRY.run(name, seed)] = (first, system.depth.tried())
     return runs
 
 
@@ -108,16 +108,17 @@ def depth_options(wildcards):
     return " ".join(f"--run {path} --depth {depth}" for path, depth in deepest.items())
 
 
-def swept_runs(wildcards):
+def named_runs(wildcards):
     """Return the options that name the first-stage run of each run that shares a reranker."""
     runs = reranked_runs(wildcards)
     return " ".join(f"--run {name}={first}" for name, (first, _) in runs.items())
 
 
-def sweep_spec(wildcards):
-    """Return the depths of each run and the measures of a sweep on a split, as JSON."""
+def depths_spec(wildcards):
+    """Return the depths of each run and the measures that are tried on a split, as JSON."""
     grids = {name: sorted(grid) for name, (_, grid) in reranked_runs(wildcards).items()}
-    asked = {REGISTRY.system(name).depth.measure for name in pipelines(wildcards)}
+    settings = [REGISTRY.system(name).depth for name in pipelines(wildcards)]
+    asked = {depth.measure for depth in settings if depth.tuned}
     for page in REGISTRY.chosen("figure"):
         if REGISTRY.cast(REGISTRY.pages[page].role) == here(wildcards):
             asked |= {panel.measure for panel in REGISTRY.pages[page].panels if panel.measure}
@@ -141,16 +142,23 @@ def reranker_argument(wildcards):
 
 
 def cut_inputs(wildcards):
-    """Return what a reranked run is cut from: the first stage, the scores, the tuning sweep."""
+    """Return what a reranked run is cut from: the first stage, the scores, the depth curve."""
     system = entry_of(wildcards)
-    place, tune = here(wildcards), REGISTRY.place(system.depth.tune_on)
     first = REGISTRY.run(system.first_stage, seed_of(wildcards))
     reranker = REGISTRY.reranker(system_of(wildcards))
-    return {
-        "first": RUN.format(run=first, **place._asdict()),
-        "scores": PAIRS.format(reranker=reranker, **place._asdict()),
-        "tuning": SWEEP.format(reranker=reranker, **tune._asdict()),
+    inputs = {
+        "first": at(RUN.replace("{run}", first), here(wildcards)),
+        "scores": at(PAIRS.replace("{reranker}", reranker), here(wildcards)),
     }
+    if system.depth.tuned:
+        tune = REGISTRY.place(system.depth.tune_on)
+        inputs["curve"] = at(DEPTHS.replace("{reranker}", reranker), tune)
+    return inputs
+
+
+def curve_option(wildcards, input):
+    """Return the command-line option that names the depth curve; none where depth is fixed."""
+    return f"--curve {input.curve}" if input.get("curve") else ""
 
 
 def external_source(wildcards):

@@ -126,11 +126,12 @@ def test_unknown_key_names_file_key_and_what_is_valid(config):
 
 
 def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(config):
-    edit(config, "systems/clear.yaml", lexical="bm52")
+    parts = {"parts": ["clear-embedding", "bm52"], "unretrieved": "minimum"}
+    edit(config, "systems/clear.yaml", **parts, interpolation={"weighted": "bm52", "value": 0.5})
     with pytest.raises(ResiduumError) as caught:
         load(config)
     text = str(caught.value)
-    assert "systems/clear.yaml: lexical: no system 'bm52'; known: bm25, " in text
+    assert "systems/clear.yaml: parts: no system 'bm52'; known: bert-siamese, " in text
     assert "Did you mean bm25?" in text
     assert "To add one: config/systems/bm52.yaml" in text
 
@@ -164,19 +165,26 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "per_pair": 1, "dense": "clear-embedding"}}, "the model would be made from itself"),
         ("models/bert-siamese.yaml", {"negatives": {"kind": "same_as", "model": "warm-start"}},
          "'warm-start' has no tuples of its own"),
-        ("systems/clear.yaml", {"dense": "bm25"}, "'bm25' is a lexical system"),
-        ("systems/clear.yaml", {"lexical": "bm25-rm3"}, "true_score is computed for plain BM25"),
+        ("systems/clear.yaml", {"parts": ["bm25", "bm25-bert-base"]},
+         "is a rerank system; fitting: "),
+        ("systems/clear.yaml", {"parts": ["bm25", "bm25-rm3"]},
+         "true_score is computed for dense systems and plain BM25 only, and 'bm25-rm3' is neither"),
+        ("systems/clear.yaml", {"parts": ["bm25", "clear"]}, "parts: 'clear' is a part of itself"),
+        ("systems/clear.yaml", {"parts": ["clear-embedding", "bm25-default"]},
+         "weighted: 'bm25' is not among the parts"),
+        ("systems/clear.yaml", {"unretrieved": {"bm25": "minimum"}}, "name every part, or write"),
         ("systems/bert-siamese.yaml", {"model": "mini-bert"},
          "no dual-encoder model 'mini-bert'"),
         ("systems/deepct.yaml", {"weights": "clear"}, "no term-weights model 'clear'"),
-        ("systems/bm25-fields.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
-         "original_query_weight": 0.5}}, "fields go with plain BM25"),
-        ("systems/bm25-rm3.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
-         "original_query_weight": 0.5}}, "give rm3 or rm3_sweep, not both"),
+        ("systems/bm25-fields.yaml", {"rm3": {"value": {"feedback_docs": 1,
+         "feedback_terms": 1, "original_query_weight": 0.5}}}, "fields go with plain BM25"),
+        ("systems/bm25-rm3.yaml", {"rm3": {"folds": 2}},
+         "give value, or grid, folds, seed and measures"),
         ("systems/bm25-bert-base.yaml", {"reranker": "bert-bas-reranker"},
          "no reranker role 'bert-bas-reranker'"),
         ("systems/bm25-bert-base.yaml", {"first_stage": "clear-bert-large"}, "is a rerank system"),
-        ("systems/clear.yaml", {"weight": {"value": 0.5, "grid": [0.1]}}, "give value, or grid"),
+        ("systems/clear.yaml", {"interpolation": {"weighted": "bm25", "value": 0.5, "grid": [0.1]}},
+         "give value, or grid"),
         ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
          "no model 'clear'; known: reranker-base, reranker-large"),
@@ -214,8 +222,9 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
           "downloads": []},
          "splits.test.folds: 'a' is no other split, or stands twice"),
         ("systems/clear.yaml",
-         {"weight": {"grid": [0.1], "tune_on": "msmarco-tune", "measure": "AnswerAccuracy@20"}},
-         "weight.measure: no measure 'AnswerAccuracy@20'"),
+         {"interpolation": {"weighted": "bm25", "grid": [0.1], "tune_on": "msmarco-tune",
+          "measure": "AnswerAccuracy@20"}},
+         "interpolation.measure: no measure 'AnswerAccuracy@20'"),
         ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
             "tset": {"queries": 1, "qrels": 1}}}]}}, "editions.cacm: no split 'tset'"),
         ("scales/mini.yaml", {"base": ["full"]}, "no scale without a base"),
@@ -345,17 +354,17 @@ def test_seeds_follow_what_is_trained_once_per_seed():
 
 
 def test_a_grid_of_the_scale_replaces_the_papers():
-    full, mini = (load(scale=scale).system("bm25-rm3").rm3_sweep for scale in ("full", "mini"))
-    assert len(full.grid()) == 900
-    assert len(mini.grid()) < 50 and mini.measures == full.measures
+    full, mini = (load(scale=scale).system("bm25-rm3").rm3 for scale in ("full", "mini"))
+    assert len(full.grid.settings()) == 900
+    assert len(mini.grid.settings()) < 50 and mini.measures == full.measures
 
 
-def test_an_rm3_sweep_knows_the_measure_of_a_split():
+def test_tuned_rm3_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
-    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
-    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "judged")) == "nDCG@10"
+    assert loaded.rm3_measure("bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
+    assert loaded.rm3_measure("bm25-rm3", registry.Place("generated-mini", "judged")) == "nDCG@10"
     tune = registry.Place("generated-mini", "tune")
-    assert loaded.swept_measure("bm25-rm3", tune) is None
+    assert loaded.rm3_measure("bm25-rm3", tune) is None
     assert "names no role that generated-mini/tune plays" in (
         absence.reason(loaded, "bm25-rm3", tune, nothing_missing)
     )

@@ -27,6 +27,11 @@ def test_imports_inside_functions_count():
     assert "collections/generated.py" in names("residuum.data")
 
 
+@pytest.mark.parametrize("stage", ["lexical", "dense", "negatives", "train", "encode"])
+def test_measures_decide_no_index_search_score_or_training(stage):
+    assert "evaluate.py" not in names(f"residuum.{stage}")
+
+
 def test_unknown_module_is_refused():
     with pytest.raises(ValueError, match=r"no module residuum\.fusoin"):
         sources("residuum.fusoin")

@@ -280,7 +280,7 @@ def test_a_deeper_grid_scores_more_pairs(project, edited):
 
 
 def test_editing_fusion_reruns_fusion_and_what_follows_only(project, edited):
-    edited("workflow/residuum/fusion.py", "import json\n", "import json  # and no more\n")
+    edited("workflow/residuum/fusion.py", "import typer\n", "import typer  # and no more\n")
     made = {name.removeprefix("results/smoke/") for name in planned(project)}
     assert "tuning/generated-smoke/tune/clear.seed1.json" in made
     assert "runs/generated-smoke/dev/clear.seed1.trec.gz" in made
@@ -346,7 +346,7 @@ def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
         "models/reranker-base/seed3/manifest.json",
         "rerank/generated-smoke/dev/reranker-base@seed3.trec.gz",
         "rerank/generated-smoke/tune/reranker-base@seed3.trec.gz",
-        "rerank/generated-smoke/tune/reranker-base@seed3.sweep.tsv",
+        "rerank/generated-smoke/tune/reranker-base@seed3.depths.tsv",
         "runs/generated-smoke/dev/bm25-mine.trec.gz",
         "tuning/generated-smoke/dev/bm25-mine.json",
         "metrics/generated-smoke/dev/bm25-mine.tsv",

@@ -43,8 +43,9 @@ def run(
     try:
         metrics = _metrics(trec.read_run(run), qrels, measure, answers, corpus)
         trec.write_metrics(output, metrics)
-        facts = {"queries": metrics["query_id"].n_unique(), "means": means(metrics)}
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in facts["means"].items())
+        found = means(metrics)
+        facts: dict[str, Any] = {"queries": metrics["query_id"].n_unique(), "means": found}
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
         facts |= {"index": index} if (index := indexes.recorded(run)) else {}
     except NotRun as reason:
@@ -103,12 +104,18 @@ def parse(measure: str) -> Any:
 
     try:
         parsed = ir_measures.parse_measure(measure)
-        parsed.validate_params()
+        parsed.validate_params()  # type: ignore[no-untyped-call]
     except (NameError, ValueError, SyntaxError, AssertionError) as error:
         said = re.sub(r"invalid param (\w+)=<object.*", r"it needs a \1", str(error))
         near = _close(re.split(r"[@(]", measure)[0])
         raise ResiduumError(f"cannot read the measure '{measure}': {said}.{near}") from None
     return parsed
+
+
+def cutoff(measure: str) -> int | None:
+    """Return the rank below which a measure does not look; None if it looks at everything."""
+    found = parse(measure).params.get("cutoff")
+    return None if found is None else int(found)
 
 
 def _close(name: str) -> str:

@@ -38,13 +38,13 @@ class Point(NamedTuple):
 @app.command()
 def draw(
     spec: Annotated[str, typer.Option(help="FigureJob as JSON")],
-    sweep: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
-    scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind a sweep")],
+    depths: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
+    scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind it")],
     output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(FigureJob, spec)
-    drawn = data(job, pl.concat([cells.read_sweep(path) for path in sweep]))
+    drawn = data(job, pl.concat([cells.read_depths(path) for path in depths]))
     files.write_text(output, drawn.write_csv(separator="\t"))
     drawing.save(job, drawn, output)
     page = caption(job, drawn, [cost(path) for path in scored])
@@ -53,19 +53,19 @@ def draw(
         manifest.beside(output),
         artefact={"points": drawn.height},
         spec=job.model_dump(mode="json"),
-        inputs=[*sweep, *scored],
+        inputs=[*depths, *scored],
         module="residuum.figures",
     )
 
 
-def data(job: FigureJob, sweep: pl.DataFrame) -> pl.DataFrame:
+def data(job: FigureJob, table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per panel, series and depth: means over queries and seeds, spread and tests.
 
     `difference`, its 95% t interval and p compare the series with the first one drawn, per
     query, seeds averaged; depth 0, where nothing is reranked, is shown but not tested.
     """
     curves: Curves = {
-        (panel.id, s.id): cells.curve(sweep, job.runs[s.id], panel.measure or cells.RECALL)
+        (panel.id, s.id): cells.curve(table, job.runs[s.id], panel.measure or cells.RECALL)
         for panel in job.figure.panels
         for s in job.series()
     }
@@ -138,7 +138,7 @@ def _points(job: FigureJob, curves: Curves) -> Iterator[dict[str, Any]]:
                     "lowest": float(means.min()),
                     "highest": float(means.max()),
                     "per_seed": " ".join(str(float(mean)) for mean in means),
-                    "pairs": curve.pairs.get(depth),
+                    "docs_reranked": curve.docs_reranked.get(depth),
                 }
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from residuum.core import cells, indexes, pages
+from residuum.core import indexes, pages
 from residuum.core.jobs import Job
 from residuum.core.schema.papers import DEPTH
 from residuum.paired import notes
+from residuum.tuning.record import Choice, Tuned
 
 NO_DEPTH = "no depth: not a rerank system"
+EMPTY: tuple[Any, ...] = (None, [], {})
 
 
 def headers(job: Job) -> list[str]:
@@ -28,9 +30,7 @@ def _header(job: Job, column: Any) -> str:
     return f"{place.split('/')[1] if place else column.role} {column.measure}"
 
 
-def caption(
-    job: Job, table: pl.DataFrame, tests: pl.DataFrame, tuned: list[cells.Tuned]
-) -> list[str]:
+def caption(job: Job, table: pl.DataFrame, tests: pl.DataFrame, tuned: list[Tuned]) -> list[str]:
     """Return the lines under a table: what each column is, the tests, the systems' parameters."""
     lines = [_column_note(job, column, table) for column in job.table.columns]
     lines.append(
@@ -46,7 +46,7 @@ def caption(
         )
     lines += _not_run_notes(job, table)
     lines += [_system_note(row, system) for row, system in job.systems.items()]
-    lines += dict.fromkeys(map(_tuning_note, sorted(tuned, key=lambda t: (t.run, t.place))))
+    lines += dict.fromkeys(map(_tuning_note, sorted(tuned, key=lambda t: (t.run, t.split_ref))))
     return [*lines, *_comparability(job, table)]
 
 
@@ -108,39 +108,44 @@ def _not_run_notes(job: Job, table: pl.DataFrame) -> list[str]:
 def _system_note(row: str, system: dict[str, Any]) -> str:
     shown = {key: value for key, value in sorted(system.items()) if key not in ("kind", "label")}
     parts = [system["kind"]]
-    parts += [f"{k} {_flat(v)}" for k, v in shown.items() if v not in (None, [], {})]
+    parts += [f"{k} {_flat(v)}" for k, v in shown.items() if v not in EMPTY]
     return f"{row}: {'; '.join(parts).rstrip('.')}."
 
 
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v is not None)
+        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v not in EMPTY)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _tuning_note(tuned: cells.Tuned) -> str:
+NAMES = {"lambda": "lambda", "depth": "depth K"}  # of a setting of one parameter; RM3 has several
+
+
+def _tuning_note(tuned: Tuned) -> str:
     record = tuned.record
-    if "folds" in record:
-        folds = [_fold_note(number, fold) for number, fold in enumerate(record["folds"], start=1)]
-        what = "lambda" if "lambda" in record["folds"][0]["chosen"] else "RM3"
-        start = f"{tuned.run} on {tuned.place}: {what} chosen for each fold of the queries by "
-        return f"{start}{record['measure']} on the other folds: {'; '.join(folds)}."
-    name, key = ("depth K", "depth") if "depth" in record else ("lambda", "lambda")
+    ((name, value), *more) = record.choices[0].setting.items()
+    what = "RM3" if more else NAMES[name]
+    if record.fold_of:
+        folds = [_fold_note(number, fold) for number, fold in enumerate(record.choices, start=1)]
+        start = f"{tuned.run} on {tuned.split_ref}: {what} chosen for each fold of the queries by "
+        return f"{start}{record.measure} on the other folds: {'; '.join(folds)}."
+    if record.measure is None:
+        return f"{tuned.run}: {what} {value}, fixed."
     return (
-        f"{tuned.run}: {name} {record[key]}{_edge(record['at_edge'])}, chosen on "
-        f"{record['queries']} tuning queries by {record['measure']}."
+        f"{tuned.run}: {what} {value}{_edge(record.choices[0].at_edge, more)}, chosen on "
+        f"{record.queries} tuning queries by {record.measure}."
     )
 
 
-def _fold_note(number: int, fold: dict[str, Any]) -> str:
+def _fold_note(number: int, fold: Choice) -> str:
     return (
-        f"fold {number} ({fold['queries']} queries) {_flat(fold['chosen'])}"
-        f"{_edge(fold['at_edge'])}, {fold['value_on_others']:.3f} on the others and "
-        f"{fold['value_held_out']:.3f} held out"
+        f"fold {number} ({fold.queries} queries) {_flat(fold.setting)}"
+        f"{_edge(fold.at_edge, fold.setting)}, {fold.mean:.3f} on the others and "
+        f"{fold.held_out:.3f} held out"
     )
 
 
-def _edge(at_edge: bool | list[str]) -> str:
-    """Warn of a choice at an edge of its grid; a list names the parameters that are."""
-    which = f"{', '.join(at_edge)} " if isinstance(at_edge, list) and at_edge else ""
+def _edge(at_edge: list[str], several: object) -> str:
+    """Warn of a choice at an edge of its grid; of several parameters, name those that are."""
+    which = f"{', '.join(at_edge)} " if several else ""
     return f" ({which}at an edge of its grid)" if at_edge else ""

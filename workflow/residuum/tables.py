@@ -13,11 +13,13 @@ import polars as pl
 import typer
 
 from residuum import table_notes
-from residuum.core import cells, command, files, indexes, manifest, pages, tsv
+from residuum.core import cells, command, files, indexes, manifest, pages, schema, tsv
+from residuum.core.errors import ResiduumError
 from residuum.core.jobs import Job
 from residuum.core.schema import Cell as Reported
 from residuum.core.schema.papers import DEPTH
 from residuum.table_notes import NO_DEPTH
+from residuum.tuning.record import Tuned
 
 app = command.app(__doc__)
 
@@ -36,7 +38,7 @@ def render(
     asked = command.parse_spec(Job, spec)
     job = cells.refused(asked, metrics)
     tests = tsv.read(significance)
-    tuned = [cells.read_tuned(path) for path in tuning or []]
+    tuned = [Tuned.read(path) for path in tuning or []]
     table = tidy(job, cells.load(job, metrics), tests, tuned, cells.searched(job, metrics))
     files.write_text(output, table.write_csv(separator="\t"))
     pages.write(output, page(job, table, table_notes.caption(job, table, tests, tuned)))
@@ -58,7 +60,7 @@ def tidy(
     job: Job,
     loaded: dict[tuple[str, str], cells.Cell],
     tests: pl.DataFrame,
-    tuned: list[cells.Tuned] | None = None,
+    tuned: list[Tuned] | None = None,
     searched: Mapping[tuple[str, str], Sequence[indexes.Record | None]] | None = None,
 ) -> pl.DataFrame:
     """Return a row per cell: measured mean over seeds, spread, markers, what the paper prints.
@@ -71,7 +73,7 @@ def tidy(
         for column in job.table.columns:
             cell = loaded.get((row.id, column.id))
             reason = job.not_run(row, column)
-            depths = cells.depths(job, row, column, tuned or []) if column.is_depth else None
+            depths = chosen_depths(job, row, column, tuned or []) if column.is_depth else None
             rows.append(
                 {
                     "table": job.id,
@@ -95,8 +97,39 @@ def _index(job: Job, searched: Sequence[indexes.Record | None]) -> dict[str, str
     return {"index": indexes.described(searched), "other_index": differs}
 
 
-def _depth(tuned: list[cells.Tuned]) -> dict[str, Any]:
-    return spread([float(t.record["depth"]) for t in tuned], tuned[0].record["queries"])
+def chosen_depths(
+    job: Job, row: schema.Row, column: schema.Column, tuned: list[Tuned]
+) -> list[Tuned]:
+    """Return the depth record of each of a row's runs; none for a row that reranks nothing.
+
+    A run that reranks but has no record, or only some of a row's runs, is an error.
+    """
+    if job.not_run(row, column) is not None:
+        return []
+    split_ref = str(job.places[column.id])
+    records = {run: _depth_of(run, split_ref, tuned) for run in job.runs[row.id]}
+    chosen = [record for record in records.values() if record]
+    if len(chosen) < len(records) and (
+        chosen or job.systems.get(row.id, {}).get("kind") == "rerank"
+    ):
+        run = next(run for run, record in records.items() if record is None)
+        raise ResiduumError(
+            f"{job.id}, row {row.id}: no tuning record gives the depth of {run} on {split_ref}; "
+            f"name it with --tuning {split_ref}/{run}.json"
+        )
+    return chosen
+
+
+def _depth_of(run: str, split_ref: str, tuned: list[Tuned]) -> Tuned | None:
+    """Find a run's depth record: that of the split, or the only one."""
+    records = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
+    of_split = [t for t in records if t.split_ref == split_ref] or records
+    return of_split[0] if len(of_split) == 1 else None
+
+
+def _depth(tuned: list[Tuned]) -> dict[str, Any]:
+    depths = [float(t.record.setting["depth"]) for t in tuned]
+    return spread(depths, tuned[0].record.queries)
 
 
 def _measured(cell: cells.Cell | None) -> dict[str, Any]:

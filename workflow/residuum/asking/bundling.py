@@ -27,7 +27,7 @@ KEPT = [
     "**/*manifest.json",
     "metrics/**/*.tsv",
     "tuning/**/*.json",
-    "rerank/**/*.sweep.tsv",
+    "rerank/**/*.depths.tsv",
     "significance/*.tsv",
     "tables/*.*",
     "figures/*.*",

@@ -61,10 +61,10 @@ def _asked_s(registry: Registry, w: Wildcards) -> float:
     return sizing.queries(registry, place_of(w)) * _query_s(registry, w["dataset"])
 
 
-def sweep(registry: Registry, w: Wildcards) -> Cost:
+def tune_rm3(registry: Registry, w: Wildcards) -> Cost:
     """Cost a search at every setting of RM3, as deep as the measure looks, and one for the run."""
-    settings = len(registry.system(system_of(w)).rm3_sweep.grid())
-    told = re.search(r"@(\d+)", registry.swept_measure(system_of(w), place_of(w)) or "")
+    settings = len(registry.system(system_of(w)).rm3.grid.settings())
+    told = re.search(r"@(\d+)", registry.rm3_measure(system_of(w), place_of(w)) or "")
     shallow = told is not None and int(told[1]) <= SHALLOW
     longer = settings * assumed("setting" if shallow else "rm3") + assumed("rm3")
     seconds = longer * _asked_s(registry, w)
@@ -96,14 +96,15 @@ def mine(registry: Registry, w: Wildcards) -> Cost:
 
 
 def fuse(registry: Registry, w: Wildcards) -> Cost:
-    """Cost the union of two lists."""
-    lines = run_lines(registry, w)
-    return Cost(disk=assumed("hit") * lines, core_s=2 * lines * assumed("hit-time"))
+    """Cost the union of the lists."""
+    lines, parts = run_lines(registry, w), len(registry.system(system_of(w)).parts)
+    return Cost(disk=assumed("hit") * lines, core_s=parts * lines * assumed("hit-time"))
 
 
 def tune(registry: Registry, w: Wildcards) -> Cost:
-    """Cost the choice of lambda: every value is tried on the union of two lists."""
-    lines, tried = 2 * run_lines(registry, w), len(registry.system(system_of(w)).weight.grid)
+    """Cost the choice of lambda: every value is tried on the union of the lists."""
+    system = registry.system(system_of(w))
+    lines, tried = len(system.parts) * run_lines(registry, w), len(system.interpolation.grid)
     return Cost(core_s=lines * (assumed("hit-time") + tried * assumed("depth-time")))
 
 

@@ -168,7 +168,7 @@ def reranked(registry: Registry, reranker: str, place: Place) -> dict[str, tuple
             system = registry.system(name)
             for run in registry.runs(system.first_stage):
                 deepest, tried = found.get(run, (0, 0))
-                grid = system.depth.grid
+                grid = system.depth.tried()
                 found[run] = max(deepest, *grid), tried + len(grid)
     return found
 

@@ -17,7 +17,7 @@ from residuum.core.jobs import CharacteristicsJob
 from residuum.core.schema import parts_of
 
 LONG = 90  # characters of a differing line that are shown
-SWEEP, SCORED = ".sweep.tsv", ".trec.gz.manifest.json"
+DEPTHS, SCORED = ".depths.tsv", ".trec.gz.manifest.json"
 
 
 class Check(NamedTuple):
@@ -161,7 +161,7 @@ def _figure(bench: Bench, page: str) -> None:
     path = f"figures/{page}.tsv"
     figures.draw(
         spec=driver.canonical(bench.spec(path)),
-        sweep=bench.inputs(path, "rerank/", SWEEP),
+        depths=bench.inputs(path, "rerank/", DEPTHS),
         scored=bench.inputs(path, "rerank/", SCORED),
         output=bench.made / path,
     )

@@ -25,14 +25,14 @@ def reason(registry: "Registry", system: str, place: "Place | None", hub: Hub) -
     entry = registry.systems[system]
     if entry.kind == "external":
         return _no_file(registry, system, place) or no_data(registry, place)
-    tuned_on = _tuned_on(entry)
+    tuned_on = registry.tuned_on(system)
     places = [place, *([registry.cast(tuned_on)] if tuned_on else [])]
     reasons = [no_data(registry, place), _no_role(registry, tuned_on)]
     reasons += [reason(registry, part, at, hub) for part in registry.parts(system) for at in places]
     if trained := registry.trained_for(system):
         reasons.append(_no_model(registry, trained, hub))
-    if entry.kind == "lexical" and entry.rm3_sweep and place:
-        reasons.append(_not_swept(registry, system, place))
+    if entry.kind == "lexical" and entry.tunes_rm3 and place:
+        reasons.append(_not_tuned(registry, system, place))
     if entry.kind == "rerank":
         name = registry.reranker(system)
         reasons.append(_no_cast(registry, registry.reranker_cast(name), name, hub))
@@ -58,16 +58,10 @@ def _missing(registry: "Registry", name: str, parts: Iterable[str | None]) -> st
     return f"no such file: {listed}. Access to {name}: {dataset.access}"
 
 
-def _tuned_on(entry: Any) -> str | None:
-    if entry.kind == "rerank":
-        return str(entry.depth.tune_on)
-    return entry.weight.tune_on if entry.kind == "fusion" else None
-
-
-def _not_swept(registry: "Registry", system: str, place: "Place") -> str | None:
-    if registry.swept_measure(system, place):
+def _not_tuned(registry: "Registry", system: str, place: "Place") -> str | None:
+    if registry.rm3_measure(system, place):
         return None
-    return f"{system}: rm3_sweep.measures names no role that {'/'.join(place)} plays"
+    return f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
 
 
 def external_file(registry: "Registry", system: str, place: "Place | None") -> Path | None:

@@ -5,7 +5,6 @@ see the same values. Must not know tests or rendering.
 """
 
 import io
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,14 +14,14 @@ from residuum.core import files, indexes, schema, trec
 from residuum.core.errors import NotRun, ResiduumError
 from residuum.core.jobs import Job
 
-SWEEP = {
+DEPTH_CURVE = {
     "run": pl.String,
     "depth": pl.Int64,
     "query_id": pl.String,
     "measure": pl.String,
     "value": pl.Float64,
 }
-RECALL, PAIRS = "recall", "pairs"  # a sweep's names of the ceiling and of the docs reranked
+RECALL, DOCS_RERANKED = "recall", "docs_reranked"  # beside the measures of a depth curve
 
 
 class Cell(NamedTuple):
@@ -36,14 +35,6 @@ class Cell(NamedTuple):
     def per_query(self) -> Any:
         """Mean over seeds, shape (queries,): what the paired tests compare."""
         return self.values.mean(axis=1)
-
-
-class Tuned(NamedTuple):
-    """What was chosen for a run, on the queries of a place: the content of a tuning JSON."""
-
-    run: str
-    place: str
-    record: dict[str, Any]
 
 
 def refused(job: Job, root: Path) -> Job:
@@ -125,53 +116,22 @@ def _same_queries(job: Job, column: schema.Column, cells: dict[tuple[str, str], 
             )
 
 
-def read_tuned(path: Path) -> Tuned:
-    """Read a tuning JSON; its path, <dataset>/<split>/<run>.json, tells the place and the run."""
-    return Tuned(path.stem, "/".join(path.parts[-3:-1]), json.loads(files.read_bytes(path)))
-
-
-def depths(job: Job, row: schema.Row, column: schema.Column, tuned: list[Tuned]) -> list[Tuned]:
-    """Return the depth record of each of a row's runs; none for a row that reranks nothing.
-
-    A run that reranks but has no record, or only some of a row's runs, is an error.
-    """
-    if job.not_run(row, column) is not None:
-        return []
-    place = str(job.places[column.id])
-    found = [_depth(run, place, tuned) for run in job.runs[row.id]]
-    chosen = [record for record in found if record]
-    if len(chosen) < len(found) and (chosen or job.systems.get(row.id, {}).get("kind") == "rerank"):
-        run = job.runs[row.id][found.index(None)]
-        raise ResiduumError(
-            f"{job.id}, row {row.id}: no tuning record gives the depth of {run} on {place}; "
-            f"name it with --tuning {place}/{run}.json"
-        )
-    return chosen
-
-
-def _depth(run: str, place: str, tuned: list[Tuned]) -> Tuned | None:
-    """Find a run's depth record: that of the place, or the only one."""
-    records = [t for t in tuned if t.run == run and "depth" in t.record]
-    there = [t for t in records if t.place == place] or records
-    return there[0] if len(there) == 1 else None
-
-
 class Curve(NamedTuple):
     """A series of a figure: {depth: values of shape (queries, runs)}, rows ordered by query_id."""
 
     query_ids: list[str]
     values: dict[int, Any]
-    pairs: dict[int, float]  # depth: docs reranked per query, where the sweep tells
+    docs_reranked: dict[int, float]  # depth: docs reranked per query, where the file has it
 
 
-def read_sweep(path: Path) -> pl.DataFrame:
+def read_depths(path: Path) -> pl.DataFrame:
     """Read the values of runs cut at several depths; depth 0 is the first stage as it was."""
     text = files.read_bytes(path)
-    want = f"{path}: expected a header and lines of `{' TAB '.join(SWEEP)}`"
-    if text.partition(b"\n")[0].decode(errors="replace").split("\t") != list(SWEEP):
+    want = f"{path}: expected a header and lines of `{' TAB '.join(DEPTH_CURVE)}`"
+    if text.partition(b"\n")[0].decode(errors="replace").split("\t") != list(DEPTH_CURVE):
         raise ResiduumError(f"{want}; found {text[:80]!r}")
     try:
-        table = pl.read_csv(io.BytesIO(text), separator="\t", schema=SWEEP, quote_char=None)
+        table = pl.read_csv(io.BytesIO(text), separator="\t", schema=DEPTH_CURVE, quote_char=None)
     except pl.exceptions.PolarsError as error:
         raise ResiduumError(f"{want}; {error}") from None
     once = pl.struct("run", "depth", "query_id", "measure").is_first_distinct()
@@ -183,20 +143,24 @@ def read_sweep(path: Path) -> pl.DataFrame:
     return table
 
 
-def curve(sweep: pl.DataFrame, runs: list[str], measure: str) -> Curve:
+def curve(table: pl.DataFrame, runs: list[str], measure: str) -> Curve:
     """Return a measure of a series over the depths, a column per run; recall starts at depth 1."""
-    own = sweep.filter(pl.col("run").is_in(runs))
+    own = table.filter(pl.col("run").is_in(runs))
     rows = own.filter((pl.col("measure") == measure) & (pl.col("depth") >= int(measure == RECALL)))
     missing = sorted(set(runs) - set(rows["run"]))
     if missing:
-        known = ", ".join(sorted(set(sweep["run"])))
-        raise ResiduumError(f"the sweep holds no {measure} of {missing[0]}; its runs: {known}")
+        known = ", ".join(sorted(set(table["run"])))
+        raise ResiduumError(
+            f"the depth curve holds no {measure} of {missing[0]}; its runs: {known}"
+        )
     wide = rows.pivot("run", index=["depth", "query_id"], values="value").sort("depth", "query_id")
     parts = {part["depth"][0]: part for part in wide.partition_by("depth")}
     ids = parts[min(parts)]["query_id"].to_list()
     whole = all(part["query_id"].to_list() == ids for part in parts.values())
     if not whole or wide.null_count().sum_horizontal().item():
-        raise ResiduumError(f"the sweep's runs {', '.join(runs)} differ in depths or queries")
-    lengths = own.filter(pl.col("measure") == PAIRS).group_by("depth").agg(pl.col("value").mean())
+        raise ResiduumError(f"the depth curve's runs {', '.join(runs)} differ in depths or queries")
+    lengths = (
+        own.filter(pl.col("measure") == DOCS_RERANKED).group_by("depth").agg(pl.col("value").mean())
+    )
     values = {depth: part.select(runs).to_numpy() for depth, part in parts.items()}
     return Curve(ids, values, dict(lengths.iter_rows()))

@@ -174,7 +174,7 @@ def _system_faults(
         elif system.kind == "dense":
             yield from _model_kind_fault(file, "model", system.model, "dual-encoder", registry)
         elif system.kind == "fusion":
-            yield from _fusion_faults(file, system, registry, roles)
+            yield from _fusion_faults(name, file, system, registry, roles)
         elif system.kind == "rerank":
             yield from _rerank_faults(file, system, registry, roles, rerankers)
         else:
@@ -187,9 +187,9 @@ def _lexical_faults(
 ) -> Iterator[str]:
     if system.weights:
         yield from _model_kind_fault(file, "weights", system.weights, "term-weights", registry)
-    for role, measure in (system.rm3_sweep.measures if system.rm3_sweep else {}).items():
-        yield from role_fault(file, "rm3_sweep.measures", role, roles)
-        yield from measure_fault(file, f"rm3_sweep.measures.{role}", measure)
+    for role, measure in (system.rm3.measures if system.rm3 else {}).items():
+        yield from role_fault(file, "rm3.measures", role, roles)
+        yield from measure_fault(file, f"rm3.measures.{role}", measure)
 
 
 def _model_kind_fault(
@@ -202,18 +202,34 @@ def _model_kind_fault(
         yield f"{file}: {key}: {unknown(f'{kind} model', name, known, add)}"
 
 
-def _fusion_faults(file: Path, system: Any, registry: "Registry", roles: set[str]) -> Iterator[str]:
-    yield from system_fault(file, "lexical", system.lexical, registry, ["lexical"])
-    yield from system_fault(file, "dense", system.dense, registry, ["dense"])
-    if system.weight.tune_on:
-        yield from role_fault(file, "weight.tune_on", system.weight.tune_on, roles)
-        yield from measure_fault(file, "weight.measure", system.weight.measure)
-    lexical = registry.systems.get(system.lexical)
-    if getattr(lexical, "expands", False) and system.missing.lexical == "true_score":
-        yield (
-            f"{file}: missing.lexical: true_score is computed for plain BM25 only and "
-            f"'{system.lexical}' uses RM3; write minimum"
-        )
+def _fusion_faults(
+    name: str, file: Path, system: Any, registry: "Registry", roles: set[str]
+) -> Iterator[str]:
+    for part in system.parts:
+        kinds = ["lexical", "dense", "fusion", "external"]
+        yield from system_fault(file, "parts", part, registry, kinds)
+        entry = registry.systems.get(part)
+        scoring = getattr(entry, "kind", "dense") in ("lexical", "dense")
+        if system.rule(part) == "true_score" and (not scoring or getattr(entry, "expands", False)):
+            yield (
+                f"{file}: unretrieved: true_score is computed for dense systems and plain BM25 "
+                f"only, and '{part}' is neither; write {part}: minimum"
+            )
+    if name in _fused(registry, name):
+        yield f"{file}: parts: '{name}' is a part of itself"
+    yield from _tuned_faults(file, "interpolation", system.interpolation, roles)
+
+
+def _fused(registry: "Registry", name: str, seen: frozenset[str] = frozenset()) -> set[str]:
+    """Return the parts of a fusion, and theirs."""
+    parts = set(getattr(registry.systems.get(name), "parts", [])) - seen
+    return parts.union(*(_fused(registry, part, seen | parts) for part in parts))
+
+
+def _tuned_faults(file: Path, key: str, setting: Any, roles: set[str]) -> Iterator[str]:
+    if setting.tuned:
+        yield from role_fault(file, f"{key}.tune_on", setting.tune_on, roles)
+        yield from measure_fault(file, f"{key}.measure", setting.measure)
 
 
 def _rerank_faults(
@@ -221,8 +237,7 @@ def _rerank_faults(
 ) -> Iterator[str]:
     kinds = ["lexical", "dense", "fusion"]
     yield from system_fault(file, "first_stage", system.first_stage, registry, kinds)
-    yield from role_fault(file, "depth.tune_on", system.depth.tune_on, roles)
-    yield from measure_fault(file, "depth.measure", system.depth.measure)
+    yield from _tuned_faults(file, "depth", system.depth, roles)
     if not isinstance(system.reranker, str):
         yield from _cast_faults(
             registry, file.parents[1], f"{file}: reranker", system.reranker, "rerankers"

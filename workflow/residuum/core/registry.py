@@ -124,7 +124,7 @@ class Registry(NamedTuple):
         """Return the systems whose runs a system is made from."""
         entry = self.systems[system]
         if entry.kind == "fusion":
-            return [entry.lexical, entry.dense]
+            return list(entry.parts)
         return [entry.first_stage] if entry.kind == "rerank" else []
 
     def trained_for(self, system: str) -> str | None:
@@ -183,10 +183,7 @@ class Registry(NamedTuple):
 
     def searched(self, dataset: str) -> list[str]:
         """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
-        entries = self.systems.values()
-        tuned = {s.weight.tune_on for s in entries if s.kind == "fusion" and s.weight.tune_on}
-        tuned |= {s.depth.tune_on for s in entries if s.kind == "rerank"}
-        casts = [self.cast(role) for role in tuned]
+        casts = [self.cast(role) for name in self.systems if (role := self.tuned_on(name))]
         splits = self.datasets[dataset].splits
         return [
             name
@@ -212,9 +209,16 @@ class Registry(NamedTuple):
                 found |= {place.split: None} if place and place.dataset == dataset else {}
         return list(found)
 
-    def swept_measure(self, system: str, place: Place) -> str | None:
-        """Return the measure by which an RM3 sweep chooses on a split; None if it names none."""
-        measures = self.systems[system].rm3_sweep.measures
+    def tuned_on(self, system: str) -> str | None:
+        """Return the role that a system's lambda or depth is tuned on; None if it is fixed."""
+        entry = self.systems[system]
+        settings = {"fusion": "interpolation", "rerank": "depth"}
+        found = entry.kind in settings and getattr(entry, settings[entry.kind])
+        return found.tune_on if found else None
+
+    def rm3_measure(self, system: str, place: Place) -> str | None:
+        """Return the measure by which RM3 is tuned on a split; None if the system names none."""
+        measures = self.systems[system].rm3.measures
         found = [measures[role] for role in measures if self.cast(role) == place]
         return found[0] if found else None
 
