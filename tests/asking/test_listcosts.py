@@ -32,15 +32,15 @@ def test_a_search_grows_with_the_corpus():
 
 
 def test_tuning_rm3_searches_at_every_setting_and_once_for_the_run():
-    found = listcosts.tune_rm3(TOY, {**DEV, "run": "swept"})  # 2 * 2 settings, for RR@10
+    found = listcosts.tune_rm3(TOY, {**DEV, "run": "tuned"})  # 2 * 2 settings, for RR@10
     assert found.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
 
 
 def test_tuning_rm3_for_a_measure_that_looks_deep_takes_longer():
-    swept = TOY.systems["swept"]
-    deep = swept.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
-    systems = {"swept": swept.model_copy(update={"rm3": deep})}
-    found = listcosts.tune_rm3(TOY._replace(systems=systems), {**DEV, "run": "swept"})
+    tuned = TOY.systems["tuned"]
+    deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
+    systems = {"tuned": tuned.model_copy(update={"rm3": deep})}
+    found = listcosts.tune_rm3(TOY._replace(systems=systems), {**DEV, "run": "tuned"})
     assert found.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
 
 

@@ -29,13 +29,10 @@ Numbers = NDArray[np.int64]
 
 
 class _Scores:
-    """The docs and scores of one or more files, and where those of each query are."""
+    """The docs and scores of a file, and where those of each query are."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        tables = [trec.read_run(path).select(*PAIR, "score") for path in paths]
-        table = tables[0]
-        if len(tables) > 1:
-            table = pl.concat(tables).unique(PAIR, keep="first", maintain_order=True)
+    def __init__(self, path: Path) -> None:
+        table = trec.read_run(path)
         spans = table["query_id"].rle().struct.unnest()
         if spans["value"].n_unique() < spans.height:
             table = table.sort("query_id", maintain_order=True)
@@ -71,49 +68,51 @@ class Lists:
         for part in scoring:
             if not scores.get(part):
                 raise ResiduumError(f"{part} gives true scores: name their files with --scores")
-        self._runs = {part: _Scores([runs[part]]) for part in system.parts}
-        self._true = {part: _Scores(scores[part]) for part in scoring}
+        self._runs = [(part, _Scores(runs[part])) for part in system.parts]
+        self._true = [(part, _Scores(path)) for part in scoring for path in scores[part]]
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
         """Yield query_id, doc_id, weighted, rest of all lists' docs, some queries at once.
 
         Queries come sorted: those given, or all.
         """
-        known = {query_id for run in self._runs.values() for query_id in run.spans}
+        known = {query_id for _, run in self._runs for query_id in run.spans}
         for some in chunks(sorted(known if query_ids is None else query_ids), QUERIES_AT_ONCE):
             yield self._union(some)
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:
-        sources = [*self._runs.items(), *self._true.items()]
-        rows, numbers = zip(*(scores.rows(query_ids) for _, scores in sources), strict=True)
-        doc_id = pl.concat([s.doc_id.gather(r) for (_, s), r in zip(sources, rows, strict=True)])
+        sources = [*self._runs, *self._true]
+        rows, numbers = zip(*(source.rows(query_ids) for _, source in sources), strict=True)
+        doc_id = pl.concat(
+            [s.doc_id.gather(own) for (_, s), own in zip(sources, rows, strict=True)]
+        )
         number = np.concatenate(numbers)
         first, pair = _distinct(number, doc_id)
         retrieved = first < sum(map(len, rows[: len(self._runs)]))
-        of_source = np.split(pair, np.cumsum([len(own) for own in rows])[:-1])
-        scores = {part: np.full(len(first), np.nan) for part in self._runs}
-        for (part, source), own, pairs in reversed([*zip(sources, rows, of_source, strict=True)]):
-            scores[part][pairs] = source.score[own]  # a list's score comes last, over a true one
-        kept = first[retrieved]
-        table = pl.DataFrame(
-            {
-                "query_id": pl.Series(query_ids, dtype=pl.String).gather(number[kept]),
-                "doc_id": doc_id.gather(kept),
-            }
-        )
+        scores = self._of_pairs(rows, pair, len(first))
+        query, first = number[first[retrieved]], first[retrieved]
+        ids = pl.Series(query_ids, dtype=pl.String)
+        table = pl.DataFrame({"query_id": ids.gather(query), "doc_id": doc_id.gather(first)})
         filled = {
-            part: self._filled(part, column[retrieved], table, number[kept], query_ids)
-            for part, column in scores.items()
+            part: self._filled(part, scores[part][retrieved], table, run.lowest(query_ids)[query])
+            for part, run in self._runs
         }
         return table.with_columns(**self._summed(filled))
 
-    def _filled(
-        self, part: str, scores: Floats, pairs: pl.DataFrame, number: Numbers, ids: Sequence[str]
-    ) -> Floats:
+    def _of_pairs(self, rows: Sequence[Numbers], pair: Numbers, pairs: int) -> dict[str, Floats]:
+        """Return the scores of each part, NaN where it has none; `pair` is that of each row."""
+        scores = {part: np.full(pairs, np.nan) for part in self._system.parts}
+        end = len(pair)
+        for (part, source), own in reversed([*zip([*self._runs, *self._true], rows, strict=True)]):
+            scores[part][pair[end - len(own) : end]] = source.score[own]  # its list over true ones
+            end -= len(own)
+        return scores
+
+    def _filled(self, part: str, scores: Floats, pairs: pl.DataFrame, lowest: Floats) -> Floats:
         """Give the docs that a part did not retrieve the lowest score of its list, or an error."""
         lacking = np.isnan(scores)
-        if part not in self._true:
-            return np.where(lacking, self._runs[part].lowest(ids)[number], scores)
+        if self._system.rule(part) == "minimum":
+            return np.where(lacking, lowest, scores)
         if lacking.any():
             query_id, doc_id = pairs.filter(lacking).sort(PAIR).row(0)
             paths = ", ".join(map(str, self._files[part]))

@@ -181,7 +181,7 @@ class Cases(Printed):
 
 
 class Series(Strict):
-    """A line of a figure: a rerank system whose depths are swept."""
+    """A line of a figure: a rerank system, measured at each depth."""
 
     id: Id
     label: str
