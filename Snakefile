@@ -34,4 +34,4 @@ onstart:
 
 
 onsuccess:
-    print(driver.show(finished_pages()))
+    print(layout.summaries(finished_pages()))

@@ -3,6 +3,7 @@ import json
 from functools import cache
 
 from residuum.core import files
+from residuum.pages import layout
 
 ASKED = {}
 

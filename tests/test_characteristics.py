@@ -8,6 +8,7 @@ from residuum import characteristics, ledger
 from residuum.core import driver, entries, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import CharacteristicsJob
+from residuum.pages import grids
 
 ROWS = [
     {"id": "queries", "label": "# of queries", "quantity": "queries"},
@@ -96,7 +97,8 @@ def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     assert cell["measured"] is None
     assert cell["not_run"] == "scale toy casts nothing as trec-dl-2019"
     assert "| not run" in output.with_suffix(".md").read_text()
-    verdicts = {(r["row"], r["column"]): r["verdict"] for r in ledger.judge(made, table, None)}
+    judged = ledger.judge(made, grids.read(output), [])
+    verdicts = {(r.row, r.column): r.verdict for r in judged}
     assert verdicts["queries", "dl"] == "not run"
     assert verdicts["queries", "dev"] == "differs"
 
@@ -140,7 +142,7 @@ def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     }  # fmt: skip
     dl = values(table, "dl")
     assert (dl["queries"], round(dl["relevant_per_query"]), dl["grades"]) == (43, 95, 4)
-    assert {r["verdict"] for r in ledger.judge(job(), table, None)} == {"reproduced"}
+    assert {r.verdict for r in ledger.judge(job(), grids.read(output), [])} == {"reproduced"}
     lines = [x.split("|")[2:-1] for x in output.with_suffix(".md").read_text().splitlines()
              if x.startswith("|")]  # fmt: skip
     assert [[c.strip() for c in line] for line in lines[2:]] == [

@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from residuum import significance, tables
-from residuum.core import manifest, pages, trec
+from residuum.core import manifest, trec
 from residuum.core.errors import ResiduumError
+from residuum.pages import layout
 from tables_fixture import TABLE, job, spec, write_metrics
 
 
@@ -112,8 +113,8 @@ def test_latex_is_booktabs_with_raised_markers(made):
      ([1, 3, 4, 5, 11], "1,3-5,11", "1,3-5,11"), ([], "", "")],
 )  # fmt: skip
 def test_indices_are_written_as_the_papers_do(indices, text, shown):
-    assert pages.span(indices) == text
-    assert pages.raised(text) == shown
+    assert layout.span(indices) == text
+    assert layout.raised(text) == shown
 
 
 def test_different_query_sets_are_an_error(tmp_path):
@@ -186,7 +187,7 @@ def test_a_depth_column_shows_what_was_chosen(tmp_path):
     assert cell(tsv, "later", "k")["not_run"] == "not built yet"
     assert "Rerank depth K" in markdown.splitlines()[4]
     assert [shown(markdown, row) for row in ("1 Base", "2 Ours", "- w/o it", "3 Later")] == [
-        pages.DASH, f"35 (20{pages.DASH}50)", "10", "not run"
+        layout.DASH, f"35 (20{layout.DASH}50)", "10", "not run"
     ]  # fmt: skip
     assert set(tests["column"]) == {"rr"}, "a depth is chosen, not tested"
 

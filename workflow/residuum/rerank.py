@@ -21,7 +21,7 @@ import typer
 from pydantic import Field
 
 from residuum import depths
-from residuum.core import cells, command, files, manifest, schema, trec
+from residuum.core import command, depth_curves, files, manifest, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
@@ -146,7 +146,7 @@ def sweep(
         for name, path in named.items()
     }
     rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    columns = list(cells.SWEEP)
+    columns = list(depth_curves.COLUMNS)
     table = pl.concat(rows).select(columns).sort(columns[:-1])
     files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
     manifest.write(
@@ -171,7 +171,7 @@ def cut(
 ) -> None:
     """Rerank down to the depth of the best mean on the tuning split; the smallest among equals."""
     system = command.parse_spec(schema.RerankSystem, spec)
-    choice = depths.best_depth(cells.read_sweep(tuning), name, system.depth, tuning)
+    choice = depths.best_depth(depth_curves.read(tuning), name, system.depth, tuning)
     if choice["at_edge"]:
         print(f"warning: depth {choice['depth']} sits at an edge of its grid", file=sys.stderr)
     listed = depths.candidates(run, choice["depth"], trec.read_run(scores), scores)

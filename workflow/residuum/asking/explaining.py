@@ -13,9 +13,10 @@ import polars as pl
 
 from residuum.asking import lineage
 from residuum.asking.descent import described, line, together, wrapped
-from residuum.core import pages, trec, tsv
+from residuum.core import trec
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema.papers import DEPTH, parts_of
+from residuum.pages import layout, tsv
 
 PARTS = ("paper", "table", "row", "column")
 CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
@@ -188,7 +189,7 @@ def tests(asked: Asked) -> str:
     if not found.height:
         return ""
     header = ["against", "difference", "95% interval", "p", "p adjusted", "", "wins/ties/losses"]
-    lines = pages.grid(header, [_test(row, r) for r in found.iter_rows(named=True)])
+    lines = layout.grid(header, [_test(row, r) for r in found.iter_rows(named=True)])
     name = f"{found['test'][0]}, correction {found['correction'][0]}"
     return f"Tests it took part in (significance/{asked.page}.tsv: {name})\n\n{lines}"
 
@@ -200,7 +201,7 @@ def _test(row: str, r: dict[str, Any]) -> list[str]:
     return [
         r["b"] if sign == 1 else r["a"],
         f"{sign * r['difference']:+.4f}",
-        " to ".join(f"{end:+.4f}" for end in ends) or pages.DASH,
+        " to ".join(f"{end:+.4f}" for end in ends) or layout.DASH,
         f"{r['p']:.4g}",
         f"{r['p_adjusted']:.4g}",
         "significant" if str(r["significant"]).lower() == "true" else "",

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
@@ -43,6 +44,12 @@ def parse_spec(model: type[Spec], text: str) -> Spec:
         return model.model_validate_json(text)
     except pydantic.ValidationError as error:
         raise ResiduumError(f"--spec: {describe(error)}") from None
+
+
+def named_paths(options: list[str]) -> dict[str, Path]:
+    """Read options of the form NAME=PATH."""
+    pairs = (option.partition("=") for option in options)
+    return {name: Path(path) for name, _, path in pairs}
 
 
 def describe(error: pydantic.ValidationError) -> str:

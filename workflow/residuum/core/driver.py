@@ -1,16 +1,14 @@
-"""What the Snakefile needs beside the registry: a lock that dies with its process, printing.
+"""What the Snakefile needs beside the registry: a lock that dies with its process, JSON.
 
 Usage: see Snakefile. Must not know rules or stages.
 """
 
 import fcntl
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from residuum.core.errors import ResiduumError
-from residuum.core.pages import MORE
 
 _held: list[Any] = []
 
@@ -36,10 +34,3 @@ def hold_lock(path: Path) -> None:
 def canonical(data: Any) -> str:
     """Write JSON in one form only, so that an equal spec is an equal command."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def show(paths: Iterable[str]) -> str:
-    """Return the text of the pages that exist, each under its path, a long one up to its mark."""
-    there = (Path(path) for path in paths if Path(path).is_file())
-    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in there)
-    return "\n".join(f"\n{path}\n\n{text}" for path, text in texts)

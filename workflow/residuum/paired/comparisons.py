@@ -1,87 +1,123 @@
-"""Every wanted comparison of cells over the same queries: one matrix of values, one row each.
+"""Every requested comparison of systems over the same queries: one matrix of values, a row each.
 
-Usage: `compare_all(cells, [Wanted("dev-rr", "bm25", "clear")], tests, seed=1)`.
-Must not know tables, papers or families.
+Usage: `compare_all(scores, [Pair("dev-rr", "bm25", "clear")], tests)`.
+Must not know tables, papers or what a family stands for.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from residuum.core import schema
-from residuum.core.cells import Cell
 from residuum.core.errors import ResiduumError
 from residuum.paired import classical, effects, flips, seeds
-from residuum.paired.contrasts import Contrasts, Outcome
+from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix
 
 
-class Wanted(NamedTuple):
-    """A comparison to make: in which column, and which two systems, as a - b."""
+class Pair(NamedTuple):
+    """A comparison to make, as a - b; corrections count the comparisons of a family."""
 
     column: str
     a: str
     b: str
+    measure: str = ""
+    family: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One tested difference: docs/statistics.md says what each column means."""
+
+    column: str
+    measure: str
+    a: str
+    b: str
+    n: int
+    seeds: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    boot_low: float | None
+    boot_high: float | None
+    effect: float | None
+    wins: int
+    ties: int
+    losses: int
+    min_detectable: float | None
+    p: float
+    p_error: float
+    p_adjusted: float
+    significant: bool
+    p_mixed_effects: float | None
+    seeds_agreeing: str | None
+    method: str
+    test: str
+    correction: str
+    family: str
+
+    @property
+    def ordered(self) -> tuple[str, str]:
+        """Return (better system, worse system) by the means."""
+        return (self.a, self.b) if self.difference > 0 else (self.b, self.a)
 
 
 Key = tuple[str, str]  # (system, column)
+Runs = list[tuple[int, int]]  # which run of a is compared with which of b
 
 
 def compare(
-    cells: Mapping[str, Cell],
+    scores: Mapping[str, ScoreMatrix],
     pairs: Sequence[tuple[str, str]],
     tests: schema.Tests,
-    seed: int,
     workers: int = 1,
-) -> list[dict[str, Any]]:
+) -> list[Comparison]:
     """Compare pairs of systems by one measure: a row per pair, as `compare_all` without column."""
-    keyed = {(system, ""): cell for system, cell in cells.items()}
-    rows = compare_all(keyed, [Wanted("", a, b) for a, b in pairs], tests, seed, workers)
-    return [{key: value for key, value in row.items() if key != "column"} for row in rows]
+    keyed = {(system, ""): matrix for system, matrix in scores.items()}
+    return compare_all(keyed, [Pair("", a, b) for a, b in pairs], tests, workers)
 
 
 def compare_all(
-    cells: Mapping[Key, Cell],
-    wanted: Sequence[Wanted],
+    scores: Mapping[Key, ScoreMatrix],
+    pairs: Sequence[Pair],
     tests: schema.Tests,
-    seed: int,
     workers: int = 1,
-) -> list[dict[str, Any]]:
-    """Return a row per wanted comparison, in order: column, a, b, n, means, effects, p, p_seeds.
+) -> list[Comparison]:
+    """Return a row per pair, in order; p_adjusted is p until `adjust` corrects it.
 
     Columns over the same queries share the signs of a permutation test, and one matrix product
     per block of them. A system with seeds counts per query by their mean. Raises ResiduumError
-    for different queries of a pair, none at all, or a value that is no number.
+    for different queries of a pair, none at all, or a value that is not finite.
     """
-    groups: dict[tuple[str, ...], list[Wanted]] = {}
-    for one in wanted:
-        groups.setdefault(_queries(cells, one), []).append(one)
-    rows = {}
+    groups: dict[tuple[str, ...], list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(_queries(scores, pair), []).append(pair)
+    rows: dict[Pair, Comparison] = {}
     for queries, members in groups.items():
-        group = _Group(cells, queries, members)
-        found = zip(members, group.rows(tests, seed, workers), strict=True)
-        rows.update(found)
-    return [rows[one] for one in wanted]
+        group = _Group(scores, queries, members)
+        rows |= zip(members, group.rows(tests, workers), strict=True)
+    return [rows[pair] for pair in pairs]
 
 
-def _queries(cells: Mapping[Key, Cell], one: Wanted) -> tuple[str, ...]:
+def _queries(scores: Mapping[Key, ScoreMatrix], pair: Pair) -> tuple[str, ...]:
     """Return the query_ids that both sides of a comparison hold, sorted."""
-    a, b = (_once(system, cells[system, one.column].query_ids) for system in (one.a, one.b))
-    odd = sorted(set(a) ^ set(b))
-    if odd:
-        raise ResiduumError(
-            f"{one.a} and {one.b} hold different queries ({len(odd)} of them, such as {odd[0]})"
-        )
+    a, b = (_unique(system, scores[system, pair.column].query_ids) for system in (pair.a, pair.b))
+    both = f"{pair.a} and {pair.b}"
+    if odd := sorted(set(a) ^ set(b)):
+        raise ResiduumError(f"{both} hold different queries ({len(odd)} of them, such as {odd[0]})")
     if not a:
-        raise ResiduumError(f"{one.a} and {one.b} hold no queries: there is nothing to compare")
+        raise ResiduumError(f"{both} hold no queries: there is nothing to compare")
     return tuple(sorted(a))
 
 
-def _once(system: str, query_ids: list[str]) -> list[str]:
-    if len(set(query_ids)) < len(query_ids):
-        twice = next(q for q, count in Counter(query_ids).items() if count > 1)
-        raise ResiduumError(f"{system}: query {twice} stands twice")
+def _unique(system: str, query_ids: list[str]) -> list[str]:
+    query_id, count = next(iter(Counter(query_ids).most_common(1)), ("", 0))
+    if count > 1:
+        raise ResiduumError(f"{system}: duplicate query {query_id}")
     return query_ids
 
 
@@ -89,93 +125,98 @@ class _Group:
     """Comparisons over the same queries: their sides as rows of a matrix."""
 
     def __init__(
-        self, cells: Mapping[Key, Cell], queries: tuple[str, ...], wanted: list[Wanted]
+        self, scores: Mapping[Key, ScoreMatrix], queries: tuple[str, ...], pairs: list[Pair]
     ) -> None:
-        self.cells, self.queries, self.wanted = cells, queries, wanted
-        keys = dict.fromkeys((s, w.column) for w in wanted for s in (w.a, w.b))
-        self.runs = {key: _ordered(key, cells[key], queries) for key in keys}
-        self.sides = {key: number for number, key in enumerate(keys)}
+        self.queries, self.pairs = queries, pairs
+        keys = dict.fromkeys((s, pair.column) for pair in pairs for s in (pair.a, pair.b))
+        self.runs = {key: _ordered(key, scores[key], queries) for key in keys}
         self.means = np.stack([runs.mean(axis=0) for runs in self.runs.values()])
 
-    def rows(self, tests: schema.Tests, seed: int, workers: int) -> Iterator[dict[str, Any]]:
+    def rows(self, tests: schema.Tests, workers: int) -> Iterator[Comparison]:
         """Yield a row per comparison."""
-        pairs = [(self.sides[w.a, w.column], self.sides[w.b, w.column]) for w in self.wanted]
-        contrasts = Contrasts(self.means, pairs)
-        intervals = effects.bootstrap(contrasts, tests.bootstrap, seed, workers)
-        by_seed = self._over_seeds(pairs)
-        outcomes = iter(test(by_seed, tests, seed, workers))
-        main = [next(outcomes) for _ in self.wanted]
-        for number, one in enumerate(self.wanted):
-            met = self._met(one)
-            d = contrasts.difference(number)
-            alone = [next(outcomes) for _ in met]
-            yield {
-                **self._means(one),
-                **effects.describe(d, tests.alpha),
-                **dict(zip(("boot_low", "boot_high"), intervals[number], strict=True)),
-                "p": main[number].p,
-                "p_error": main[number].error,
-                "method": main[number].method,
-                **self._seeds(one, met, alone, tests.alpha),
-            }
+        numbers = {key: number for number, key in enumerate(self.runs)}
+        sides = [(numbers[p.a, p.column], numbers[p.b, p.column]) for p in self.pairs]
+        contrasts = Contrasts(self.means, sides)
+        intervals = effects.bootstrap(contrasts, tests.bootstrap, tests.seed, workers)
+        outcomes = iter(test(self._over_seeds(sides), tests, workers))
+        main = [next(outcomes) for _ in self.pairs]
+        for number, pair in enumerate(self.pairs):
+            p, p_error, method = main[number]
+            p_mixed_effects, seeds_agreeing = self._seeds(pair, outcomes, tests.alpha)
+            a, b = self._sides(pair)
+            low, high = intervals[number]
+            yield Comparison(
+                **pair._asdict(),
+                **vars(effects.describe(contrasts.difference(number), tests.alpha)),
+                n=len(self.queries),
+                seeds=max(len(a), len(b)),
+                mean_a=float(a.mean()),
+                mean_b=float(b.mean()),
+                boot_low=low,
+                boot_high=high,
+                p=p,
+                p_error=p_error,
+                p_adjusted=p,
+                significant=p < tests.alpha,
+                p_mixed_effects=p_mixed_effects,
+                seeds_agreeing=seeds_agreeing,
+                method=method,
+                test=tests.test,
+                correction=tests.correction,
+            )
 
-    def _over_seeds(self, pairs: list[tuple[int, int]]) -> Contrasts:
+    def _over_seeds(self, sides: list[tuple[int, int]]) -> Contrasts:
         """Return the comparisons of the means, and after them those seed by seed."""
         starts, rows = {}, [self.means]
         for key, runs in self.runs.items():
             starts[key] = sum(len(part) for part in rows)
             rows.append(runs)
         alone = [
-            (starts[one.a, one.column] + i, starts[one.b, one.column] + j)
-            for one in self.wanted
-            for i, j in self._met(one)
+            (starts[pair.a, pair.column] + i, starts[pair.b, pair.column] + j)
+            for pair in self.pairs
+            for i, j in self._paired_runs(pair)
         ]
-        return Contrasts(np.concatenate(rows), [*pairs, *alone])
+        return Contrasts(np.concatenate(rows), [*sides, *alone])
 
-    def _met(self, one: Wanted) -> list[tuple[int, int]]:
-        return seeds.paired_runs(self.cells[one.a, one.column], self.cells[one.b, one.column])
+    def _sides(self, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
+        return self.runs[pair.a, pair.column], self.runs[pair.b, pair.column]
 
-    def _means(self, one: Wanted) -> dict[str, Any]:
-        a, b = ((system, one.column) for system in (one.a, one.b))
-        return {
-            "column": one.column,
-            "a": one.a,
-            "b": one.b,
-            "n": len(self.queries),
-            "seeds": max(len(self.runs[a]), len(self.runs[b])),
-            "mean_a": float(self.runs[a].mean()),
-            "mean_b": float(self.runs[b].mean()),
-        }
+    def _paired_runs(self, pair: Pair) -> Runs:
+        return seeds.paired_runs(*map(len, self._sides(pair)))
 
     def _seeds(
-        self, one: Wanted, met: list[tuple[int, int]], alone: list[Outcome], alpha: float
-    ) -> dict[str, Any]:
-        """Return p_seeds, and in how many seeds the same test alone says the same."""
-        if not met:
-            return {"p_seeds": None, "seeds_holding": ""}
-        a, b = self.runs[one.a, one.column], self.runs[one.b, one.column]
-        d = np.stack([a[i] - b[j] for i, j in met], axis=1)
+        self, pair: Pair, outcomes: Iterator[Outcome], alpha: float
+    ) -> tuple[float | None, str | None]:
+        """Return p over seeds, and in how many seeds the same test alone agrees: `2/3`."""
+        runs = self._paired_runs(pair)
+        if not runs:
+            return None, None
+        a, b = self._sides(pair)
+        d = np.stack([a[i] - b[j] for i, j in runs], axis=1)
         same = np.sign(d.mean(axis=0)) == np.sign(d.mean())
-        holding = sum(bool(s) and o.p < alpha for s, o in zip(same, alone, strict=True))
-        p = seeds.p_over_seeds(d) if len(self.queries) > 1 else None
-        return {"p_seeds": p, "seeds_holding": f"{holding}/{len(met)}"}
+        alone = [next(outcomes) for _ in runs]
+        agreeing = sum(bool(s) and o.p < alpha for s, o in zip(same, alone, strict=True))
+        p = seeds.p_mixed_effects(d) if len(self.queries) > 1 else None
+        return p, f"{agreeing}/{len(runs)}"
 
 
-def _ordered(key: Key, cell: Cell, queries: tuple[str, ...]) -> np.ndarray:
-    """Return a cell's values as (runs, queries) in the order of `queries`, all of them finite."""
-    place = {query_id: row for row, query_id in enumerate(cell.query_ids)}
-    values = np.asarray(cell.values, dtype=np.float64)[[place[q] for q in queries]]
+def _ordered(key: Key, matrix: ScoreMatrix, queries: tuple[str, ...]) -> np.ndarray:
+    """Return a system's values as (runs, queries) in the order of `queries`, all of them finite."""
+    rows = {query_id: row for row, query_id in enumerate(matrix.query_ids)}
+    values = np.asarray(matrix.values, dtype=np.float64)[[rows[q] for q in queries]]
     wrong = np.argwhere(~np.isfinite(values))
     if len(wrong):
         where = " of ".join(filter(None, reversed(key)))
-        found = f"query {queries[wrong[0][0]]} has the value {values[tuple(wrong[0])]}"
-        raise ResiduumError(f"{where}: {found}, which is no finite number")
+        value = values[tuple(wrong[0])]
+        raise ResiduumError(
+            f"{where}: query {queries[wrong[0][0]]} has the value {value}, which is not finite"
+        )
     return np.ascontiguousarray(values.T)
 
 
-def test(contrasts: Contrasts, tests: schema.Tests, seed: int, workers: int = 1) -> list[Outcome]:
+def test(contrasts: Contrasts, tests: schema.Tests, workers: int = 1) -> list[Outcome]:
     """Test every contrast as `tests` says."""
     if tests.test == "permutation":
-        return flips.permutation(contrasts, tests.resamples, seed, workers)
+        return flips.permutation(contrasts, tests.resamples, tests.seed, workers)
     one = {"t-test": classical.t_test, "wilcoxon": classical.wilcoxon}[tests.test]
     return [one(contrasts.difference(number)) for number in range(len(contrasts.pairs))]

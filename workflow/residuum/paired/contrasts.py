@@ -1,4 +1,4 @@
-"""What is tested: a matrix of values per query and the pairs of its rows that are compared.
+"""What is tested: values per query of a system, and pairs of systems over the same queries.
 
 Usage: `contrasts.difference(0)`. Made by `residuum.paired.comparisons`, read by every test.
 Must not know which systems the rows are, nor how they are tested.
@@ -9,6 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 TIE = 1e-12  # values per query, and means of them, this close to each other count as equal
+
+
+class ScoreMatrix(NamedTuple):
+    """Values of one system by one measure: a row per query_id, a column per run (seed)."""
+
+    query_ids: list[str]
+    runs: list[str]
+    values: np.ndarray  # float64 of shape (queries, runs)
 
 
 class Contrasts(NamedTuple):
