@@ -184,9 +184,9 @@ def test_excerpts_are_cut_around_the_best_sentence():
 
 
 def test_lists_must_be_those_of_the_case_study(tmp_path):
-    with pytest.raises(ResiduumError, match=r"no list 'bm52'.*Did you mean bm25"):
+    with pytest.raises(ResiduumError, match=r"no name 'bm52'.*Did you mean bm25"):
         find(tmp_path / "a", [{"list": "bm25"}], ["bm52=x"])
-    with pytest.raises(ResiduumError, match="no run is given for the list clear"):
+    with pytest.raises(ResiduumError, match="--list clear=PATH is missing"):
         find(tmp_path / "b", [{"list": "bm25"}], ["bm25=x"])
 
 

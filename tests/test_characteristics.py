@@ -115,7 +115,7 @@ def test_a_split_whose_files_are_absent_is_not_counted_with_the_reason(tmp_path)
 
 
 def test_splits_must_be_those_that_are_cast(tmp_path):
-    with pytest.raises(ResiduumError, match="given for other, but the columns that have a split"):
+    with pytest.raises(ResiduumError, match="--split: no name 'other'; known: dev, dl"):
         count(tmp_path, job(), {"other": tmp_path})
 
 

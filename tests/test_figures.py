@@ -98,12 +98,12 @@ def test_tests_are_those_of_significance(drawn):
     a, b = differences.T
     ids = [f"d{i}" for i in (0, 1)]
     both = {
-        name: paired.ScoreMatrix(QUERIES, ["x"], d[:, None])
+        (name, ""): paired.ScoreMatrix(QUERIES, ["x"], d[:, None])
         for name, d in zip(ids, (a, b), strict=True)
     }
-    both["zero"] = paired.ScoreMatrix(QUERIES, ["x"], np.zeros((20, 1)))
+    both["zero", ""] = paired.ScoreMatrix(QUERIES, ["x"], np.zeros((20, 1)))
     tests = schema.Tests.model_validate(TESTS)
-    expected = paired.compare(both, [(name, "zero") for name in ids], tests)
+    expected = paired.compare(both, [paired.Pair(name, "zero") for name in ids], tests)
     found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
     p = [row.p for row in expected]
     assert [f["p"] for f in found] == p

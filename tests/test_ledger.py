@@ -83,8 +83,7 @@ def test_many_rows_without_a_value_may_come_before_one_with_it(tmp_path):
     ],
 )
 def test_comparison_verdicts(claim, tested, verdict):
-    difference = tested and ledger.Difference(*tested)
-    assert ledger.comparison_verdict(claim, difference)[0] == verdict
+    assert ledger.comparison_verdict(claim, tested)[0] == verdict
 
 
 def cell(measured, **changes):

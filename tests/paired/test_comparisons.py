@@ -26,8 +26,14 @@ def matrix(values, ids=None):
     )
 
 
+def compare(scores, pairs, tests, **workers):
+    """Compare systems by one measure."""
+    keyed = {(system, ""): values for system, values in scores.items()}
+    return paired.compare(keyed, [paired.Pair(*pair) for pair in pairs], tests, **workers)
+
+
 def one(a, b, **changes):
-    return paired.compare({"a": matrix(a), "b": matrix(b)}, [("a", "b")], options(**changes))[0]
+    return compare({"a": matrix(a), "b": matrix(b)}, [("a", "b")], options(**changes))[0]
 
 
 def test_a_row_by_hand():
@@ -66,10 +72,10 @@ def test_the_order_of_queries_and_columns_changes_nothing():
     cells = {name: matrix(v, ids) for name, v in values.items()}
     mixed = {n: matrix(v[shuffled], [ids[i] for i in shuffled]) for n, v in values.items()}
     pairs = list(itertools.combinations("abc", 2))
-    rows = paired.compare(cells, pairs, options())
-    assert rows == paired.compare(mixed, pairs, options(), workers=3)
-    assert rows[::-1] == paired.compare(cells, pairs[::-1], options())
-    assert rows[:1] == paired.compare(cells, pairs[:1], options())
+    rows = compare(cells, pairs, options())
+    assert rows == compare(mixed, pairs, options(), workers=3)
+    assert rows[::-1] == compare(cells, pairs[::-1], options())
+    assert rows[:1] == compare(cells, pairs[:1], options())
 
 
 def test_columns_tested_together_have_the_p_of_columns_tested_alone():
@@ -78,11 +84,11 @@ def test_columns_tested_together_have_the_p_of_columns_tested_alone():
     cells = {
         (name, column): matrix(random.random(n)) for column, n in columns.items() for name in "ab"
     }
-    rows = paired.compare_all(cells, [paired.Pair(c, "a", "b") for c in columns], options())
+    rows = paired.compare(cells, [paired.Pair("a", "b", c) for c in columns], options())
     assert [(row.column, row.n) for row in rows] == list(columns.items())
     for row in rows:
         own = {name: cells[name, row.column] for name in "ab"}
-        alone = paired.compare(own, [("a", "b")], options())[0]
+        alone = compare(own, [("a", "b")], options())[0]
         assert replace(alone, column=row.column) == row
 
 
@@ -125,7 +131,7 @@ def test_what_is_no_number_is_refused(wrong):
 def test_different_queries_and_none_are_refused():
     cells = {"a": matrix([0.5, 0.5]), "b": matrix([0.5, 0.5, 0.5]), "c": matrix(np.zeros((0, 1)))}
     with pytest.raises(ResiduumError, match=r"a and b hold different queries \(1 .* as q002\)"):
-        paired.compare(cells, [("a", "b")], options())
+        compare(cells, [("a", "b")], options())
     cells["d"] = cells["c"]
     with pytest.raises(ResiduumError, match="c and d hold no queries"):
-        paired.compare(cells, [("c", "d")], options())
+        compare(cells, [("c", "d")], options())

@@ -14,7 +14,7 @@ import polars as pl
 import typer
 
 from residuum.core import command, contracts, manifest, schema, trec
-from residuum.core.errors import ResiduumError, unknown
+from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.trec import PAIR
 from residuum.core.words import STOP_WORDS
@@ -57,7 +57,7 @@ def find(
 ) -> None:
     """Write the pairs that meet the rule as .tsv and the first cases as .md and .tex."""
     job = command.parse_spec(CasesJob, spec)
-    paths = _paths(job, lists)
+    paths = command.named_paths("--list", lists, job.cases.lists)
     runs = {name: trec.read_run(path) for name, path in paths.items()}
     texts = trec.read_queries(queries)
     matches = matching(job.cases, runs, trec.read_qrels(qrels), texts)
@@ -75,16 +75,6 @@ def find(
         inputs=[queries, qrels, corpus / "manifest.json", *paths.values()],
         module="residuum.cases",
     )
-
-
-def _paths(job: CasesJob, options: list[str]) -> dict[str, Path]:
-    given, required = command.named_paths(options), list(job.cases.lists)
-    for name in given:
-        if name not in required:
-            raise ResiduumError(f"--list {name}: {unknown('list', name, required)}")
-    if missing := [name for name in required if name not in given]:
-        raise ResiduumError(f"no run is given for the list {missing[0]}: --list {missing[0]}=RUN")
-    return {name: given[name] for name in required}
 
 
 def matching(

@@ -33,7 +33,8 @@ def count(
 ) -> None:
     """Write the counts as .tsv (unrounded, a row per cell), .md and .tex."""
     job = command.parse_spec(CharacteristicsJob, spec)
-    folders = _folders(job, split or [])
+    required = [column.id for column in job.table.columns if job.not_counted(column) is None]
+    folders = command.named_paths("--split", split or [], required)
     counts = {column: quantities(folder) for column, folder in folders.items()}
     write(job, counts, output)
     manifest.write(
@@ -49,17 +50,6 @@ def write(job: CharacteristicsJob, counts: Counts, output: Path) -> None:
     """Write the pages from the counts of each column, as `quantities` returns them."""
     cells = tidy(job, counts)
     layout.write(output, tsv.frame(cells, GridCell).drop(grids.INDEX), page(job, cells))
-
-
-def _folders(job: CharacteristicsJob, options: list[str]) -> dict[str, Path]:
-    given = command.named_paths(options)
-    required = [column.id for column in job.table.columns if job.not_counted(column) is None]
-    if odd := sorted(set(given) ^ set(required)):
-        raise ResiduumError(
-            f"--split: given for {', '.join(given) or 'no column'}, but the columns that have a "
-            f"split are {', '.join(required) or 'none'}; see {odd[0]}"
-        )
-    return given
 
 
 def quantities(folder: Path) -> dict[str, float]:

@@ -84,10 +84,10 @@ def compare(job: FigureJob, loaded: Curves) -> Tests:
         for depth, values in curve.values.items()
     }
     pairs = [
-        paired.Pair(f"{panel}/{depth}", series, first, family=_family(job, panel))
+        paired.Pair(series, first, f"{panel}/{depth}", family=_family(job, panel))
         for panel, series, depth in keys
     ]
-    rows = paired.compare_all(scores, pairs, job.tests)
+    rows = paired.compare(scores, pairs, job.tests)
     adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
     return dict(zip(keys, adjusted, strict=True))
 

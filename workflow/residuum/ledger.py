@@ -5,9 +5,9 @@ Must not know how tables are rendered or tests computed, nor how the ledger is l
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -26,15 +26,8 @@ JUDGED: dict[str, type[Grid]] = {"table": Job, "characteristics": Characteristic
 Verdict = tuple[str, str]  # and the reason
 
 
-class Difference(NamedTuple):
-    """A tested difference as one of its two rows sees it."""
-
-    difference: float
-    p_adjusted: float
-    significant: bool
-
-
-Differences = Mapping[tuple[str, str, str], Difference]  # (column, row, other row)
+Tested = tuple[float, float, bool]  # difference, adjusted p, significant
+Where = tuple[str, str, str, str, str]  # paper, place, table, row, column
 
 
 @app.command()
@@ -74,16 +67,19 @@ def _job(text: str) -> Grid:
 def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
     """Return the ledger rows of one table: first the number of a cell, then its comparisons."""
     measured = {(cell.row, cell.column): cell for cell in cells}
-    compared = _directed(tests)
+    compared = {
+        (t.column, *pair): (sign * t.difference, t.p_adjusted, t.significant)
+        for t in tests
+        for sign, pair in ((1, (t.a, t.b)), (-1, (t.b, t.a)))
+    }
     rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
-            rows.append(_number(job, printed, cell))
+            rows.append(_number(job, printed.value, cell))
             for other, claim in _claims(job, row.id, printed):
-                difference = compared.get((column, row.id, other))
-                pair = (cell, measured[other, column])
-                rows.append(_comparison(job, pair, claim, difference))
+                tested = compared.get((column, row.id, other))
+                rows.append(_comparison(job, cell, measured[other, column], claim, tested))
     return rows
 
 
@@ -97,27 +93,16 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
             yield below, "below"
 
 
-def _where(job: Grid, cell: GridCell) -> dict[str, str]:
-    paper, _ = parts_of(job.id)
-    page = {"paper": paper, "place": job.table.place, "table": job.id}
-    return {**page, "row": cell.row, "column": cell.column}
+def _where(job: Grid, cell: GridCell) -> Where:
+    return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
 
 
-def _number(job: Grid, printed: PrintedCell, cell: GridCell) -> LedgerRow:
+def _number(job: Grid, printed: float, cell: GridCell) -> LedgerRow:
     tolerance = job.table.tolerance.get(cell.column, job.table.tolerance.get("default"))
-    verdict, reason = number_verdict(job, printed.value, cell, tolerance)
-    return LedgerRow(
-        **_where(job, cell),
-        kind="number",
-        claim=f"{cell.measure} = {printed.value}",
-        reported=printed.value,
-        measured=cell.measured,
-        delta=None if cell.measured is None else cell.measured - printed.value,
-        tolerance=tolerance,
-        p_adjusted=None,
-        verdict=verdict,
-        reason=reason,
-    )
+    delta = None if cell.measured is None else cell.measured - printed
+    claim, judged = f"{cell.measure} = {printed}", number_verdict(job, printed, cell, tolerance)
+    numbers = (printed, cell.measured, delta, tolerance, None)
+    return LedgerRow(*_where(job, cell), "number", claim, *numbers, *judged)
 
 
 def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
@@ -139,52 +124,36 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
     return "differs", f"{same}|delta| is more than {tolerance}"
 
 
-def _directed(tests: Sequence[Comparison]) -> Differences:
-    """Return each comparison in both directions."""
-    directed = {}
-    for t in tests:
-        directed[t.column, t.a, t.b] = Difference(t.difference, t.p_adjusted, t.significant)
-        directed[t.column, t.b, t.a] = Difference(-t.difference, t.p_adjusted, t.significant)
-    return directed
-
-
 def _comparison(
-    job: Grid, pair: tuple[GridCell, GridCell], claim: str, tested: Difference | None
+    job: Grid, own: GridCell, other: GridCell, claim: str, tested: Tested | None
 ) -> LedgerRow:
-    own, other = pair
-    verdict, reason = comparison_verdict(claim, tested)
+    judged = comparison_verdict(claim, tested)
     if tested is None:
-        absent = next(cell for cell in pair if cell.measured is None)
-        reason = f"{absent.row}: {absent.not_run}"
+        absent = next(cell for cell in (own, other) if cell.measured is None)
+        judged = "not run", f"{absent.row}: {absent.not_run}"
     a, b = own.reported, other.reported
     gap = None if a is None or b is None else round(a - b, 6)
-    return LedgerRow(
-        **_where(job, own),
-        kind="comparison",
-        claim=f"{own.row} significantly {claim} {other.row}",
-        reported=gap,
-        measured=tested and tested.difference,
-        delta=None if tested is None or gap is None else tested.difference - gap,
-        tolerance=None,
-        p_adjusted=tested and tested.p_adjusted,
-        verdict=verdict,
-        reason=reason,
-    )
+    difference, p, _ = tested or (None, None, None)
+    delta = None if difference is None or gap is None else difference - gap
+    numbers = (gap, difference, delta, None, p)
+    sentence = f"{own.row} significantly {claim} {other.row}"
+    return LedgerRow(*_where(job, own), "comparison", sentence, *numbers, *judged)
 
 
-def comparison_verdict(claim: str, tested: Difference | None) -> Verdict:
+def comparison_verdict(claim: str, tested: Tested | None) -> Verdict:
     """Return (verdict, reason): holds, inconclusive, reversed, or not run.
 
-    `tested` is the difference row - other. One that is not significant is inconclusive whichever
-    way it points.
+    `tested` is the difference row - other, `claim` above or below. A difference that is not
+    significant is inconclusive whichever way it points.
     """
     if tested is None:
         return "not run", ""
     difference, p, significant = tested
+    reason = f"p {p:.4g}, difference {difference:+.4f}"
     if not significant:
-        return "inconclusive", f"not significant (p {p:.4g}, difference {difference:+.4f})"
+        return "inconclusive", f"not significant ({reason})"
     agrees = (difference > 0) == (claim == "above")
-    return ("holds" if agrees else "reversed"), f"p {p:.4g}, difference {difference:+.4f}"
+    return ("holds" if agrees else "reversed"), reason
 
 
 if __name__ == "__main__":

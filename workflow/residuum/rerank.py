@@ -132,10 +132,8 @@ def sweep(
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
     form = command.parse_spec(Sweep, spec)
-    named = {name: Path(path) for name, _, path in (text.partition("=") for text in run)}
+    named = command.named_paths("--run", run, form.depths)
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
-    if set(named) != set(form.depths):
-        raise ResiduumError(f"--spec: depths of {sorted(form.depths)}, but runs {sorted(named)}")
     tables = {
         name: depths.measured(
             depths.candidates(path, max(form.depths[name]), scored, scores),

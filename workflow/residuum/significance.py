@@ -51,10 +51,10 @@ def compared(job: Job, metrics: Path, workers: int = 1) -> list[paired.Compariso
     job, values = scores.load(job, metrics)
     measures = {column.id: column.measure for column in job.table.columns}
     pairs = [
-        paired.Pair(column, a, b, measures[column], family(job, column))
+        paired.Pair(a, b, column, measures[column], family(job, column))
         for column, a, b in job.compared()
     ]
-    return paired.compare_all(values, pairs, job.tests, workers)
+    return paired.compare(values, pairs, job.tests, workers)
 
 
 def family(job: Job, column: str) -> str:

@@ -118,11 +118,11 @@ def compare(
 
     scores = _scores(judged, runs, measures)
     pairs = [
-        paired.Pair(measure, a, b, measure, measure if tests.family == "column" else "all")
+        paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")
         for measure in measures
         for a, b in _pairs(list(runs), baselines)
     ]
-    rows = paired.compare_all(scores, pairs, tests, workers)
+    rows = paired.compare(scores, pairs, tests, workers)
     return Compared(scores, paired.adjust(rows, tests.correction, tests.alpha))
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,10 +47,15 @@ def parse_spec(model: type[Spec], text: str) -> Spec:
         raise ResiduumError(f"--spec: {describe(error)}") from None
 
 
-def named_paths(options: list[str]) -> dict[str, Path]:
-    """Read options of the form NAME=PATH."""
-    pairs = (option.partition("=") for option in options)
-    return {name: Path(path) for name, _, path in pairs}
+def named_paths(option: str, texts: list[str], required: Collection[str]) -> dict[str, Path]:
+    """Read an option of the form NAME=PATH that must be given once for each required name."""
+    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in texts)}
+    for name in paths:
+        if name not in required:
+            raise ResiduumError(f"{option}: {unknown('name', name, required)}")
+    if missing := [name for name in required if name not in paths]:
+        raise ResiduumError(f"{option} {missing[0]}=PATH is missing")
+    return {name: paths[name] for name in required}
 
 
 def describe(error: pydantic.ValidationError) -> str:

@@ -1,12 +1,12 @@
 """Paired comparisons of systems over the same queries: tests, intervals, effects, corrections.
 
-Usage: `rows = compare(scores, [("bm25", "clear")], tests)`, then `adjust(rows, "holm", alpha)`.
+Usage: `rows = compare(scores, [Pair("bm25", "clear")], tests)`, then `adjust(rows, "holm", 0.05)`.
 Pure functions over `ScoreMatrix`; docs/statistics.md explains the method. Must not know files,
 tables or papers.
 """
 
-from residuum.paired.comparisons import Comparison, Pair, compare, compare_all
+from residuum.paired.comparisons import Comparison, Pair, compare
 from residuum.paired.contrasts import ScoreMatrix
 from residuum.paired.corrections import adjust
 
-__all__ = ["Comparison", "Pair", "ScoreMatrix", "adjust", "compare", "compare_all"]
+__all__ = ["Comparison", "Pair", "ScoreMatrix", "adjust", "compare"]

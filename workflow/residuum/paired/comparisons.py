@@ -1,6 +1,6 @@
 """Every requested comparison of systems over the same queries: one matrix of values, a row each.
 
-Usage: `compare_all(scores, [Pair("dev-rr", "bm25", "clear")], tests)`.
+Usage: `compare(scores, [Pair("bm25", "clear", "dev-rr")], tests)`.
 Must not know tables, papers or what a family stands for.
 """
 
@@ -20,9 +20,9 @@ from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix
 class Pair(NamedTuple):
     """A comparison to make, as a - b; corrections count the comparisons of a family."""
 
-    column: str
     a: str
     b: str
+    column: str = ""
     measure: str = ""
     family: str = ""
 
@@ -67,21 +67,9 @@ class Comparison:
 
 
 Key = tuple[str, str]  # (system, column)
-Runs = list[tuple[int, int]]  # which run of a is compared with which of b
 
 
 def compare(
-    scores: Mapping[str, ScoreMatrix],
-    pairs: Sequence[tuple[str, str]],
-    tests: schema.Tests,
-    workers: int = 1,
-) -> list[Comparison]:
-    """Compare pairs of systems by one measure: a row per pair, as `compare_all` without column."""
-    keyed = {(system, ""): matrix for system, matrix in scores.items()}
-    return compare_all(keyed, [Pair("", a, b) for a, b in pairs], tests, workers)
-
-
-def compare_all(
     scores: Mapping[Key, ScoreMatrix],
     pairs: Sequence[Pair],
     tests: schema.Tests,
@@ -181,7 +169,7 @@ class _Group:
     def _sides(self, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
         return self.runs[pair.a, pair.column], self.runs[pair.b, pair.column]
 
-    def _paired_runs(self, pair: Pair) -> Runs:
+    def _paired_runs(self, pair: Pair) -> list[tuple[int, int]]:
         return seeds.paired_runs(*map(len, self._sides(pair)))
 
     def _seeds(
