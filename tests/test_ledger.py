@@ -89,7 +89,7 @@ def test_comparison_verdicts(claim, tested, verdict):
 def cell(measured, **changes):
     """Return a cell of one seed."""
     start = {"table": "toy-table1", "row": "ours", "column": "rr", "measure": "RR@10"}
-    return GridCell(**start, place="data/dev", **changes).measured_as([measured], 40)
+    return GridCell(**start, split_ref="data/dev", **changes).measured_as([measured], 40)
 
 
 @pytest.mark.parametrize("comparable", [True, False])

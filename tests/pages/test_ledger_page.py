@@ -14,7 +14,7 @@ ABSENT = "no such file: theirs.txt. Get it."
 def row(verdict, paper="toy", kind="number", **changes):
     made = {
         "paper": paper,
-        "place": f"{paper.title()}, Table 1",
+        "printed_in": f"{paper.title()}, Table 1",
         "table": f"{paper}-table1",
         "row": "ours",
         "column": "rr",

@@ -27,7 +27,7 @@ Verdict = tuple[str, str]  # and the reason
 
 
 Tested = tuple[float, float, bool]  # difference, adjusted p, significant
-Where = tuple[str, str, str, str, str]  # paper, place, table, row, column
+Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
 
 
 @app.command()

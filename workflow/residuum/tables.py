@@ -110,23 +110,23 @@ def decimals(table: schema.Table) -> int:
     return max([3, *(len(text.partition(".")[2]) for text in texts)])
 
 
-def number(cell: GridCell, places: int) -> str:
+def number(cell: GridCell, digits: int) -> str:
     """Round for display; a cell without a value is `not run`, and never a zero."""
     if cell.measured is None or cell.lowest is None or cell.highest is None:
         return DASH if cell.not_run == NO_DEPTH else "not run"
     if cell.measure == DEPTH:
         span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
         return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"
-    deviation = f" ±{cell.std:.{places}f}" if cell.std is not None else ""
-    return f"{cell.measured:.{places}f}{deviation}"
+    deviation = f" ±{cell.std:.{digits}f}" if cell.std is not None else ""
+    return f"{cell.measured:.{digits}f}{deviation}"
 
 
 def page(job: Job, cells: list[GridCell], notes: list[str]) -> layout.Layout:
     """Lay the table out: a line per row, its group and label first."""
-    places = decimals(job.table)
+    digits = decimals(job.table)
 
     def shown(cell: GridCell) -> TextCell:
-        return TextCell(number(cell, places), cell.beats, cell.below)
+        return TextCell(number(cell, digits), cell.beats, cell.below)
 
     starts = {row.id: [row.group, _label(row)] for row in job.table.rows}
     header = ["", "Model", *table_notes.headers(job)]

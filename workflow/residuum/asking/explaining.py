@@ -19,7 +19,7 @@ from residuum.core.schema.papers import DEPTH, parts_of
 from residuum.pages import layout, tsv
 
 PARTS = ("paper", "table", "row", "column")
-CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
+CELL = ("table", "row", "column", "measure", "split_ref", "n", "measured", "per_seed", "not_run")
 LEDGER = ("table", "row", "column", "kind", "claim", "verdict", "reason")
 COUNTS = ("wins", "ties", "losses")
 TEST = ("column", "a", "b", "difference", "p", "p_adjusted", "significant", "test", "correction")
@@ -125,14 +125,14 @@ def _cells(path: Path) -> pl.DataFrame:
 
 def _roots(cell: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) -> list[str]:
     """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
-    place = cell["place"]
+    split_ref = cell["split_ref"]
     if "runs" not in spec:
-        return [path for path in read if path == f"data/{place}"]
+        return [path for path in read if path == f"data/{split_ref}"]
     runs = spec["runs"].get(cell["row"], [])
     if cell["measure"] == DEPTH:
         tuned = [p for p in read if p.startswith("tuning/") and Path(p).stem in runs]
-        return [path for path in tuned if path.startswith(f"tuning/{place}/")] or tuned
-    wanted = (f"metrics/{place}/{run}.tsv" for run in runs)
+        return [path for path in tuned if path.startswith(f"tuning/{split_ref}/")] or tuned
+    wanted = (f"metrics/{split_ref}/{run}.tsv" for run in runs)
     return [path for path in wanted if path in read]
 
 
@@ -158,7 +158,7 @@ def _measured(cell: dict[str, Any]) -> str:
         return f"not run: {cell['not_run']}"
     seeds = str(cell["per_seed"]).split()
     each = f"; per seed {' '.join(f'{float(v):.6g}' for v in seeds)}" if len(seeds) > 1 else ""
-    unit = f"{cell['measure']} on {cell['place']}, {cell['n']} queries"
+    unit = f"{cell['measure']} on {cell['split_ref']}, {cell['n']} queries"
     return f"{cell['measured']:.6g} ({unit}{each})"
 
 

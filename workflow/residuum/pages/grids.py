@@ -30,7 +30,7 @@ class GridCell:
     row: str
     column: str
     measure: str
-    place: str | None
+    split_ref: str | None
     n: int | None = None
     measured: float | None = None
     seeds: int | None = None

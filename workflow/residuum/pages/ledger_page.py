@@ -26,7 +26,7 @@ class LedgerRow:
     """A number or a comparison that a paper prints; a comparison's values are differences."""
 
     paper: str
-    place: str
+    printed_in: str
     table: str
     row: str
     column: str
@@ -96,7 +96,7 @@ def _against(rows: Rows) -> str:
         return "Nothing here contradicts the paper."
     header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
     lines = [
-        [r.place, r.column, _text(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
+        [r.printed_in, r.column, _text(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
     ]
     return f"Against the paper: {len(rows)}.\n\n{grid(header, lines)}"
@@ -105,7 +105,9 @@ def _against(rows: Rows) -> str:
 def _not_run(rows: Rows) -> Iterator[str]:
     """List what is not run, grouped by the reason."""
     if rows:
-        listed = [f"- {_text(why)}: {_places(own)}" for why, own in _grouped(rows, _bare).items()]
+        listed = [
+            f"- {_text(why)}: {_printed_in(own)}" for why, own in _grouped(rows, _bare).items()
+        ]
         yield f"Not run: {len(rows)}.\n\n" + "\n".join(listed)
 
 
@@ -117,11 +119,11 @@ def _bare(row: LedgerRow) -> str:
     return row.reason.removeprefix(start).rstrip(".")
 
 
-def _places(rows: Rows) -> str:
+def _printed_in(rows: Rows) -> str:
     """Write where rows are printed: table, its rows, how many numbers and comparisons."""
     return "; ".join(
-        f"{place} ({', '.join(dict.fromkeys(r.row for r in own))}; {_amounts(own)})"
-        for place, own in _grouped(rows, lambda row: row.place).items()
+        f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {_amounts(own)})"
+        for page, own in _grouped(rows, lambda row: row.printed_in).items()
     )
 
 
@@ -147,7 +149,7 @@ def _table(rows: Rows, known: str) -> str:
         ]
         for r in rows
     ]
-    return f"### {rows[0].place}\n\n{grid([*header, 'reason'], lines)}"
+    return f"### {rows[0].printed_in}\n\n{grid([*header, 'reason'], lines)}"
 
 
 def _values(row: LedgerRow) -> list[str]:

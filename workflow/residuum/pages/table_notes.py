@@ -65,7 +65,9 @@ def _comparability(job: Job, cells: Sequence[GridCell]) -> Iterator[str]:
     if job.table.index is None:
         yield f"Scale {job.scale}: {job.reason}"
         return
-    for split_ref, index in dict.fromkeys((cell.place, cell.index) for cell in cells if cell.index):
+    for split_ref, index in dict.fromkeys(
+        (cell.split_ref, cell.index) for cell in cells if cell.index
+    ):
         yield f"Index searched on {split_ref}: {index}."
     stated = f"Index of the published numbers: {indexes.counted(job.table.index)}."
     yield f"{stated} They compare with numbers of the same index, at any scale."
@@ -88,7 +90,7 @@ def _column_note(job: Job, column: schema.Column, cells: Sequence[GridCell]) -> 
 
 def _not_run_notes(job: Job, cells: Sequence[GridCell]) -> list[str]:
     """Return a note per reason; a column that is not cast has its own note."""
-    bound = [cell for cell in cells if cell.place is not None]
+    bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
     names = dict(zip((column.id for column in job.table.columns), headers(job), strict=True))
     reasons: dict[str, dict[str, list[str]]] = {}
