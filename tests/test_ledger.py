@@ -98,7 +98,7 @@ def cell(measured, **changes):
     [
         (0.30995, None, "reproduced", "the same index; |delta| is at most 0.01"),
         (0.31005, None, "differs", "the same index; |delta| is more than 0.01"),
-        (0.3, "documents 9 there, 8 here", "not comparable", "documents 9 there, 8 here"),
+        (0.3, "documents 8, stated 9", "not comparable", "documents 8, stated 9"),
     ],
 )
 def test_where_an_index_is_stated_it_decides_whatever_the_scale(
@@ -119,7 +119,7 @@ def test_the_index_of_the_metrics_reaches_the_verdict(tmp_path):
     verdicts = {r["row"]: (r["verdict"], r["reason"]) for r in found.values()
                 if r["kind"] == "number" and r["column"] == "rr"}  # fmt: skip
     assert verdicts["base"] == ("reproduced", "the same index; |delta| is at most 0.01")
-    assert verdicts["ours"] == ("not comparable", "another index: documents 9 there, 8 here")
+    assert verdicts["ours"] == ("not comparable", "another index: documents 8, stated 9")
     assert verdicts["ablation"][0] == "not comparable" and "no index" in verdicts["ablation"][1]
     assert verdicts["later"][0] == "not run"
 

@@ -83,7 +83,7 @@ def test_the_index_stands_beside_the_numbers_where_the_table_states_one(tmp_path
     tsv, markdown, _ = render(tmp_path, DEPTHS, made, record)
     told = "documents 3,204, non-empty documents unknown, unique terms unknown, total terms 5"
     assert cell(tsv, "base")["index"] == f"{told}, lucene 9.9.1"
-    assert cell(tsv, "base")["other_index"] == ("another index: documents 3,205 there, 3,204 here")
+    assert cell(tsv, "base")["other_index"] == ("another index: documents 3,204, stated 3,205")
     assert cell(tsv, "base", "far")["index"] is None
     assert markdown.count(f"- Index searched on data/dev: {told}, lucene 9.9.1.\n") == 1
     assert "- Index of the published numbers: documents 3,205." in markdown
@@ -257,7 +257,7 @@ def test_notes_say_who_is_compared_and_how_seeds_agree(tmp_path):
     note = "9999 sign flips, seed 1), alpha 0.05, compared with base only, correction bonferroni"
     assert note in page
     assert "of 1 significant comparisons between rows with seeds, 0 hold" in page
-    assert "the test alone says the same: 2 of 2 for 1." in page
+    assert "the test of that seed alone agrees: 2 of 2 for 1." in page
 
 
 def test_notes_name_a_p_near_alpha_and_count_exact_ones(made, tmp_path):

@@ -76,7 +76,7 @@ def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_ro
     assert "Against" not in opening
     order = [
         "## toy", "Against the paper: 3.", "Not run: 3.", "## other",
-        "Nothing here contradicts the paper.", "## Every number and comparison",
+        "Nothing contradicts the paper.", "## Every number and comparison",
         "### Toy, Table 1", "### Other, Table 1",
     ]  # fmt: skip
     assert sorted(order, key=rest.index) == order

@@ -225,11 +225,11 @@ def _notes(job: CasesJob, matches: Matches, shown: int) -> list[str]:
     unjudged = matches.pairs["relevance"].null_count()
     return [
         f"Rule: docs {kind}; {conditions}. One case per query, most ranks gained first.",
-        f"{met} pairs of {queries} queries meet it, of {matches.queries} judged queries looked at; "
-        f"{shown if shown else 'none is'} shown.",
-        *([f"{unjudged} of these pairs are unjudged: nobody said that the doc is not relevant."]
+        f"{met} pairs of {queries} queries meet it, of {matches.queries} judged queries examined; "
+        f"{shown or 'none'} shown.",
+        *([f"{unjudged} of these pairs are unjudged, which does not mean not relevant."]
           if unjudged else []),
-        "Bold: words of the query that the doc holds as they are, function words aside.",
+        "Bold: words of the query that the doc has in the same form, without stop words.",
         f"Lists: {lists}. Split {job.place} in the role of {cases.role}.",
         f"Scale {job.scale}: {job.reason}",
     ]  # fmt: skip

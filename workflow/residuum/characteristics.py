@@ -106,7 +106,9 @@ def _notes(job: CharacteristicsJob) -> list[str]:
         why = job.absent.get(column.id)
         bound = f"{split_ref}: in the role of {column.role} {paper}"
         bound += f", not run: {why}" if why else "."
-        notes.append(bound if split_ref else f"{column.role} {paper}: not cast at this scale.")
+        notes.append(
+            bound if split_ref else f"{column.role} {paper}: no split has this role at this scale."
+        )
     notes.append("Counted: queries with a judgement; docs of relevance 1 or more; levels from 0.")
     return [*notes, f"Scale {job.scale}: {job.reason}"]
 

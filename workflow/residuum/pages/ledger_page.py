@@ -76,8 +76,8 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
             MORE,
             *(_paper(*group) for group in _grouped(ledger, lambda row: row.paper).items()),
             "## Every number and comparison",
-            "A comparison's reported and measured values are differences. Where a number is not "
-            "comparable and no reason stands beside it, the reason is the scale's, above.",
+            "A comparison's reported and measured values are differences. A number that is not "
+            "comparable, without a reason beside it, is so for the scale's reason, given above.",
             *(_table(rows, reason) for rows in _grouped(ledger, lambda row: row.table).values()),
             "",
         ]
@@ -93,7 +93,7 @@ def _paper(paper: str, rows: Rows) -> str:
 def _against(rows: Rows) -> str:
     """Lay out what contradicts a paper: comparisons that are reversed, numbers that differ."""
     if not rows:
-        return "Nothing here contradicts the paper."
+        return "Nothing contradicts the paper."
     header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
     lines = [
         [r.printed_in, r.column, _text(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]

@@ -77,12 +77,12 @@ def _column_note(job: Job, column: schema.Column, cells: Sequence[GridCell]) -> 
     split_ref, header = job.places[column.id], _header(job, column)
     if split_ref is None:
         what = f"{column.role} {header}" if column.is_depth else header
-        return f"{what}: not cast at this scale."
+        return f"{what}: no split has this role at this scale."
     paper = f"(the paper's {column.header})"
     if column.is_depth:
         return (
             f"{header}: that of the runs on {split_ref} in the role of {column.role} {paper}, "
-            f"chosen as said below; mean and range over seeds; {DASH} is no rerank system."
+            f"chosen as noted below; mean and range over seeds; {DASH}: not a rerank system."
         )
     n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
     return f"{header}: {split_ref} in the role of {column.role} {paper}, {n} queries."

@@ -66,6 +66,6 @@ def _seeds(rows: Sequence[Comparison], alpha: float) -> str:
     alone = ", ".join(f"{shown.replace('/', ' of ')} for {count}" for shown, count in counts)
     return (
         f"Over seeds: of {len(rows)} significant comparisons between rows with seeds, {holding} "
-        f"hold if seeds count as random too (p < {alpha}, uncorrected); seeds in which the test "
-        f"alone says the same: {alone}."
+        f"hold if seeds count as random too (p < {alpha}, uncorrected); seeds for which the test "
+        f"of that seed alone agrees: {alone}."
     )
