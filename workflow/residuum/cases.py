@@ -49,11 +49,11 @@ class Matches(NamedTuple):
 @app.command()
 def find(
     spec: Annotated[str, typer.Option(help="CasesJob as JSON")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels of the split")],
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    queries: command.Queries,
+    qrels: command.Qrels,
+    corpus: command.Corpus,
     lists: Annotated[list[str], typer.Option("--list", help="NAME=RUN, one per list")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
+    output: command.Page,
 ) -> None:
     """Write the pairs that meet the rule as .tsv and the first cases as .md and .tex."""
     job = command.parse_spec(CasesJob, spec)

@@ -26,7 +26,7 @@ Counts = dict[str, dict[str, float]]  # column id: quantity: value
 @app.command()
 def count(
     spec: Annotated[str, typer.Option(help="CharacteristicsJob as JSON")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
+    output: command.Page,
     split: Annotated[
         list[str] | None, typer.Option(help="COLUMN=FOLDER of queries.tsv and qrels.trec")
     ] = None,

@@ -52,17 +52,17 @@ class Sweep(schema.Strict):
 def score(
     run: Annotated[list[Path], typer.Option(help="first-stage run, may be repeated")],
     depth: Annotated[list[int], typer.Option(help="candidates of a query, one per --run")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    queries: command.Queries,
+    corpus: command.Corpus,
     model: Annotated[str, typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
     spec: Annotated[str, typer.Option(help="JSON of batch_size")],
     store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
     output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
-    revision: Annotated[str | None, typer.Option(help="hub commit of --model")] = None,
+    revision: command.Revision = None,
     reading: Annotated[str | None, typer.Option(help="schema.Reading of a foreign model")] = None,
-    threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once."""
     form = command.parse_spec(Scoring, spec)
@@ -127,7 +127,7 @@ def sweep(
     spec: Annotated[str, typer.Option(help="JSON of depths and measures")],
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels")],
+    qrels: command.Qrels,
     output: Annotated[Path, typer.Option(help="TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
@@ -163,8 +163,8 @@ def cut(
     tuning: Annotated[Path, typer.Option(help="what sweep wrote of the tuning split")],
     name: Annotated[str, typer.Option(help="the run's name in --tuning")],
     spec: Annotated[str, typer.Option(help="schema.RerankSystem as JSON")],
-    tag: Annotated[str, typer.Option(help="last column of the run")],
-    output: Annotated[Path, typer.Option(help="run to write")],
+    tag: command.Tag,
+    output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
 ) -> None:
     """Rerank down to the depth of the best mean on the tuning split; the smallest among equals."""

@@ -22,12 +22,12 @@ app = command.app(__doc__)
 @app.command()
 def compare(
     spec: Annotated[str, typer.Option(help="Job as JSON")],
-    metrics: Annotated[Path, typer.Option(help="folder of the metrics files")],
+    metrics: command.Metrics,
     output: Annotated[Path, typer.Option(help="TSV to write")],
     together: Annotated[
         list[str] | None, typer.Option(help="Job of another table in the same family, as JSON")
     ] = None,
-    workers: Annotated[int, typer.Option(help="threads; no value depends on them")] = 1,
+    workers: command.Workers = 1,
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
     jobs = [command.parse_spec(Job, text) for text in [spec, *(together or [])]]

@@ -27,9 +27,9 @@ Beaten = set[tuple[str, str, str]]  # (column, better row, worse row)
 @app.command()
 def render(
     spec: Annotated[str, typer.Option(help="Job as JSON")],
-    metrics: Annotated[Path, typer.Option(help="folder of the metrics files")],
+    metrics: command.Metrics,
     significance: Annotated[Path, typer.Option(help="TSV written by significance")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
+    output: command.Page,
     tuning: Annotated[
         list[Path] | None, typer.Option(help="tuning JSON of a run: <dataset>/<split>/<run>.json")
     ] = None,
