@@ -11,7 +11,6 @@ import pytest
 from residuum import figures, paired
 from residuum.core import driver, schema
 from residuum.core.errors import ResiduumError
-from residuum.pages import scores
 from residuum.paired import corrections
 
 QUERIES = [f"q{i:02d}" for i in range(20)]
@@ -194,7 +193,7 @@ def test_a_faulty_sweep_is_refused(tmp_path, edit, message):
 def test_different_queries_of_two_series_are_an_error():
     sides = {"recall/ours": QUERIES, "recall/base": [*QUERIES[1:], "q99"]}
     with pytest.raises(ResiduumError, match=r"ours and .* different queries \(2 .* such as q00"):
-        scores.same_queries("toy-figure1:", sides)
+        paired.same_queries(sides, "toy-figure1: ")
 
 
 def test_a_drawing_without_a_significant_depth_keeps_its_axes(tmp_path):

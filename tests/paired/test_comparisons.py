@@ -135,3 +135,6 @@ def test_different_queries_and_none_are_refused():
     cells["d"] = cells["c"]
     with pytest.raises(ResiduumError, match="c and d hold no queries"):
         compare(cells, [("c", "d")], options())
+    cells["e"] = matrix([0.5, 0.5], ["q1", "q1"])
+    with pytest.raises(ResiduumError, match="e: duplicate query q1"):
+        compare(cells, [("a", "e")], options())

@@ -85,6 +85,10 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
     roots = {name.partition(".")[0] for name in _imported(tree)}
     if room not in ("asking", "__main__.py"):
         assert not any(name.startswith("residuum.asking") for name in _imported(tree))
+    below = {"paired": {"core", "paired"}, "pages": {"core", "paired", "pages"}}.get(room)
+    if below:
+        own = [n.split(".")[1] for n in _imported(tree) if n.startswith("residuum.")]
+        assert set(own) <= below
     if room not in ("neural", "train.py", "dense.py", "pretrain.py", "termweights.py", "rerank.py"):
         assert not roots & {"torch", "transformers", "faiss"}
     if room != "lucene":

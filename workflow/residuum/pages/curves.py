@@ -13,8 +13,7 @@ import polars as pl
 from residuum.core.depth_curves import PAIRS, RECALL
 from residuum.core.errors import ResiduumError
 from residuum.core.jobs import FigureJob
-from residuum.pages.scores import same_queries
-from residuum.paired import Comparison
+from residuum.paired import Comparison, same_queries
 
 
 class Curve(NamedTuple):
@@ -59,7 +58,7 @@ def load(job: FigureJob, sweep: pl.DataFrame) -> Curves:
         for panel in job.figure.panels
         for s in job.series()
     }
-    same_queries(f"{job.id}:", {"/".join(key): c.query_ids for key, c in curves.items()})
+    same_queries({"/".join(key): c.query_ids for key, c in curves.items()}, f"{job.id}: ")
     return curves
 
 

@@ -4,7 +4,7 @@ Usage: `job, scores = load(job, metrics)`. Read by significance and tables alike
 the same values. Must not know tests or rendering.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +12,7 @@ import polars as pl
 from residuum.core import indexes, schema, trec
 from residuum.core.errors import NotRun, ResiduumError
 from residuum.core.jobs import Job
-from residuum.paired import ScoreMatrix
+from residuum.paired import ScoreMatrix, same_queries
 
 Key = tuple[str, str]  # (row id, column id)
 
@@ -35,7 +35,7 @@ def load(job: Job, metrics: Path) -> tuple[Job, dict[Key, ScoreMatrix]]:
     scores = {(r.id, c.id): _matrix(job, metrics, r, c, tables) for r, c in job.cells()}
     for column in job.table.columns:
         rows = {r: one.query_ids for (r, name), one in scores.items() if name == column.id}
-        same_queries(f"{job.id}, column {column.id}: rows", rows)
+        same_queries(rows, f"{job.id}, column {column.id}: rows ")
     return job, scores
 
 
@@ -74,14 +74,3 @@ def _one_measure(path: Path, table: pl.DataFrame, measure: str) -> pl.DataFrame:
         known = ", ".join(table["measure"].unique().sort())
         raise ResiduumError(f"{path}: no values of {measure}; it holds {known}")
     return rows
-
-
-def same_queries(where: str, sides: Mapping[str, Iterable[str]]) -> None:
-    """Raise a ResiduumError that names two of several sides whose query_ids differ, if any do."""
-    first = next(iter(sides), "")
-    for name, ids in sides.items():
-        if odd := sorted(set(ids) ^ set(sides[first])):
-            raise ResiduumError(
-                f"{where} {first} and {name} hold different queries "
-                f"({len(odd)} of them, such as {odd[0]})"
-            )

@@ -6,7 +6,7 @@ tables or papers.
 """
 
 from residuum.paired.comparisons import Comparison, Pair, compare
-from residuum.paired.contrasts import ScoreMatrix
+from residuum.paired.contrasts import ScoreMatrix, same_queries
 from residuum.paired.corrections import adjust
 
-__all__ = ["Comparison", "Pair", "ScoreMatrix", "adjust", "compare"]
+__all__ = ["Comparison", "Pair", "ScoreMatrix", "adjust", "compare", "same_queries"]

@@ -14,7 +14,7 @@ import numpy as np
 from residuum.core import schema
 from residuum.core.errors import ResiduumError
 from residuum.paired import classical, effects, flips, seeds
-from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix
+from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix, same_queries
 
 
 class Pair(NamedTuple):
@@ -93,20 +93,14 @@ def compare(
 
 def _queries(scores: Mapping[Key, ScoreMatrix], pair: Pair) -> tuple[str, ...]:
     """Return the query_ids that both sides of a comparison hold, sorted."""
-    a, b = (_unique(system, scores[system, pair.column].query_ids) for system in (pair.a, pair.b))
-    both = f"{pair.a} and {pair.b}"
-    if odd := sorted(set(a) ^ set(b)):
-        raise ResiduumError(f"{both} hold different queries ({len(odd)} of them, such as {odd[0]})")
-    if not a:
-        raise ResiduumError(f"{both} hold no queries: there is nothing to compare")
-    return tuple(sorted(a))
-
-
-def _unique(system: str, query_ids: list[str]) -> list[str]:
-    query_id, count = next(iter(Counter(query_ids).most_common(1)), ("", 0))
-    if count > 1:
-        raise ResiduumError(f"{system}: duplicate query {query_id}")
-    return query_ids
+    sides = {system: scores[system, pair.column].query_ids for system in (pair.a, pair.b)}
+    for system, query_ids in sides.items():
+        if repeated := [q for q, count in Counter(query_ids).items() if count > 1]:
+            raise ResiduumError(f"{system}: duplicate query {repeated[0]}")
+    same_queries(sides)
+    if not sides[pair.a]:
+        raise ResiduumError(f"{pair.a} and {pair.b} hold no queries: there is nothing to compare")
+    return tuple(sorted(sides[pair.a]))
 
 
 class _Group:

@@ -4,9 +4,12 @@ Usage: `contrasts.difference(0)`. Made by `residuum.paired.comparisons`, read by
 Must not know which systems the rows are, nor how they are tested.
 """
 
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
+
+from residuum.core.errors import ResiduumError
 
 TIE = 1e-12  # values per query, and means of them, this close to each other count as equal
 
@@ -17,6 +20,17 @@ class ScoreMatrix(NamedTuple):
     query_ids: list[str]
     runs: list[str]
     values: np.ndarray  # float64 of shape (queries, runs)
+
+
+def same_queries(sides: Mapping[str, Collection[str]], where: str = "") -> None:
+    """Raise a ResiduumError that names two sides whose query_ids differ, if any do."""
+    first = next(iter(sides), "")
+    for name, ids in sides.items():
+        if odd := sorted(set(ids) ^ set(sides[first])):
+            raise ResiduumError(
+                f"{where}{first} and {name} hold different queries "
+                f"({len(odd)} of them, such as {odd[0]})"
+            )
 
 
 class Contrasts(NamedTuple):
