@@ -8,6 +8,10 @@ import re
 from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
 from residuum.core.registry import Place, Registry
+from residuum.wiring.availability import all_available
+from residuum.wiring.run_ids import RunId
+from residuum.wiring.runs import candidates, reranked
+from residuum.wiring.splits import needs_answers, swept_measure
 
 Wildcards = dict[str, str]
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
@@ -20,7 +24,7 @@ def place_of(w: Wildcards) -> Place:
 
 def system_of(w: Wildcards) -> str:
     """Return the system that makes a run."""
-    return w["run"].partition(".seed")[0]
+    return RunId.parse(w["run"]).system
 
 
 def run_lines(registry: Registry, w: Wildcards) -> int:
@@ -64,7 +68,7 @@ def _asked_s(registry: Registry, w: Wildcards) -> float:
 def sweep(registry: Registry, w: Wildcards) -> Cost:
     """Cost a search at every setting of RM3, as deep as the measure looks, and one for the run."""
     settings = len(registry.system(system_of(w)).rm3_sweep.grid())
-    told = re.search(r"@(\d+)", registry.swept_measure(system_of(w), place_of(w)) or "")
+    told = re.search(r"@(\d+)", swept_measure(registry, system_of(w), place_of(w)) or "")
     shallow = told is not None and int(told[1]) <= SHALLOW
     longer = settings * assumed("setting" if shallow else "rm3") + assumed("rm3")
     seconds = longer * _asked_s(registry, w)
@@ -115,7 +119,7 @@ def cut(registry: Registry, w: Wildcards) -> Cost:
 
 def evaluate(registry: Registry, w: Wildcards) -> Cost:
     """Cost the measures of a run; answers are looked for in the texts of its docs."""
-    answers = any(name.startswith("AnswerAccuracy@") for name in registry.measures(place_of(w)))
+    answers = needs_answers(registry, place_of(w))
     text = sizing.text_bytes(registry, w["dataset"]) if answers else 0
     seconds = run_lines(registry, w) * assumed("hit-time") + text / assumed("export")
     return Cost(core_s=seconds)
@@ -123,8 +127,9 @@ def evaluate(registry: Registry, w: Wildcards) -> Cost:
 
 def depths(registry: Registry, w: Wildcards) -> Cost:
     """Cost the measures of reranked lists at every depth."""
-    runs = sizing.reranked(registry, w["reranker"], place_of(w))
-    tried = sum(depth * number for depth, number in runs.values())
+    asked = registry, w["reranker"], place_of(w), all_available
+    deepest = candidates(*asked)
+    tried = sum(deepest[run.first] * len(run.grid) for run in reranked(*asked).values())
     return Cost(core_s=sizing.queries(registry, place_of(w)) * tried * assumed("depth-time"))
 
 

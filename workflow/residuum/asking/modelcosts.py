@@ -9,6 +9,10 @@ from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
 from residuum.asking.listcosts import Wildcards, place_of, run_lines, scored_lines, system_of
 from residuum.core.registry import Place, Registry
+from residuum.core.schema.scales import HubReranker
+from residuum.wiring.models import corpora_of
+from residuum.wiring.runs import player_of
+from residuum.wiring.vectors import encoded_splits
 
 TRAINED = 3  # times the operations of reading: forward and backward
 
@@ -59,14 +63,14 @@ def train(registry: Registry, w: Wildcards) -> Cost:
 
 def adapt(registry: Registry, w: Wildcards) -> Cost:
     """Cost masked-language modelling on corpora."""
-    datasets = [registry.place(role).dataset for role in registry.model(w["backbone"]).corpora]
+    datasets = corpora_of(registry, w["backbone"])
     docs = sum(sizing.docs(registry, dataset) for dataset in datasets)
     return training(registry, w["backbone"], datasets[0], docs)
 
 
 def backbone(registry: Registry, w: Wildcards) -> Cost:
     """Cost a small backbone made of corpora on the processor."""
-    datasets = [registry.place(role).dataset for role in registry.model(w["backbone"]).corpora]
+    datasets = corpora_of(registry, w["backbone"])
     text = sum(sizing.text_bytes(registry, dataset) for dataset in datasets)
     shape = sizing.shape_of_model(registry, w["backbone"])
     return Cost(disk=4.0 * shape.parameters, core_s=text / assumed("lsa"))
@@ -98,8 +102,7 @@ def encode_docs(registry: Registry, w: Wildcards) -> Cost:
 
 def _searched(registry: Registry, w: Wildcards) -> int:
     """Return the queries of all splits that a model searches."""
-    splits = registry.searched(w["dataset"])
-    splits += registry.mined(w["dataset"], w["model"], int(w["seed"]))
+    splits = encoded_splits(registry, w["dataset"], w["model"], int(w["seed"]))
     return sum(sizing.queries(registry, Place(w["dataset"], split)) for split in splits)
 
 
@@ -138,10 +141,10 @@ def dense_score(registry: Registry, w: Wildcards) -> Cost:
 
 def rerank(registry: Registry, w: Wildcards) -> Cost:
     """Cost the scores of all candidates; the store of a rerun keeps them a second time."""
-    cast = registry.reranker_cast(w["reranker"])
-    trained = hasattr(cast, "model")
-    reading = registry.model(cast.model).reading if trained else cast.reading
+    player = player_of(registry, w["reranker"])
+    hub = isinstance(player, HubReranker)
+    reading = player.reading if hub else registry.model(player.model).reading
     pairs = sizing.rerank_pairs(registry, w["reranker"], place_of(w))
     tokens, batch = _pair_tokens(w["dataset"], reading), registry.scale.pair_batch_size
-    found = _reading(sizing.shape(registry, cast), pairs, tokens, batch, reading.length)
+    found = _reading(sizing.shape(registry, player), pairs, tokens, batch, reading.length)
     return found._replace(disk=2 * assumed("hit") * pairs)

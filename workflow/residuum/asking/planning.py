@@ -16,9 +16,11 @@ from residuum.asking.costing import Card
 from residuum.asking.descent import line, wrapped
 from residuum.asking.dryrun import Job
 from residuum.asking.holdings import File, amount
-from residuum.core import casting, entries, loading, pages
+from residuum.core import entries, loading, pages
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
+from residuum.wiring import binding
+from residuum.wiring.availability import all_available
 
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
@@ -176,21 +178,9 @@ def hours(value: float) -> str:
 def gaps(registry: Registry) -> dict[str, list[str]]:
     """Return each reason why something is not run at this scale, with what: pages, their rows."""
     found: dict[str, dict[str, None]] = {}
-    for page in registry.chosen("table"):
-        job = casting.job_of(registry, page, _planned)
-        for row in job.table.rows:
-            for column in job.table.columns:
-                if why := job.not_run(row, column):
-                    found.setdefault(why, {})[f"{page}/{row.id}"] = None
-    for page in registry.chosen("figure", "cases"):
-        if why := casting.page_reason(registry, page, _planned):
-            found.setdefault(why, {})[page] = None
+    for gap in binding.gaps(registry, all_available):
+        found.setdefault(gap.why, {})[gap.where] = None
     return {why: list(what) for why, what in found.items()}
-
-
-def _planned(model: str, revision: str) -> str | None:
-    """Suppose, as the dry run does, that a hub model can be had."""
-    return None
 
 
 def _gaps(registry: Registry) -> Iterator[str]:

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from residuum.asking import bundling, lineage
-from residuum.core import driver, manifest
+from residuum.core import manifest
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import CharacteristicsJob
-from residuum.core.schema import parts_of
+from residuum.core.schema.papers import Table
+from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
+from residuum.wiring.paths import Paths
+from residuum.wiring.specs import canonical_json
 
+PATHS = Paths()
 LONG = 90  # characters of a differing line that are shown
 SWEEP, SCORED = ".sweep.tsv", ".trec.gz.manifest.json"
 
@@ -118,10 +121,10 @@ def _tested(bench: Bench, page: str) -> None:
     from residuum import significance, tables
 
     path = f"tables/{page}.tsv"
-    spec = driver.canonical(bench.spec(path))
+    spec = canonical_json(bench.spec(path))
     tests = bench.made / "significance" / f"{page}.tsv"
     metrics = bench.results / "metrics"
-    family = [driver.canonical(other) for other in _corrected_with(bench, path)]
+    family = [canonical_json(other) for other in _corrected_with(bench, path)]
     significance.compare(spec=spec, metrics=metrics, output=tests, together=family)
     tables.render(
         spec=spec,
@@ -132,16 +135,13 @@ def _tested(bench: Bench, page: str) -> None:
     )
 
 
-def _corrected_with(bench: Bench, path: str) -> Iterator[dict[str, Any]]:
-    """Yield the specs of the other tables whose comparisons are corrected with a table's."""
-    own = bench.spec(path)
-    paper = parts_of(own["id"])[0]
-    if own["tests"]["family"] == "paper":
-        for name in bench.graph:
-            if name != path and parts_of(name)[0] == f"tables/{paper}":
-                other = bench.spec(name)
-                if other["table"].get("tests") == own["table"]["tests"]:
-                    yield other
+def _corrected_with(bench: Bench, path: str) -> list[dict[str, Any]]:
+    """Return the specs of the other tables whose comparisons are corrected with a table's."""
+    named = {name: PATHS.table.parse(name) for name in bench.graph}
+    pages = {found["page"]: bench.spec(name) for name, found in named.items() if found}
+    own = BoundTable.model_validate(bench.spec(path))
+    tables = {page: Table.model_validate(s["table"]) for page, s in pages.items() if "runs" in s}
+    return [pages[other] for other in corrected_with(own.id, tables, own.tests)]
 
 
 def _counted(bench: Bench, page: str) -> None:
@@ -149,7 +149,7 @@ def _counted(bench: Bench, page: str) -> None:
     from residuum import characteristics
 
     path = f"tables/{page}.tsv"
-    job = CharacteristicsJob.model_validate(bench.spec(path))
+    job = BoundCharacteristics.model_validate(bench.spec(path))
     counts = bench.graph[path].record["artefact"]["counts"]
     characteristics.write(job, counts, bench.made / path)
 
@@ -160,7 +160,7 @@ def _figure(bench: Bench, page: str) -> None:
 
     path = f"figures/{page}.tsv"
     figures.draw(
-        spec=driver.canonical(bench.spec(path)),
+        spec=canonical_json(bench.spec(path)),
         sweep=bench.inputs(path, "rerank/", SWEEP),
         scored=bench.inputs(path, "rerank/", SCORED),
         output=bench.made / path,
@@ -174,7 +174,7 @@ def _ledger(bench: Bench, page: str) -> None:
     names = [path for path in bench.graph["ledger.tsv"].inputs if path.startswith("tables/")]
     tests = [p for p in bench.graph["ledger.tsv"].inputs if p.startswith("significance/")]
     ledger.write(
-        spec=[driver.canonical(bench.spec(name)) for name in names],
+        spec=[canonical_json(bench.spec(name)) for name in names],
         table=[bench.newest(name) for name in names],
         significance=[bench.newest(name) for name in tests],
         output=bench.made / "ledger.tsv",
