@@ -22,7 +22,7 @@ rule all:
     """Make the pages of the chosen papers and the ledger."""
     default_target: True
     input:
-        pages=WIRING.ledger.all,
+        pages=WIRING.pages.all,
         ledger=PATHS.ledger,
 
 

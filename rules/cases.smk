@@ -4,10 +4,10 @@
 rule cases_find:
     """Find the docs that meet the rule of a case study."""
     input:
-        unpack(WIRING.cases.lists),
-        queries=WIRING.cases.queries,
-        qrels=WIRING.cases.qrels,
-        corpus=WIRING.cases.corpus,
+        lists=WIRING.pages.lists,
+        queries=WIRING.pages.of_split(PATHS.queries),
+        qrels=WIRING.pages.of_split(PATHS.qrels),
+        corpus=WIRING.pages.of_split(PATHS.corpus),
         code=code("residuum.cases"),
     output:
         tsv=PATHS.cases,
@@ -24,8 +24,8 @@ rule cases_find:
     resources:
         **RESOURCES.cpu(mem_mb=8000),
     params:
-        spec=WIRING.cases.page_spec,
-        lists=options.each_key("list", "list_"),
+        spec=WIRING.pages.spec,
+        lists=WIRING.pages.list_options,
         corpus=options.folder("corpus"),
     shell:
         "python -m residuum.cases find --spec {params.spec:q} --queries {input.queries} "

@@ -4,7 +4,7 @@
 rule characteristics_count:
     """Count the queries and the relevant docs of the splits that play the roles."""
     input:
-        unpack(WIRING.characteristics.splits),
+        splits=WIRING.pages.counted,
         code=code("residuum.characteristics"),
     output:
         tsv=PATHS.table,
@@ -23,8 +23,8 @@ rule characteristics_count:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=WIRING.characteristics.page_spec,
-        splits=WIRING.characteristics.folders,
+        spec=WIRING.pages.spec,
+        splits=WIRING.pages.counted_folders,
     shell:
         "python -m residuum.characteristics count --spec {params.spec:q} {params.splits} "
         "--output {output.tsv} 2>&1 | tee {log}"

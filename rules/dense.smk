@@ -32,7 +32,7 @@ rule dense_search:
 rule dense_gather:
     """Merge the hits of all shards into the run of a split."""
     input:
-        hits=WIRING.dense.hits,
+        hits=WIRING.vectors.shards(PATHS.hits),
         code=code("residuum.dense"),
     output:
         **recorded(run=PATHS.run),
@@ -49,7 +49,7 @@ rule dense_gather:
         **RESOURCES.cpu(mem_mb=6000),
     params:
         spec=WIRING.runs.spec,
-        hits=options.each_folder("hits", "hits"),
+        hits=options.each("hits", "hits", folder_of),
     shell:
         "python -m residuum.dense gather {params.hits} --split {wildcards.split} "
         "--spec {params.spec:q} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
@@ -58,9 +58,9 @@ rule dense_gather:
 rule dense_score:
     """Score the docs of another system by inner product, for fusion by true scores."""
     input:
-        embeddings=WIRING.dense.embeddings,
-        queries=WIRING.dense.query_embeddings,
-        runs=WIRING.runs.scored_runs,
+        embeddings=WIRING.vectors.shards(PATHS.embeddings),
+        queries=WIRING.vectors.shards(PATHS.query_embeddings),
+        runs=WIRING.runs.others,
         code=code("residuum.dense"),
     output:
         **recorded(run=PATHS.scores),
@@ -77,10 +77,10 @@ rule dense_score:
         **RESOURCES.cpu(mem_mb=6000),
     params:
         spec=WIRING.runs.spec,
-        embeddings=options.each_folder("embeddings", "embeddings"),
-        queries=options.split_folder("queries"),
+        embeddings=options.each("embeddings", "embeddings", folder_of),
+        queries=options.folder("queries"),
         runs=options.each("run", "runs"),
     shell:
         "python -m residuum.dense score {params.embeddings} "
-        "--queries {params.queries} {params.runs} --spec {params.spec:q} "
+        "--queries {params.queries}/{wildcards.split} {params.runs} --spec {params.spec:q} "
         "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

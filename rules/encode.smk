@@ -21,8 +21,8 @@ rule encode_docs:
     params:
         corpus=options.folder("corpus"),
         model=options.folder("model"),
-        shard=WIRING.encode.shard,
-        windows=WIRING.data.windows,
+        shard=WIRING.vectors.shard,
+        windows=WIRING.vectors.windows,
         folder=options.output_folder,
         compute=RESOURCES.batches,
     shell:
@@ -33,7 +33,7 @@ rule encode_docs:
 rule encode_queries:
     """Encode the queries of all splits of a dataset that a model searches."""
     input:
-        queries=WIRING.encode.queries,
+        queries=WIRING.vectors.queries,
         model=PATHS.checkpoint,
         code=code("residuum.encode"),
     output:
@@ -49,7 +49,7 @@ rule encode_queries:
         **RESOURCES.card(mem_mb=6000),
     params:
         model=options.folder("model"),
-        splits=options.each_split("split", "queries"),
+        splits=options.each("split", "queries", options.by_split),
         folder=options.output_folder,
         compute=RESOURCES.batches,
     shell:

@@ -7,7 +7,7 @@ rule evaluate_run:
         run=PATHS.run,
         record=PATHS.run.manifest,
         qrels=PATHS.qrels,
-        texts=WIRING.evaluate.texts,
+        texts=WIRING.runs.texts,
         code=code("residuum.evaluate"),
     output:
         **recorded(metrics=PATHS.metrics),
@@ -21,8 +21,8 @@ rule evaluate_run:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
-        measures=WIRING.evaluate.measures,
-        texts=options.answers,
+        measures=WIRING.runs.measures,
+        texts=WIRING.runs.text_options,
     shell:
         "python -m residuum.evaluate run --run {input.run} --qrels {input.qrels} "
         "{params.measures} {params.texts} --output {output.metrics} 2>&1 | tee {log}"

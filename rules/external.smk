@@ -4,7 +4,7 @@
 rule external_accept:
     """Check a run file and take it in; a faulty one is refused with its reason."""
     input:
-        run=WIRING.external.source,
+        run=WIRING.runs.external,
         queries=PATHS.queries,
         corpus=PATHS.corpus,
         code=code("residuum.external"),

@@ -4,8 +4,8 @@
 rule figures_draw:
     """Draw recall and accuracy at every rerank depth."""
     input:
-        sweeps=WIRING.figures.curves,
-        scored=WIRING.figures.scored,
+        sweeps=WIRING.pages.of_rerankers(PATHS.depth_curve),
+        scored=WIRING.pages.of_rerankers(PATHS.pairs.manifest),
         code=code("residuum.figures"),
     output:
         tsv=PATHS.figure,
@@ -23,7 +23,7 @@ rule figures_draw:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=WIRING.figures.page_spec,
+        spec=WIRING.pages.spec,
         sweeps=options.each("sweep", "sweeps"),
         scored=options.each("scored", "scored"),
     shell:

@@ -4,7 +4,7 @@
 rule fusion_tune:
     """Choose lambda on the tuning split."""
     input:
-        unpack(WIRING.fusion.inputs),
+        unpack(WIRING.runs.fused),
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
         code=code("residuum.fusion"),
@@ -23,7 +23,7 @@ rule fusion_tune:
         **RESOURCES.cpu(mem_mb=4000),
     params:
         spec=WIRING.runs.spec,
-        runs=options.named(*WIRING.fusion.parts),
+        runs=options.named(*WIRING.runs.parts),
         folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
@@ -33,8 +33,8 @@ rule fusion_tune:
 rule fusion_fuse:
     """Fuse the lexical and the dense run with the lambda that was tuned or given."""
     input:
-        unpack(WIRING.fusion.inputs),
-        tuning=WIRING.fusion.tuning,
+        unpack(WIRING.runs.fused),
+        tuning=WIRING.runs.tuning,
         code=code("residuum.fusion"),
     output:
         **recorded(run=PATHS.run),
@@ -51,7 +51,7 @@ rule fusion_fuse:
         **RESOURCES.cpu(mem_mb=4000),
     params:
         spec=WIRING.runs.spec,
-        runs=options.named(*WIRING.fusion.parts, "tuning"),
+        runs=options.named(*WIRING.runs.parts, "tuning"),
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
         "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

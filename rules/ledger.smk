@@ -4,8 +4,8 @@
 rule ledger_write:
     """Judge every reported number and comparison of the chosen papers."""
     input:
-        tables=WIRING.ledger.table_files,
-        tests=WIRING.ledger.tests,
+        tables=WIRING.pages.judged,
+        tests=WIRING.pages.tests,
         code=code("residuum.ledger"),
     output:
         ledger=PATHS.ledger,
@@ -21,7 +21,7 @@ rule ledger_write:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
-        specs=WIRING.ledger.specs,
+        specs=WIRING.pages.judged_specs,
         tables=options.each("table", "tables"),
         tests=options.each("significance", "tests"),
     shell:

@@ -21,7 +21,7 @@ rule lexical_index:
     params:
         spec=WIRING.lexical.form,
         corpus=options.folder("corpus"),
-        weights=options.each_folder("weights", "weights"),
+        weights=options.each("weights", "weights", folder_of),
         folder=options.output_folder,
     shell:
         "python -m residuum.lexical index --corpus {params.corpus} {params.weights} "
@@ -31,7 +31,7 @@ rule lexical_index:
 rule lexical_search:
     """Search with BM25, with or without fixed RM3, and write the run."""
     input:
-        index=WIRING.lexical.index,
+        index=WIRING.lexical.searched,
         queries=PATHS.queries,
         code=code("residuum.lexical"),
     output:
@@ -59,7 +59,7 @@ rule lexical_search:
 rule lexical_sweep:
     """Search at every setting of RM3, choose by cross-validation and write the run."""
     input:
-        index=WIRING.lexical.index,
+        index=WIRING.lexical.searched,
         queries=PATHS.queries,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
@@ -92,9 +92,9 @@ rule lexical_sweep:
 rule lexical_score:
     """Score the docs of another system with BM25, for fusion by true scores."""
     input:
-        index=WIRING.lexical.index,
+        index=WIRING.lexical.searched,
         queries=PATHS.queries,
-        runs=WIRING.runs.scored_runs,
+        runs=WIRING.runs.others,
         code=code("residuum.lexical"),
     output:
         **recorded(run=PATHS.scores),

@@ -4,11 +4,11 @@
 rule negatives_mine:
     """Draw the negatives of every training pair, with true lexical scores."""
     input:
-        corpus=WIRING.negatives.corpus,
-        queries=WIRING.negatives.queries,
-        qrels=WIRING.negatives.qrels,
-        index=WIRING.negatives.index,
-        dense=WIRING.negatives.dense_run,
+        corpus=WIRING.models.trained_on(PATHS.corpus),
+        queries=WIRING.models.trained_on(PATHS.queries),
+        qrels=WIRING.models.trained_on(PATHS.qrels),
+        index=WIRING.models.mined_index,
+        dense=WIRING.models.mined_run,
         code=code("residuum.negatives"),
     output:
         **recorded(tuples=PATHS.tuples),
@@ -22,9 +22,9 @@ rule negatives_mine:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=WIRING.negatives.mined_spec,
+        spec=WIRING.models.mined_spec,
         corpus=options.folder("corpus"),
-        index=options.each_folder("index", "index"),
+        index=options.each("index", "index", folder_of),
         dense=options.each("dense", "dense"),
     shell:
         "python -m residuum.negatives mine {params.index} {params.dense} --corpus {params.corpus} "

@@ -4,7 +4,7 @@
 rule pretrain_backbone:
     """Make a small BERT: WordPiece vocabulary, LSA-initialised word embeddings."""
     input:
-        corpora=WIRING.pretrain.corpora,
+        corpora=WIRING.models.corpora,
         code=code("residuum.pretrain"),
     output:
         PATHS.backbone,
@@ -20,8 +20,8 @@ rule pretrain_backbone:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=WIRING.pretrain.model_spec,
-        corpora=options.each_folder("corpus", "corpora"),
+        spec=WIRING.models.spec,
+        corpora=options.each("corpus", "corpora", folder_of),
         folder=options.output_folder,
         compute_threads=RESOURCES.threads,
     shell:
@@ -32,8 +32,8 @@ rule pretrain_backbone:
 rule pretrain_adapt:
     """Adapt a backbone to a corpus by masked-language modelling; a rerun resumes."""
     input:
-        corpora=WIRING.pretrain.corpora,
-        start=WIRING.pretrain.start_files,
+        corpora=WIRING.models.corpora,
+        start=WIRING.models.start_files,
         code=code("residuum.pretrain"),
     output:
         PATHS.backbone,
@@ -49,9 +49,9 @@ rule pretrain_adapt:
     resources:
         **RESOURCES.training(mem_mb=6000),
     params:
-        spec=WIRING.pretrain.model_spec,
-        start=WIRING.pretrain.start,
-        corpora=options.each_folder("corpus", "corpora"),
+        spec=WIRING.models.spec,
+        start=WIRING.models.start,
+        corpora=options.each("corpus", "corpora", folder_of),
         folder=options.output_folder,
         work=PATHS.work("{backbone}"),
         compute=RESOURCES.precise,

@@ -4,10 +4,10 @@
 rule rerank_score:
     """Score the union of all first stages' candidates once; a rerun resumes."""
     input:
-        runs=WIRING.rerank.firsts,
+        runs=WIRING.runs.candidates,
         queries=PATHS.queries,
         corpus=PATHS.corpus,
-        model=WIRING.rerank.model_files,
+        model=WIRING.runs.reranker_files,
         code=code("residuum.rerank"),
     output:
         **recorded(scores=PATHS.pairs),
@@ -21,10 +21,10 @@ rule rerank_score:
     resources:
         **RESOURCES.card(mem_mb=16000),
     params:
-        spec=WIRING.rerank.batch_spec,
-        runs=WIRING.rerank.depths,
+        spec=WIRING.runs.pairs_spec,
+        runs=WIRING.runs.depths,
         corpus=options.folder("corpus"),
-        model=WIRING.rerank.model,
+        model=WIRING.runs.reranker,
         store=PATHS.work("{dataset}.{split}.{reranker}"),
         compute=RESOURCES.precise,
     shell:
@@ -37,7 +37,7 @@ rule rerank_score:
 rule rerank_sweep:
     """Evaluate every run that shares a reranker at every depth."""
     input:
-        runs=WIRING.rerank.firsts,
+        runs=WIRING.runs.candidates,
         scores=PATHS.pairs,
         qrels=PATHS.qrels,
         code=code("residuum.rerank"),
@@ -53,8 +53,8 @@ rule rerank_sweep:
     resources:
         **RESOURCES.cpu(mem_mb=12000),
     params:
-        spec=WIRING.rerank.curve_spec,
-        runs=WIRING.rerank.curves,
+        spec=WIRING.runs.curves_spec,
+        runs=WIRING.runs.curves,
     shell:
         "python -m residuum.rerank sweep --spec {params.spec:q} {params.runs} "
         "--scores {input.scores} --qrels {input.qrels} --output {output.sweep} 2>&1 | tee {log}"
@@ -63,7 +63,7 @@ rule rerank_sweep:
 rule rerank_cut:
     """Rerank a run down to the depth that is best on the tuning split."""
     input:
-        unpack(WIRING.rerank.cut),
+        unpack(WIRING.runs.cut),
         code=code("residuum.rerank"),
     output:
         **recorded(run=PATHS.run, tuning=PATHS.tuning),

@@ -4,7 +4,7 @@
 rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:
-        metrics=WIRING.tables.tested_metrics,
+        metrics=WIRING.pages.tested_metrics,
         code=code("residuum.significance"),
     output:
         **recorded(tests=PATHS.significance),
@@ -18,8 +18,8 @@ rule significance_compare:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=WIRING.tables.page_spec,
-        together=WIRING.tables.together,
+        spec=WIRING.pages.spec,
+        together=WIRING.pages.together,
         metrics=PATHS.metrics_root,
     shell:
         "python -m residuum.significance compare --spec {params.spec:q} "

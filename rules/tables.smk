@@ -4,10 +4,10 @@
 rule tables_render:
     """Render a paper's table with our numbers and our markers."""
     input:
-        metrics=WIRING.tables.metrics,
-        records=WIRING.tables.records,
+        metrics=WIRING.pages.metrics,
+        records=WIRING.pages.records,
         tests=PATHS.significance,
-        tuning=WIRING.tables.tuning,
+        tuning=WIRING.pages.tuning,
         code=code("residuum.tables"),
     output:
         tsv=PATHS.table,
@@ -26,7 +26,7 @@ rule tables_render:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=WIRING.tables.page_spec,
+        spec=WIRING.pages.spec,
         metrics=PATHS.metrics_root,
         tuning=options.each("tuning", "tuning"),
     shell:

@@ -4,10 +4,10 @@
 rule train_train:
     """Train a dual encoder; after a kill the same command resumes."""
     input:
-        tuples=WIRING.train.tuples,
-        corpus=WIRING.train.corpus,
-        queries=WIRING.train.queries,
-        start=WIRING.train.start_files,
+        tuples=WIRING.models.tuples,
+        corpus=WIRING.models.trained_on(PATHS.corpus),
+        queries=WIRING.models.trained_on(PATHS.queries),
+        start=WIRING.models.start_files,
         code=code("residuum.train"),
     output:
         PATHS.checkpoint,
@@ -21,8 +21,8 @@ rule train_train:
     resources:
         **RESOURCES.training(mem_mb=6000),
     params:
-        spec=WIRING.train.model_spec,
-        start=WIRING.train.start,
+        spec=WIRING.models.spec,
+        start=WIRING.models.start,
         corpus=options.folder("corpus"),
         folder=options.output_folder,
         work=PATHS.work("{model}.seed{seed}"),

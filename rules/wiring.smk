@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 from residuum.wiring import driver, options
 from residuum.wiring.code import code
 from residuum.wiring.graph import Wiring
-from residuum.wiring.paths import recorded
+from residuum.wiring.paths import folder_of, recorded
 
 with driver.in_snakemakes_words():
     WIRING = Wiring(config, workflow)

@@ -109,7 +109,7 @@ def test_nothing_heavy_is_imported_to_build_the_graph():
         "import sys, yaml; from pathlib import Path;"
         "from residuum.wiring.code import code; from residuum.wiring.graph import Wiring;"
         "config = yaml.safe_load(open('config/config.yaml'));"
-        "Wiring(config, None).ledger.tests(None); code('residuum.train');"
+        "Wiring(config, None).pages.tests(None); code('residuum.train');"
         "print(' '.join(sys.modules))"
     )
     start = time.monotonic()

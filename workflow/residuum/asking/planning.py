@@ -21,6 +21,7 @@ from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
 from residuum.wiring import binding
 from residuum.wiring.availability import all_available
+from residuum.wiring.paths import results_of
 
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
@@ -45,7 +46,7 @@ def plan(scale: str | None, papers: Sequence[str], card: Card) -> str:
     todo, every = dryrun.plans(registry.config.scale, registry.config.papers)
     rows = tally(registry, todo, every)
     files, models = fetching.dataset_files(registry, todo), fetching.hub_models(registry, todo)
-    needs = {Path("results") / registry.config.scale: total(rows).disk}
+    needs = {Path(results_of(registry.config.scale)): total(rows).disk}
     parts = [
         _head(registry, len(todo), len(every)),
         "\n".join(_downloads(registry, files, models)),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from residuum.core import entries, schema
 from residuum.core.errors import ResiduumError, unknown
 from residuum.wiring import specs
-from residuum.wiring.run_ids import RerankerId, RunId
+from residuum.wiring.run_ids import FixedId, RunId
 
 
 class Place(NamedTuple):
@@ -107,13 +107,13 @@ class Registry(NamedTuple):
         if isinstance(reranker, str):
             return reranker
         if isinstance(reranker, schema.FromModel):
-            return str(RerankerId.of_model(reranker.model, reranker.seed))
+            return str(FixedId(reranker.model, f"seed{reranker.seed}"))
         digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
-        return str(RerankerId.of_hub(reranker.hub, digest))
+        return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
     def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
         """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
-        if RerankerId.parse(name).is_role:
+        if not FixedId.parse(name).by:
             return self.scale.rerankers.get(name)
         own = (s for s in self.of_kind("rerank") if self.reranker(s) == name)
         return next((self.systems[system].reranker for system in own), None)

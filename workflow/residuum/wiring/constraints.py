@@ -6,9 +6,9 @@ Usage: `Constraints(registry).runs("dense")`. Must not know rules or paths.
 from collections.abc import Iterable
 
 from residuum.core.registry import Registry
-from residuum.wiring.run_ids import RunId
+from residuum.wiring.run_ids import SEED
 
-RUN = r"[a-z0-9_-]+(\.seed\d+)?"  # of any system, seeded or not
+RUN = rf"[a-z0-9_-]+({SEED})?"  # of any system, seeded or not
 
 
 def either(names: Iterable[str]) -> str:
@@ -44,4 +44,4 @@ class Constraints:
         if swept is not None:
             systems = self._registry.systems
             names = [name for name in names if (systems[name].rm3_sweep is not None) == swept]
-        return either(RunId.pattern(name, self._registry.seeded(name)) for name in names)
+        return either(name + SEED * self._registry.seeded(name) for name in names)

@@ -4,7 +4,6 @@ Usage: `Data(registry, paths, hub).split_files(wildcards)`. Must not know models
 """
 
 import sys
-from shlex import quote
 
 from residuum.core import roots
 from residuum.wiring import specs
@@ -46,8 +45,3 @@ class Data(Part):
         """Return what decides which queries and qrels a split has."""
         dataset = self.registry.datasets[wildcards.dataset]
         return specs.canonical_json(dataset.for_split(wildcards.split))
-
-    def windows(self, wildcards: Wildcards) -> str:
-        """Return the option that has a dataset's docs read in passages, if it says so."""
-        windows = self.registry.datasets[wildcards.dataset].windows
-        return f"--windows {quote(specs.of_entry(windows))}" if windows else ""

@@ -1,8 +1,9 @@
 """What models are made from: texts, training pairs, negatives, and what a training starts from.
 
-Usage: `Train(registry, paths, hub).tuples(wildcards)`. Must not know how anything is trained.
+Usage: `Models(registry, paths, hub).tuples(wildcards)`. Must not know how anything is trained.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 
@@ -10,9 +11,8 @@ from residuum.core.errors import ResiduumError
 from residuum.core.registry import Place, Registry
 from residuum.core.schema.scales import FromHub, FromModel, FromPath
 from residuum.wiring import specs
-from residuum.wiring.lexical import Lexical
 from residuum.wiring.part import Part, Wildcards
-from residuum.wiring.paths import folder_of
+from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.run_ids import RunId
 
 Start = FromHub | FromPath | FromModel
@@ -21,10 +21,9 @@ Start = FromHub | FromPath | FromModel
 def start_of(registry: Registry, model: str) -> Start:
     """Return what plays the backbone of a model; nothing at all is an error."""
     role = registry.models[model].backbone
-    start = registry.backbone(role)
-    if start is None:
-        raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
-    return start
+    if start := registry.backbone(role):
+        return start
+    raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
 
 
 def corpora_of(registry: Registry, model: str) -> list[str]:
@@ -32,16 +31,14 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
     return [registry.place(role).dataset for role in registry.models[model].corpora]
 
 
-class Models(Part):
+class Checkpoints(Part):
     """Models that a job starts from or scores with, as files and as arguments."""
 
     def files(self, model: Start) -> list[str]:
         """Return the files of a model that are on this machine or are made by the graph."""
-        if isinstance(model, FromModel):
-            return [self._made(model)]
         if isinstance(model, FromPath):
             return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
-        return []
+        return [self._made(model)] if isinstance(model, FromModel) else []
 
     def argument(self, model: Start) -> str:
         """Return how a command names a model: a folder, or a hub id with its revision."""
@@ -58,95 +55,63 @@ class Models(Part):
         return self.paths.checkpoint.fill(model=model.model, seed=model.seed)
 
 
-class Pretrain(Models):
-    """Inputs and options of the stage pretrain."""
+class Models(Checkpoints):
+    """Inputs and options of the stages pretrain, negatives and train."""
+
+    def _name(self, wildcards: Wildcards) -> str:
+        """Return the model that a job makes; pretrain calls it a backbone."""
+        return getattr(wildcards, "model", None) or wildcards.backbone
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a model."""
+        return specs.of_entry(self.registry.model(self._name(wildcards)))
+
+    def start_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the backbone that a training starts from."""
+        return self.files(start_of(self.registry, self._name(wildcards)))
+
+    def start(self, wildcards: Wildcards) -> str:
+        """Return the value of --start, and --revision for a hub model."""
+        return self.argument(start_of(self.registry, self._name(wildcards)))
 
     def corpora(self, wildcards: Wildcards) -> list[str]:
         """Return the corpora that a backbone is made from or adapted to."""
         datasets = corpora_of(self.registry, wildcards.backbone)
         return [self.paths.corpus.fill(dataset=dataset) for dataset in datasets]
 
-    def start_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the model that is adapted."""
-        return self.files(start_of(self.registry, wildcards.backbone))
+    def trained_on(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the split that a model is trained on."""
+        return lambda wildcards: self.fill(template, self._pairs(wildcards))
 
-    def start(self, wildcards: Wildcards) -> str:
-        """Return the value of --start, and --revision for a hub model."""
-        return self.argument(start_of(self.registry, wildcards.backbone))
-
-    def model_spec(self, wildcards: Wildcards) -> str:
-        """Return the spec of the backbone."""
-        return specs.of_entry(self.registry.model(wildcards.backbone))
-
-
-class OnSplit(Models):
-    """What the stages negatives and train read of the split that a model is trained on."""
-
-    def trained_on(self, wildcards: Wildcards) -> Place:
-        """Return the split that a model is trained on."""
+    def _pairs(self, wildcards: Wildcards) -> Place:
         return self.registry.place(self.registry.models[wildcards.model].train_on)
-
-    def corpus(self, wildcards: Wildcards) -> str:
-        """Return the corpus of that split."""
-        return self.paths.corpus.fill(dataset=self.trained_on(wildcards).dataset)
-
-    def queries(self, wildcards: Wildcards) -> str:
-        """Return the queries of that split."""
-        return self.fill(self.paths.queries, self.trained_on(wildcards))
-
-    def qrels(self, wildcards: Wildcards) -> str:
-        """Return the judgements of that split."""
-        return self.fill(self.paths.qrels, self.trained_on(wildcards))
-
-
-class Negatives(OnSplit):
-    """Inputs and options of the stage negatives."""
-
-    def mined_spec(self, wildcards: Wildcards) -> str:
-        """Return how negatives are drawn, by which system, and what is positive."""
-        model, place = self.registry.model(wildcards.model), self.trained_on(wildcards)
-        system = getattr(model.negatives, "system", None)
-        entry = self.registry.system(system) if system else None
-        split = self.registry.datasets[place.dataset].splits[place.split]
-        return specs.canonical_json(
-            {
-                "negatives": model.negatives.model_dump(mode="json"),
-                "system": entry and entry.model_dump(mode="json", exclude=specs.FOR_READERS),
-                "positive_level": split.positive_level,
-            }
-        )
-
-    def index(self, wildcards: Wildcards) -> list[str]:
-        """Return the index that negatives are mined from; none for in-batch negatives."""
-        system = getattr(self.registry.model(wildcards.model).negatives, "system", None)
-        lexical = Lexical(self.registry, self.paths, self.hub)
-        dataset = self.trained_on(wildcards).dataset
-        return [lexical.index_of(dataset, RunId(system))] if system else []
-
-    def dense_run(self, wildcards: Wildcards) -> list[str]:
-        """Return the run of the dense system that negatives are mined from too, if there is one."""
-        dense = self.registry.mined_dense(wildcards.model)
-        if dense is None:
-            return []
-        seed = self.registry.models[wildcards.model].negatives.dense_seed
-        return [self.run(dense, seed, self.trained_on(wildcards))]
-
-
-class Train(OnSplit):
-    """Inputs and options of the stage train."""
 
     def tuples(self, wildcards: Wildcards) -> str:
         """Return the training tuples of a model, its own or those of the one that it names."""
         return self.paths.tuples.fill(model=self.registry.tuples_of(wildcards.model))
 
-    def start_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the backbone that a training starts from."""
-        return self.files(start_of(self.registry, wildcards.model))
+    def mined_spec(self, wildcards: Wildcards) -> str:
+        """Return how negatives are drawn, by which system, and what is positive."""
+        model, place = self.registry.model(wildcards.model), self._pairs(wildcards)
+        name = getattr(model.negatives, "system", None)
+        system = name and self.registry.system(name)
+        split = self.registry.datasets[place.dataset].splits[place.split]
+        return specs.canonical_json(
+            {
+                "negatives": model.negatives.model_dump(mode="json"),
+                "system": system and system.model_dump(mode="json", exclude=specs.FOR_READERS),
+                "positive_level": split.positive_level,
+            }
+        )
 
-    def start(self, wildcards: Wildcards) -> str:
-        """Return the value of --start, and --revision for a hub model."""
-        return self.argument(start_of(self.registry, wildcards.model))
+    def mined_index(self, wildcards: Wildcards) -> list[str]:
+        """Return the index that negatives are mined from; none for in-batch negatives."""
+        system = getattr(self.registry.model(wildcards.model).negatives, "system", None)
+        return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
 
-    def model_spec(self, wildcards: Wildcards) -> str:
-        """Return the spec of the model."""
-        return specs.of_entry(self.registry.model(wildcards.model))
+    def mined_run(self, wildcards: Wildcards) -> list[str]:
+        """Return the run of the dense system that negatives are mined from too, if there is one."""
+        negatives = self.registry.models[wildcards.model].negatives
+        if dense := self.registry.mined_dense(wildcards.model):
+            return [self.run(dense, negatives.dense_seed, self._pairs(wildcards))]
+        return []

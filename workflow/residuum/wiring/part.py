@@ -8,10 +8,9 @@ made of inputs is in `residuum.wiring.options`, which knows no registry. Must no
 from typing import Protocol
 
 from residuum.core.registry import Place, Registry
-from residuum.wiring import specs
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template
-from residuum.wiring.run_ids import RunId
+from residuum.wiring.run_ids import FixedId, RunId
 
 
 class Wildcards(Protocol):
@@ -47,24 +46,16 @@ class Part:
         self.registry, self.paths, self.hub = registry, paths, hub
 
     def fill(self, template: Template, place: Place, **wildcards: object) -> str:
-        """Fill in a template for a split."""
+        """Fill in a template for a split, or for its corpus."""
         return template.fill(dataset=place.dataset, split=place.split, **wildcards)
 
     def run(self, system: str, seed: int | None, place: Place) -> str:
         """Return the run of a system for a seed, which unseeded systems ignore."""
         return self.fill(self.paths.run, place, run=self.registry.run(system, seed))
 
-    def spec(self, wildcards: Wildcards) -> str:
-        """Return the spec of the system that makes a run."""
-        return specs.of_entry(self.registry.system(run_of(wildcards).system))
-
-    def scored_runs(self, wildcards: Wildcards) -> list[str]:
-        """Return the runs whose docs are scored: those of all seeds of the other system."""
-        runs, place = self.registry.runs(wildcards.other), place_of(wildcards)
-        return [self.fill(self.paths.run, place, run=run) for run in runs]
-
-    def folds(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries of the folds that a split names; none where it names none."""
-        dataset = wildcards.dataset
-        folds = self.registry.datasets[dataset].splits[wildcards.split].folds
-        return [self.fill(self.paths.queries, Place(dataset, fold)) for fold in folds]
+    def index(self, dataset: str, run: RunId) -> str:
+        """Return the manifest of the index of a corpus that a lexical run searches."""
+        system = self.registry.systems[run.system]
+        weights = str(RunId(system.weights, run.seed)) if system.weights else ""
+        index = FixedId(system.index().index_id(), weights)
+        return self.paths.index.fill(dataset=dataset, index=index)

@@ -14,6 +14,11 @@ MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
 WILDCARD = re.compile(r"\\\{(\w+)\\\}")  # of an escaped template
 
 
+def results_of(scale: str) -> str:
+    """Return the results folder of a scale, relative to the project's."""
+    return f"results/{scale}"
+
+
 def below_metrics(place: str, run: str) -> str:
     """Return the metrics file of a run on `<dataset>/<split>`, relative to the metrics folder."""
     return f"{place}/{run}.tsv"

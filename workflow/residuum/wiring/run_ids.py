@@ -6,6 +6,8 @@ Must not know the registry or any path.
 
 from typing import NamedTuple
 
+SEED = r"\.seed\d+"
+
 
 class RunId(NamedTuple):
     """A system and the seed of the model behind it, None where none is trained once per seed."""
@@ -22,54 +24,22 @@ class RunId(NamedTuple):
         system, _, seed = text.partition(".seed")
         return cls(system, int(seed) if seed else None)
 
-    @staticmethod
-    def pattern(system: str, seeded: bool) -> str:
-        """Return the regular expression of a system's run ids."""
-        return system + (r"\.seed\d+" if seeded else "")
 
+class FixedId(NamedTuple):
+    """A name and, where it is not enough, what fixes the thing behind an @.
 
-class IndexId(NamedTuple):
-    """A Lucene index of a corpus: its form, and whose predicted term weights it holds, if any."""
-
-    form: str
-    weights: RunId | None = None
-
-    def __str__(self) -> str:
-        return f"{self.form}@{self.weights}" if self.weights else self.form
-
-    @classmethod
-    def parse(cls, text: str) -> "IndexId":
-        """Read `en-porter-lucene` or `en-porter-lucene@deepct.seed1`."""
-        form, _, weights = text.partition("@")
-        return cls(form, RunId.parse(weights) if weights else None)
-
-
-class RerankerId(NamedTuple):
-    """A reranker: a role that the scale casts, or a model with what fixes it, a seed or a hash."""
+    An index has the id of its form, and the run id of term weights: en-porter-lucene@deepct.seed1.
+    A reranker has that of its role, or a model with a seed or a hash: reranker-base@seed3.
+    """
 
     name: str
-    fixed_by: str = ""
+    by: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}@{self.fixed_by}" if self.fixed_by else self.name
-
-    @property
-    def is_role(self) -> bool:
-        """Say whether the scale decides what the reranker is."""
-        return not self.fixed_by
+        return f"{self.name}@{self.by}" if self.by else self.name
 
     @classmethod
-    def parse(cls, text: str) -> "RerankerId":
-        """Read `bert-base-reranker`, `reranker-base@seed3` or `org_name@1a2b3c4d`."""
-        name, _, fixed_by = text.partition("@")
-        return cls(name, fixed_by)
-
-    @classmethod
-    def of_model(cls, model: str, seed: int) -> "RerankerId":
-        """Return the id of a model that the graph trains with a seed."""
-        return cls(model, f"seed{seed}")
-
-    @classmethod
-    def of_hub(cls, model: str, digest: str) -> "RerankerId":
-        """Return the id of a hub model, read as the entry with this SHA-256 says."""
-        return cls(model.replace("/", "_"), digest[:8])
+    def parse(cls, text: str) -> "FixedId":
+        """Read `en-porter-lucene` or `reranker-base@seed3`."""
+        name, _, by = text.partition("@")
+        return cls(name, by)

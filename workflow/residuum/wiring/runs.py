@@ -1,6 +1,6 @@
-"""What fusion, evaluation and reranking read, and runs that come from outside.
+"""What runs are made from and measured by: fusion, reranking, evaluation, runs from outside.
 
-Usage: `Fusion(registry, paths, hub).inputs(wildcards)`. Must not know how runs are combined.
+Usage: `Runs(registry, paths, hub).fused(wildcards)`. Must not know how runs are combined.
 """
 
 from shlex import quote
@@ -11,53 +11,10 @@ from residuum.core.registry import Place, Registry
 from residuum.core.schema.scales import FromModel, HubReranker
 from residuum.wiring import specs
 from residuum.wiring.availability import Hub, external_file, why_unavailable
-from residuum.wiring.models import Models
-from residuum.wiring.part import Part, Wildcards, place_of, run_of
+from residuum.wiring.models import Checkpoints
+from residuum.wiring.part import Wildcards, place_of, run_of
+from residuum.wiring.paths import folder_of
 from residuum.wiring.splits import needs_answers, tuned_on, tuning_place
-
-
-class Fusion(Part):
-    """Inputs and options of the stage fusion."""
-
-    parts = ("lexical", "dense", "lexical_on_dense", "dense_on_lexical")
-
-    def inputs(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return both runs of a fusion on a split, and the scores that each list lacks."""
-        name, seed = run_of(wildcards)
-        system, place = self.registry.system(name), place_of(wildcards)
-        runs = {"lexical": system.lexical, "dense": system.dense}
-        inputs = {part: self.run(runs[part], seed, place) for part in runs}
-        for part, other in (("lexical", "dense"), ("dense", "lexical")):
-            if getattr(system.missing, part) == "true_score":
-                run = self.registry.run(runs[part], seed)
-                scores = self.fill(self.paths.scores, place, run=run, other=runs[other])
-                inputs[f"{part}_on_{other}"] = scores
-        return inputs
-
-    def tuning(self, wildcards: Wildcards) -> list[str]:
-        """Return the tuning file of a fused run; none where lambda is fixed."""
-        system = run_of(wildcards).system
-        if tuned_on(self.registry, system) is None:
-            return []
-        place = tuning_place(self.registry, system, place_of(wildcards))
-        return [self.fill(self.paths.tuning, place, run=wildcards.run)]
-
-
-class Evaluate(Part):
-    """Inputs and options of the stage evaluate."""
-
-    def texts(self, wildcards: Wildcards) -> list[str]:
-        """Return the answers and the corpus, if a measure reads them."""
-        place = place_of(wildcards)
-        if not needs_answers(self.registry, place):
-            return []
-        corpus = self.paths.corpus.fill(dataset=place.dataset)
-        return [self.fill(self.paths.answers, place), corpus]
-
-    def measures(self, wildcards: Wildcards) -> str:
-        """Return the options that name a split's measures."""
-        measures = self.registry.measures(place_of(wildcards))
-        return " ".join(f"--measure '{name}'" for name in measures)
 
 
 class Reranked(NamedTuple):
@@ -99,67 +56,128 @@ def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dic
 
 def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
     """Return what plays a reranker; nothing at all is an error."""
-    player = registry.reranker_cast(reranker)
-    if player is None:
-        raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
-    return player
+    if player := registry.reranker_cast(reranker):
+        return player
+    raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
 
 
-class Rerank(Models):
-    """Inputs and options of the stage rerank."""
+class Runs(Checkpoints):
+    """Inputs and options of the stages fusion, rerank, external and evaluate, and of all runs."""
 
-    def _firsts(self, wildcards: Wildcards) -> dict[str, int]:
-        """Return the first stages' runs, each with its largest depth; none is an error."""
-        name, place = wildcards.reranker, place_of(wildcards)
-        if deepest := candidates(self.registry, name, place, self.hub):
-            return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
-        names = rerank_systems(self.registry, name)
-        why = {why_unavailable(self.registry, system, place, self.hub) for system in names}
-        raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(map(str, why)))}")
+    parts = ("lexical", "dense", "lexical_on_dense", "dense_on_lexical")
 
-    def firsts(self, wildcards: Wildcards) -> list[str]:
-        """Return the first stages' runs whose docs a reranker scores."""
-        return list(self._firsts(wildcards))
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of the system that makes a run."""
+        return specs.of_entry(self.registry.system(run_of(wildcards).system))
 
-    def depths(self, wildcards: Wildcards) -> str:
-        """Return the options that name those runs and their largest depths."""
-        firsts = self._firsts(wildcards).items()
-        return " ".join(f"--run {path} --depth {depth}" for path, depth in firsts)
+    def others(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs whose docs are scored: those of all seeds of the other system."""
+        runs, place = self.registry.runs(wildcards.other), place_of(wildcards)
+        return [self.fill(self.paths.run, place, run=run) for run in runs]
 
-    def _reranked(self, wildcards: Wildcards) -> dict[str, Reranked]:
-        return reranked(self.registry, wildcards.reranker, place_of(wildcards), self.hub)
+    def folds(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries of the folds that a split names; none where it names none."""
+        split = self.registry.datasets[wildcards.dataset].splits[wildcards.split]
+        places = [Place(wildcards.dataset, fold) for fold in split.folds]
+        return [self.fill(self.paths.queries, place) for place in places]
 
-    def curves(self, wildcards: Wildcards) -> str:
-        """Return the options that name the first stage's run of each run."""
-        place, runs = place_of(wildcards), self._reranked(wildcards)
-        firsts = {run: self.fill(self.paths.run, place, run=of.first) for run, of in runs.items()}
-        return " ".join(f"--run {run}={first}" for run, first in firsts.items())
+    def fused(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return both runs of a fusion on a split, and the scores that each list lacks."""
+        name, seed = run_of(wildcards)
+        system, place = self.registry.system(name), place_of(wildcards)
+        runs = {"lexical": system.lexical, "dense": system.dense}
+        inputs = {part: self.run(runs[part], seed, place) for part in runs}
+        for part, other in (("lexical", "dense"), ("dense", "lexical")):
+            if getattr(system.missing, part) == "true_score":
+                run = self.registry.run(runs[part], seed)
+                scores = self.fill(self.paths.scores, place, run=run, other=runs[other])
+                inputs[f"{part}_on_{other}"] = scores
+        return inputs
 
-    def curve_spec(self, wildcards: Wildcards) -> str:
-        """Return the depths of each run and the measures at each depth on a split, as JSON."""
-        registry, place = self.registry, place_of(wildcards)
-        grids = {name: sorted(run.grid) for name, run in self._reranked(wildcards).items()}
-        systems = pipelines(registry, wildcards.reranker, place, self.hub)
-        measures = {registry.system(name).depth.measure for name in systems}
-        for page in map(registry.pages.__getitem__, registry.chosen("figure")):
-            if registry.cast(page.role) == place:
-                measures |= {panel.measure for panel in page.panels if panel.measure}
-        return specs.canonical_json({"depths": grids, "measures": sorted(measures)})
+    def tuning(self, wildcards: Wildcards) -> list[str]:
+        """Return the tuning file of a fused run; none where lambda is fixed."""
+        system = run_of(wildcards).system
+        if tuned_on(self.registry, system) is None:
+            return []
+        place = tuning_place(self.registry, system, place_of(wildcards))
+        return [self.fill(self.paths.tuning, place, run=wildcards.run)]
 
-    def batch_spec(self, wildcards: Wildcards) -> str:
-        """Return the spec of the scoring."""
-        return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
+    def measures(self, wildcards: Wildcards) -> str:
+        """Return the options that name a split's measures."""
+        measures = self.registry.measures(place_of(wildcards))
+        return " ".join(f"--measure '{name}'" for name in measures)
 
-    def model_files(self, wildcards: Wildcards) -> list[str]:
+    def texts(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers and the corpus, if a measure of the split reads them."""
+        place = place_of(wildcards)
+        templates = (self.paths.answers, self.paths.corpus)
+        needed = needs_answers(self.registry, place)
+        return [self.fill(template, place) for template in templates] if needed else []
+
+    def text_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those."""
+        texts = self.texts(wildcards)
+        return f"--answers {texts[0]} --corpus {folder_of(texts[1])}" if texts else ""
+
+    def external(self, wildcards: Wildcards) -> str:
+        """Return the file of an external run."""
+        place = place_of(wildcards)
+        if path := external_file(self.registry, run_of(wildcards).system, place):
+            return str(path)
+        raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(place)}")
+
+    def reranker_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the reranker."""
         return self.files(player_of(self.registry, wildcards.reranker))
 
-    def model(self, wildcards: Wildcards) -> str:
+    def reranker(self, wildcards: Wildcards) -> str:
         """Return the options that name a reranker and how a released one reads a pair."""
         player = player_of(self.registry, wildcards.reranker)
         reading = getattr(player, "reading", None)
         read = f" --reading {quote(specs.of_entry(reading))}" if reading else ""
         return f"--model {self.argument(player)}{read}"
+
+    def pairs_spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of the scoring of pairs."""
+        return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
+
+    def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
+        """Return the first stages' runs, each with its largest depth; none at all is an error."""
+        name, place = wildcards.reranker, place_of(wildcards)
+        if deepest := candidates(self.registry, name, place, self.hub):
+            return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
+        names = rerank_systems(self.registry, name)
+        why = {str(why_unavailable(self.registry, n, place, self.hub)) for n in names}
+        raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
+
+    def candidates(self, wildcards: Wildcards) -> list[str]:
+        """Return the first stages' runs whose docs a reranker scores."""
+        return list(self._candidates(wildcards))
+
+    def depths(self, wildcards: Wildcards) -> str:
+        """Return the options that name those runs and their largest depths."""
+        runs = self._candidates(wildcards).items()
+        return " ".join(f"--run {path} --depth {depth}" for path, depth in runs)
+
+    def _reranked(self, wildcards: Wildcards) -> dict[str, Reranked]:
+        return reranked(self.registry, wildcards.reranker, place_of(wildcards), self.hub)
+
+    def curves(self, wildcards: Wildcards) -> str:
+        """Return the options that name the first stage's run of each reranked run."""
+        place, runs = place_of(wildcards), self._reranked(wildcards)
+        firsts = {run: self.fill(self.paths.run, place, run=of.first) for run, of in runs.items()}
+        return " ".join(f"--run {run}={first}" for run, first in firsts.items())
+
+    def curves_spec(self, wildcards: Wildcards) -> str:
+        """Return the depths of each run and the measures at each depth on a split, as JSON."""
+        registry, place = self.registry, place_of(wildcards)
+        systems = pipelines(registry, wildcards.reranker, place, self.hub)
+        measures = {registry.system(name).depth.measure for name in systems}
+        for page in map(registry.pages.__getitem__, registry.chosen("figure")):
+            if registry.cast(page.role) == place:
+                measures |= {panel.measure for panel in page.panels if panel.measure}
+        grids = {name: sorted(run.grid) for name, run in self._reranked(wildcards).items()}
+        return specs.canonical_json({"depths": grids, "measures": sorted(measures)})
 
     def cut(self, wildcards: Wildcards) -> dict[str, str]:
         """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
@@ -171,15 +189,3 @@ class Rerank(Models):
             "scores": self.fill(self.paths.pairs, place, reranker=reranker),
             "tuning": self.fill(self.paths.depth_curve, tune, reranker=reranker),
         }
-
-
-class External(Part):
-    """Inputs of the stage external."""
-
-    def source(self, wildcards: Wildcards) -> str:
-        """Return the file of an external run."""
-        place = place_of(wildcards)
-        path = external_file(self.registry, run_of(wildcards).system, place)
-        if path is None:
-            raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(place)}")
-        return str(path)

@@ -1,9 +1,13 @@
-"""Embeddings and dense runs: shards, the queries that a model searches, what a dense system reads.
+"""Embeddings and dense runs: shards, the queries that a model searches, what a dense run reads.
 
-Usage: `Encode(registry, paths, hub).queries(wildcards)`. Must not know models beyond their names.
+Usage: `Vectors(registry, paths, hub).queries(wildcards)`. Must not know models beyond their names.
 """
 
+from collections.abc import Callable
+from shlex import quote
+
 from residuum.core.registry import Registry
+from residuum.wiring import specs
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, run_of
 from residuum.wiring.paths import Template
@@ -16,8 +20,8 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
     return splits + mined(registry, dataset, model, seed)
 
 
-class Encode(Part):
-    """Inputs and options of the stage encode."""
+class Vectors(Part):
+    """Inputs and options of the stages encode and dense."""
 
     def queries(self, wildcards: Wildcards) -> list[str]:
         """Return the queries that a model searches a dataset for."""
@@ -29,26 +33,18 @@ class Encode(Part):
         """Return the options that name a shard of a corpus."""
         return f"--shard {int(wildcards.shard)} --of {self.registry.shards(wildcards.dataset)}"
 
+    def windows(self, wildcards: Wildcards) -> str:
+        """Return the option that has a dataset's docs read in passages, if it says so."""
+        windows = self.registry.datasets[wildcards.dataset].windows
+        return f"--windows {quote(specs.of_entry(windows))}" if windows else ""
 
-class Dense(Part):
-    """Inputs and options of the stage dense."""
+    def shards(self, template: Template) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: what the model of a dense run made, each shard of it once."""
+        return lambda wildcards: self._shards(template, wildcards)
 
     def _shards(self, template: Template, wildcards: Wildcards) -> list[str]:
-        """Return what the model of a dense run made, each shard of it once."""
         system, seed = run_of(wildcards)
         made = {"model": self.registry.trained_for(system), "seed": seed}
         made |= {"dataset": wildcards.dataset, "k": self.registry.system(system).k}
         shards = range(self.registry.shards(wildcards.dataset))
         return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
-
-    def hits(self, wildcards: Wildcards) -> list[str]:
-        """Return the hits of all shards."""
-        return self._shards(self.paths.hits, wildcards)
-
-    def embeddings(self, wildcards: Wildcards) -> list[str]:
-        """Return the embeddings of all shards."""
-        return self._shards(self.paths.embeddings, wildcards)
-
-    def query_embeddings(self, wildcards: Wildcards) -> list[str]:
-        """Return the embeddings of the queries."""
-        return self._shards(self.paths.query_embeddings, wildcards)
