@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from residuum.core.errors import not_cast
-from residuum.core.registry import Place, Registry
+from residuum.core.registry import Registry
 from residuum.core.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
@@ -82,13 +82,6 @@ def bind_characteristics(registry: Registry, page: str) -> BoundCharacteristics:
     )
 
 
-def counted(registry: Registry, page: str) -> dict[str, Place]:
-    """Return the splits that a table of characteristics counts, by its columns."""
-    bound = bind_characteristics(registry, page)
-    columns = [column for column in bound.table.columns if bound.not_counted(column) is None]
-    return {column.id: registry.place(column.role) for column in columns}
-
-
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its split, and the runs of each series that can be made at this scale."""
     figure: Figure = registry.pages[page]
@@ -158,11 +151,6 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     reasons = [why_unavailable(registry, system, place, hub) for system in systems]
     needed = any(reasons) if entry.kind == "cases" else all(reasons)
     return next(why for why in reasons if why) if needed else None
-
-
-def made(registry: Registry, kind: str, hub: Hub) -> list[str]:
-    """Return the chosen pages of a kind that can be made at this scale."""
-    return [page for page in registry.chosen(kind) if not why_not_made(registry, page, hub)]
 
 
 def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:

@@ -6,7 +6,6 @@ a path. Must not know the registry.
 """
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import PurePath
 
@@ -72,7 +71,6 @@ class Paths:
 
     def __init__(self, results: str = "") -> None:
         under = f"{results}/" if results else ""
-        self.results = results
         self._under = under
         self.absent = f"{under}absent.json"
         self.metrics_root = f"{under}metrics"
@@ -115,7 +113,3 @@ class Paths:
     def work(self, name: str) -> str:
         """Return where a job keeps what it needs to resume."""
         return f"{self._under}work/{name}"
-
-    def pages(self) -> Iterator[Template]:
-        """Yield the data files of all kinds of pages."""
-        yield from (self.table, self.figure, self.cases)
