@@ -6,9 +6,10 @@ import sys
 import pytest
 
 from conftest import ROOT
-from residuum.core import driver, seeds
+from residuum.core import seeds
 from residuum.core.errors import ResiduumError
 from residuum.core.sources import sources
+from residuum.wiring import driver
 
 
 def names(module):
@@ -46,7 +47,7 @@ def _shell(command):
 def test_only_one_driver_works_in_a_folder_and_a_killed_one_does_not_block(tmp_path):
     lock = tmp_path / ".snakemake" / "residuum.lock"
     code = (
-        "import sys, time; from pathlib import Path; from residuum.core import driver;"
+        "import sys, time; from pathlib import Path; from residuum.wiring import driver;"
         f"driver.hold_lock(Path({str(lock)!r})); print('held', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen(

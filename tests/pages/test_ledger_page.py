@@ -1,5 +1,7 @@
 """The ledger's page: counts first, then what contradicts a paper, what is not run, every row."""
 
+from types import SimpleNamespace
+
 import pytest
 from typer.testing import CliRunner
 
@@ -7,6 +9,7 @@ from residuum.__main__ import app
 from residuum.core.errors import ResiduumError
 from residuum.pages import layout, ledger_page, tsv
 from residuum.pages.ledger_page import LedgerRow
+from residuum.wiring import driver
 
 ABSENT = "no such file: theirs.txt. Get it."
 
@@ -109,7 +112,8 @@ def test_only_the_scales_own_reason_is_left_out():
 def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
     path = tmp_path / "ledger.md"
     path.write_text(ledger_page.page(ROWS, "toy", "a toy."))
-    shown = layout.summaries([str(path), str(tmp_path / "nothing.md")])
+    workflow = SimpleNamespace(dag_settings=SimpleNamespace(targets=None))
+    shown = driver.show([str(path), str(tmp_path / "nothing.md")], workflow)
     assert shown.startswith(f"\n{path}\n\n# Ledger, scale toy")
     assert "| toy " in shown and "Against" not in shown and "more -->" not in shown
 

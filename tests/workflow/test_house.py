@@ -14,13 +14,7 @@ from conftest import ROOT
 from residuum.core.sources import sources
 
 PACKAGE = ROOT / "workflow" / "residuum"
-COMMON = (
-    "common",
-    "inputs",
-    "model_inputs",
-    "run_inputs",
-    "page_inputs",
-)  # without rules of their own
+COMMON = ("wiring",)  # without rules of its own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 DIRECTIVES = ["input", "output", "log", "benchmark", "threads", "resources", "conda", "shell"]
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
@@ -65,15 +59,22 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
     assert re.match(r'    """[A-Z].*\."""\n', body), "docstring"
     for directive in DIRECTIVES:
         assert re.search(rf"^    {directive}:", body, re.M), directive
-    assert "mem_mb=" in body and "gpu=" in body
+    assert re.search(r"\*\*RESOURCES\.(cpu|card|training)\(mem_mb=", body)
     assert "| tee {log}" in body
     assert not re.search(r"^    (run|script|message):", body, re.M)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.smk")), ids=lambda p: p.name)
 def test_rule_files_are_short(path):
-    assert len(path.read_text().splitlines()) <= (130 if path.stem in STAGES else 225)
+    assert len(path.read_text().splitlines()) <= 120
     assert len((ROOT / "Snakefile").read_text().splitlines()) <= 40
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))], ids=lambda p: p.name
+)
+def test_rule_files_declare_and_decide_nothing(path):
+    assert not re.search(r"^\s*(def|class) |\blambda \w+[,:]|\bregistry\b", path.read_text(), re.M)
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
@@ -85,7 +86,7 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
     roots = {name.partition(".")[0] for name in _imported(tree)}
     if room not in ("asking", "__main__.py"):
         assert not any(name.startswith("residuum.asking") for name in _imported(tree))
-    below = {"paired": {"core", "paired"}, "pages": {"core", "paired", "pages"}}.get(room)
+    below = {"paired": {"core", "paired"}, "pages": {"core", "paired", "pages", "wiring"}}.get(room)
     if below:
         own = [n.split(".")[1] for n in _imported(tree) if n.startswith("residuum.")]
         assert set(own) <= below
@@ -110,10 +111,9 @@ def _imported(tree):
 def test_nothing_heavy_is_imported_to_build_the_graph():
     code = (
         "import sys, yaml; from pathlib import Path;"
-        "from residuum.core import absence, casting, driver, loading;"
-        "from residuum.core.sources import sources;"
+        "from residuum.wiring.code import code; from residuum.wiring.graph import Wiring;"
         "config = yaml.safe_load(open('config/config.yaml'));"
-        "loading.load(Path('config'), config); sources('residuum.train');"
+        "Wiring(config, None).pages.tests(None); code('residuum.train');"
         "print(' '.join(sys.modules))"
     )
     start = time.monotonic()
@@ -148,13 +148,25 @@ def test_conda_environments_are_pinned_as_the_lock_is():
 
 def test_params_that_read_the_registry_do_not_read_the_input():
     """Snakemake looks for changes only in params that are made of wildcards alone."""
-    for path in (ROOT / "rules").glob("*.smk"):
-        for body in re.findall(
-            r"^def \w+\(wildcards, input\):\n(?:    .*\n|\n)+", path.read_text(), re.M
-        ):
-            assert not re.search(
-                r"REGISTRY|casting|first_stages|reranked_runs|counted_splits", body
-            )
+    for path in (PACKAGE / "wiring").glob("*.py"):
+        tree = ast.parse(path.read_text())
+        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+        names = {arg.arg for function in functions for arg in function.args.args}
+        if path.stem == "options":
+            assert {"wildcards", "input", "output"} <= names
+            own = {name for name in _imported(tree) if name.startswith("residuum")}
+            assert own == {"residuum.wiring.paths"}
+        else:
+            assert not names & {"input", "output"}, path.name
+
+
+def test_stages_know_nothing_of_what_the_wiring_decides():
+    """They may import what needs no registry: ids, paths, specs, and pages bound to a scale."""
+    open_to_all = {f"residuum.wiring.{name}" for name in ("bound", "paths", "run_ids", "specs")}
+    for stage in STAGES:
+        closure = {path for path in sources(f"residuum.{stage}") if path.parent.name == "wiring"}
+        names = {f"residuum.wiring.{path.stem}" for path in closure} - {"residuum.wiring.__init__"}
+        assert names <= open_to_all, stage
 
 
 def test_what_the_command_needs_is_pinned_as_the_lock_is():

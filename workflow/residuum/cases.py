@@ -20,23 +20,13 @@ from residuum.core.trec import PAIR
 from residuum.core.words import STOP_WORDS
 from residuum.pages import layout
 from residuum.pages.layout import TextCell
+from residuum.wiring.bound import BoundCases
 
 app = command.app(__doc__)
 LIMIT = 1000  # pairs written to the TSV
 WORDS = 30  # words of an excerpt
 SENTENCE = re.compile(r"[.!?]['\")\]]*$")
 WORD = re.compile(r"\w+")
-
-
-class CasesJob(schema.Strict):
-    """A case study cast for one scale: the split and the run that makes each list."""
-
-    id: str
-    cases: schema.Cases
-    place: str
-    runs: dict[str, str]
-    scale: str
-    reason: str
 
 
 class Matches(NamedTuple):
@@ -48,7 +38,7 @@ class Matches(NamedTuple):
 
 @app.command()
 def find(
-    spec: Annotated[str, typer.Option(help="CasesJob as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundCases as JSON")],
     queries: command.Queries,
     qrels: command.Qrels,
     corpus: command.Corpus,
@@ -56,7 +46,7 @@ def find(
     output: command.Page,
 ) -> None:
     """Write the pairs that meet the rule as .tsv and the first cases as .md and .tex."""
-    job = command.parse_spec(CasesJob, spec)
+    job = command.parse_spec(BoundCases, spec)
     paths = command.named_paths("--list", lists, job.cases.lists)
     runs = {name: trec.read_run(path) for name, path in paths.items()}
     texts = trec.read_queries(queries)
@@ -187,7 +177,7 @@ def _bold(text: str, words: set[str]) -> TextCell:
     return TextCell(text, bold=tuple(spans))
 
 
-def page(job: CasesJob, matches: Matches, table: pl.DataFrame) -> layout.Layout:
+def page(job: BoundCases, matches: Matches, table: pl.DataFrame) -> layout.Layout:
     """Lay the first cases out: query, excerpt, ranks before and after, ranks in other lists."""
     cases = job.cases
     others = [name for name in cases.lists if name not in (cases.before, cases.after)]
@@ -216,7 +206,7 @@ def _line(
     yield TextCell(f"{shown[cases.before]} → {shown[cases.after]}")
 
 
-def _notes(job: CasesJob, matches: Matches, shown: int) -> list[str]:
+def _notes(job: BoundCases, matches: Matches, shown: int) -> list[str]:
     cases = job.cases
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"

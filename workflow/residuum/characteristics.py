@@ -13,10 +13,10 @@ import typer
 
 from residuum.core import command, manifest, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import CharacteristicsJob
 from residuum.pages import grids, layout, tsv
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
+from residuum.wiring.bound import BoundCharacteristics
 
 app = command.app(__doc__)
 EXPORTED = ("queries.tsv", "qrels.trec")
@@ -25,14 +25,14 @@ Counts = dict[str, dict[str, float]]  # column id: quantity: value
 
 @app.command()
 def count(
-    spec: Annotated[str, typer.Option(help="CharacteristicsJob as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundCharacteristics as JSON")],
     output: command.Page,
     split: Annotated[
         list[str] | None, typer.Option(help="COLUMN=FOLDER of queries.tsv and qrels.trec")
     ] = None,
 ) -> None:
     """Write the counts as .tsv (unrounded, a row per cell), .md and .tex."""
-    job = command.parse_spec(CharacteristicsJob, spec)
+    job = command.parse_spec(BoundCharacteristics, spec)
     required = [column.id for column in job.table.columns if job.not_counted(column) is None]
     folders = command.named_paths("--split", split or [], required)
     counts = {column: quantities(folder) for column, folder in folders.items()}
@@ -46,7 +46,7 @@ def count(
     )
 
 
-def write(job: CharacteristicsJob, counts: Counts, output: Path) -> None:
+def write(job: BoundCharacteristics, counts: Counts, output: Path) -> None:
     """Write the pages from the counts of each column, as `quantities` returns them."""
     cells = tidy(job, counts)
     layout.write(output, tsv.frame(cells, GridCell).drop(grids.INDEX), page(job, cells))
@@ -69,7 +69,7 @@ def quantities(folder: Path) -> dict[str, float]:
     }
 
 
-def tidy(job: CharacteristicsJob, counts: Counts) -> list[GridCell]:
+def tidy(job: BoundCharacteristics, counts: Counts) -> list[GridCell]:
     """Return the cells row by row; a column without counts is not run."""
     cells = []
     for row in job.table.rows:
@@ -92,14 +92,14 @@ def shown(cell: GridCell) -> TextCell:
     return TextCell(f"{value:,.0f}")
 
 
-def page(job: CharacteristicsJob, cells: list[GridCell]) -> layout.Layout:
+def page(job: BoundCharacteristics, cells: list[GridCell]) -> layout.Layout:
     """Lay the counts out: a line per quantity, a column per query set."""
     header = ["", *(job.places[column.id] or column.role for column in job.table.columns)]
     starts = {row.id: [row.label] for row in job.table.rows}
     return grids.lay_out(job, header, starts, cells, shown, _notes(job))
 
 
-def _notes(job: CharacteristicsJob) -> list[str]:
+def _notes(job: BoundCharacteristics) -> list[str]:
     notes = []
     for column in job.table.columns:
         split_ref, paper = job.places[column.id], f"(the paper's {column.header})"

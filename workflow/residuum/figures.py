@@ -14,11 +14,11 @@ import typer
 
 from residuum import paired
 from residuum.core import command, depth_curves, files, manifest
-from residuum.core.jobs import FigureJob
 from residuum.pages import curves, drawing, layout, tsv
 from residuum.pages.curves import Curves, Point, Tests
 from residuum.pages.layout import DASH, TextCell
 from residuum.paired import notes
+from residuum.wiring.bound import BoundFigure
 
 app = command.app(__doc__)
 TESTED = (
@@ -29,13 +29,13 @@ TESTED = (
 
 @app.command()
 def draw(
-    spec: Annotated[str, typer.Option(help="FigureJob as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
     sweep: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
     scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind a sweep")],
     output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
-    job = command.parse_spec(FigureJob, spec)
+    job = command.parse_spec(BoundFigure, spec)
     loaded = curves.load(job, pl.concat([depth_curves.read(path) for path in sweep]))
     points, tests = curves.points(job, loaded), compare(job, loaded)
     drawing.save(job, points, tests, output)
@@ -65,7 +65,7 @@ def frame(points: list[Point], tests: Tests) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns)
 
 
-def compare(job: FigureJob, loaded: Curves) -> Tests:
+def compare(job: BoundFigure, loaded: Curves) -> Tests:
     """Test each other series against the first, per panel, at every depth that both have.
 
     Depth 0, where nothing is reranked, is shown but not tested.
@@ -92,7 +92,7 @@ def compare(job: FigureJob, loaded: Curves) -> Tests:
     return dict(zip(keys, adjusted, strict=True))
 
 
-def _family(job: FigureJob, panel: str) -> str:
+def _family(job: BoundFigure, panel: str) -> str:
     return job.id if job.tests.family == "table" else f"{job.id}/{panel}"
 
 
@@ -108,7 +108,7 @@ def cost(scored: Path) -> str:
     )
 
 
-def caption(job: FigureJob, points: list[Point], tests: Tests, costs: list[str]) -> layout.Layout:
+def caption(job: BoundFigure, points: list[Point], tests: Tests, costs: list[str]) -> layout.Layout:
     """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
     columns = [(panel, s) for panel in job.figure.panels for s in job.series()]
     at = {point.key: point for point in points}
@@ -135,7 +135,7 @@ def _mean(point: Point) -> str:
     return f"{point.mean:.3f}{f' ({low:.3f}{DASH}{high:.3f})' if low < high else ''}"
 
 
-def _notes(job: FigureJob, points: list[Point], tests: Tests, costs: list[str]) -> Iterator[str]:
+def _notes(job: BoundFigure, points: list[Point], tests: Tests, costs: list[str]) -> Iterator[str]:
     figure, (first, *others) = job.figure, job.series()
     for panel in figure.panels:
         n = max(point.n for point in points if point.panel == panel.id)

@@ -13,16 +13,16 @@ import typer
 
 from residuum.core import command, files, manifest
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.jobs import CharacteristicsJob, Job
 from residuum.core.schema import Cell as PrintedCell
 from residuum.core.schema import parts_of
 from residuum.pages import grids, ledger_page, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.ledger_page import LedgerRow
 from residuum.paired import Comparison
+from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
 app = command.app(__doc__)
-JUDGED: dict[str, type[Grid]] = {"table": Job, "characteristics": CharacteristicsJob}
+JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Verdict = tuple[str, str]  # and the reason
 
 
@@ -42,7 +42,7 @@ def write(
     jobs = [_job(text) for text in spec]
     tests = {path.stem: tsv.rows(path, Comparison) for path in significance}
     for job, path in zip(jobs, table, strict=True):
-        if isinstance(job, Job) and job.id not in tests:
+        if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
         ledger += judge(job, grids.read(path), tests.get(job.id, []))
     files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
@@ -85,7 +85,7 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
 
 def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
     """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
-    if isinstance(job, Job):
+    if isinstance(job, BoundTable):
         for index in printed.beats:
             yield next(row.id for row in job.table.rows if row.index == index), "above"
         below = next(row.below for row in job.table.rows if row.id == name)
@@ -109,7 +109,7 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if cell.measured is None:
         return "not run", str(cell.not_run)
-    stated = job.table.index if isinstance(job, Job) else None
+    stated = job.table.index if isinstance(job, BoundTable) else None
     if stated and cell.other_index:
         return "not comparable", cell.other_index
     if not stated and not job.comparable:

@@ -12,25 +12,25 @@ import typer
 
 from residuum import paired
 from residuum.core import command, files, manifest
-from residuum.core.jobs import Job
 from residuum.core.schema import parts_of
 from residuum.pages import scores, tsv
+from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
 
 
 @app.command()
 def compare(
-    spec: Annotated[str, typer.Option(help="Job as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
     metrics: command.Metrics,
     output: Annotated[Path, typer.Option(help="TSV to write")],
     together: Annotated[
-        list[str] | None, typer.Option(help="Job of another table in the same family, as JSON")
+        list[str] | None, typer.Option(help="another BoundTable of the same family, as JSON")
     ] = None,
     workers: command.Workers = 1,
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
-    jobs = [command.parse_spec(Job, text) for text in [spec, *(together or [])]]
+    jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
     tables = [compared(job, metrics, workers) for job in jobs]
     tests = jobs[0].tests
     family = paired.adjust([row for rows in tables for row in rows], tests.correction, tests.alpha)
@@ -46,7 +46,7 @@ def compare(
     )
 
 
-def compared(job: Job, metrics: Path, workers: int = 1) -> list[paired.Comparison]:
+def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[paired.Comparison]:
     """Return a row per comparison of one table, with its family; p is not adjusted yet."""
     job, values = scores.load(job, metrics)
     measures = {column.id: column.measure for column in job.table.columns}
@@ -57,7 +57,7 @@ def compared(job: Job, metrics: Path, workers: int = 1) -> list[paired.Compariso
     return paired.compare(values, pairs, job.tests, workers)
 
 
-def family(job: Job, column: str) -> str:
+def family(job: BoundTable, column: str) -> str:
     """Name the comparisons that one in this column is corrected with."""
     names = {"column": f"{job.id}/{column}", "table": job.id, "paper": parts_of(job.id)[0]}
     return names[job.tests.family]

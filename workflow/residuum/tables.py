@@ -12,13 +12,13 @@ from typing import Annotated
 import typer
 
 from residuum.core import command, indexes, manifest, schema
-from residuum.core.jobs import Job
 from residuum.core.schema.papers import DEPTH
 from residuum.pages import grids, layout, scores, table_notes, tsv, tuned
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table_notes import NO_DEPTH
 from residuum.paired import Comparison, ScoreMatrix
+from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
 Beaten = set[tuple[str, str, str]]  # (column, better row, worse row)
@@ -26,7 +26,7 @@ Beaten = set[tuple[str, str, str]]  # (column, better row, worse row)
 
 @app.command()
 def render(
-    spec: Annotated[str, typer.Option(help="Job as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
     metrics: command.Metrics,
     significance: Annotated[Path, typer.Option(help="TSV written by significance")],
     output: command.Page,
@@ -35,7 +35,7 @@ def render(
     ] = None,
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
-    requested = command.parse_spec(Job, spec)
+    requested = command.parse_spec(BoundTable, spec)
     job, values = scores.load(requested, metrics)
     tests = tsv.rows(significance, Comparison)
     records = [tuned.read(path) for path in tuning or []]
@@ -49,15 +49,15 @@ def render(
         inputs=[
             significance,
             *(tuning or []),
-            *(metrics / name for name in sorted(set(requested.metrics_files()))),
-            *(metrics / name for name in sorted(set(requested.metrics_records()))),
+            *(metrics / name for name in requested.metrics_files()),
+            *(metrics / name for name in requested.metrics_records()),
         ],
         module="residuum.tables",
     )
 
 
 def tidy(
-    job: Job,
+    job: BoundTable,
     values: Mapping[scores.Key, ScoreMatrix],
     tests: Sequence[Comparison],
     records: list[tuned.Tuned],
@@ -91,14 +91,16 @@ def _chosen(cell: GridCell, records: list[tuned.Tuned]) -> GridCell:
     return cell.measured_as(depths, records[0].record["queries"])
 
 
-def _marked(job: Job, row: schema.Row, cell: GridCell, beaten: Beaten) -> GridCell:
+def _marked(job: BoundTable, row: schema.Row, cell: GridCell, beaten: Beaten) -> GridCell:
     others = [other for other in job.table.rows if other.index and row.index]
     beats = [o.index for o in others if o.index and (cell.column, row.id, o.id) in beaten]
     below = row.below is not None and (cell.column, row.below, row.id) in beaten
     return replace(cell, beats=layout.span(beats), below=below)
 
 
-def _indexed(job: Job, cell: GridCell, searched: Sequence[indexes.Record | None]) -> GridCell:
+def _indexed(
+    job: BoundTable, cell: GridCell, searched: Sequence[indexes.Record | None]
+) -> GridCell:
     """Add what the runs searched, and how it differs from the index that the table states."""
     other = indexes.other(job.table.index, searched) if job.table.index else None
     return replace(cell, index=indexes.described(searched), other_index=other)
@@ -121,7 +123,7 @@ def number(cell: GridCell, digits: int) -> str:
     return f"{cell.measured:.{digits}f}{deviation}"
 
 
-def page(job: Job, cells: list[GridCell], notes: list[str]) -> layout.Layout:
+def page(job: BoundTable, cells: list[GridCell], notes: list[str]) -> layout.Layout:
     """Lay the table out: a line per row, its group and label first."""
     digits = decimals(job.table)
 

@@ -12,8 +12,8 @@ import polars as pl
 
 from residuum.core.depth_curves import PAIRS, RECALL
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import FigureJob
 from residuum.paired import Comparison, same_queries
+from residuum.wiring.bound import BoundFigure
 
 
 class Curve(NamedTuple):
@@ -51,7 +51,7 @@ Curves = dict[tuple[str, str], Curve]  # (panel id, series id)
 Tests = dict[Key, Comparison]  # the tested points
 
 
-def load(job: FigureJob, sweep: pl.DataFrame) -> Curves:
+def load(job: BoundFigure, sweep: pl.DataFrame) -> Curves:
     """Return the curve of each series in each panel; all hold the same queries."""
     curves = {
         (panel.id, s.id): _curve(sweep, job.runs[s.id], panel.measure or RECALL)
@@ -81,7 +81,7 @@ def _curve(sweep: pl.DataFrame, runs: list[str], measure: str) -> Curve:
     return Curve(ids, values, dict(lengths.iter_rows()))
 
 
-def points(job: FigureJob, curves: Curves) -> list[Point]:
+def points(job: BoundFigure, curves: Curves) -> list[Point]:
     """Return a point per panel, series and depth: means over queries and seeds, spread."""
     return [
         Point(

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from residuum.core import files, schema
-from residuum.core.jobs import FigureJob
 from residuum.pages.curves import Point, Tests
+from residuum.wiring.bound import BoundFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,7 @@ MEASURES = {
 }
 
 
-def save(job: FigureJob, points: list[Point], tests: Tests, output: Path) -> None:
+def save(job: BoundFigure, points: list[Point], tests: Tests, output: Path) -> None:
     """Write the drawing as .pdf and .png beside `output`."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ def save(job: FigureJob, points: list[Point], tests: Tests, output: Path) -> Non
                 figure.savefig(temporary, format=form, metadata=metadata)
 
 
-def _lines(ax: "Axes", job: FigureJob, points: list[Point]) -> "Legend":
+def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> "Legend":
     """Draw each series, thick where docs are reranked; return what the legend shows."""
     legend: Legend = {}
     for line, series in zip(itertools.cycle(LINES), job.series()):
@@ -112,7 +112,7 @@ def _line(ax: "Axes", line: Line, own: list[Point]) -> "ErrorbarContainer":
     )
 
 
-def _marks(ax: "Axes", job: FigureJob, differing: list[Point]) -> "Legend":
+def _marks(ax: "Axes", job: BoundFigure, differing: list[Point]) -> "Legend":
     """Put a row of marks above the frame for each other series, where it differs from the first."""
     first, *others = job.series()
     legend: Legend = {}

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from residuum.core.jobs import CharacteristicsJob, Job
 from residuum.core.schema import Cell as PrintedCell
 from residuum.pages import tsv
 from residuum.pages.layout import Layout, TextCell, span
+from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
-Grid = Job | CharacteristicsJob
+Grid = BoundTable | BoundCharacteristics
 INDEX = ("index", "other_index")  # columns of tables measured on runs alone
 
 

@@ -4,7 +4,6 @@ Usage: `write(Path("table.tsv"), rows, Layout(...))` writes table.tsv, .md and .
 text; superscripts, arrows and bold words are put in by form. Must not know what a cell means.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -153,10 +152,3 @@ def escape(text: str) -> str:
     for symbol, command in SYMBOLS.items():
         text = text.replace(symbol, command)
     return text
-
-
-def summaries(paths: Iterable[str]) -> str:
-    """Return the text of the pages that exist, each under its path, a long one up to `MORE`."""
-    made = (Path(path) for path in paths if Path(path).is_file())
-    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in made)
-    return "\n".join(f"\n{path}\n\n{text}" for path, text in texts)

@@ -4,20 +4,20 @@ Usage: `job, scores = load(job, metrics)`. Read by significance and tables alike
 the same values. Must not know tests or rendering.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
 from residuum.core import indexes, schema, trec
 from residuum.core.errors import NotRun, ResiduumError
-from residuum.core.jobs import Job
 from residuum.paired import ScoreMatrix, same_queries
+from residuum.wiring.bound import BoundTable
 
 Key = tuple[str, str]  # (row id, column id)
 
 
-def load(job: Job, metrics: Path) -> tuple[Job, dict[Key, ScoreMatrix]]:
+def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
     """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
 
     All cells of a column must hold the same queries; anything else is a ResiduumError, because a
@@ -39,7 +39,7 @@ def load(job: Job, metrics: Path) -> tuple[Job, dict[Key, ScoreMatrix]]:
     return job, scores
 
 
-def searched(job: Job, metrics: Path) -> dict[Key, list[indexes.Record | None]]:
+def searched(job: BoundTable, metrics: Path) -> dict[Key, list[indexes.Record | None]]:
     """Return what the runs of each cell searched, for a table that states its index; else {}."""
     return {
         (row.id, column.id): list(map(indexes.recorded, _paths(job, metrics, row, column)))
@@ -47,20 +47,19 @@ def searched(job: Job, metrics: Path) -> dict[Key, list[indexes.Record | None]]:
     }
 
 
-def _paths(job: Job, metrics: Path, row: schema.Row, column: schema.Column) -> Iterator[Path]:
-    folder = metrics / str(job.places[column.id])
-    return (folder / f"{run}.tsv" for run in job.runs[row.id])
+def _paths(job: BoundTable, metrics: Path, row: schema.Row, column: schema.Column) -> list[Path]:
+    return [metrics / name for name in job.metrics_of(row, column)]
 
 
 def _matrix(
-    job: Job,
+    job: BoundTable,
     metrics: Path,
     row: schema.Row,
     column: schema.Column,
     tables: Mapping[Path, pl.DataFrame],
 ) -> ScoreMatrix:
-    paths = _paths(job, metrics, row, column)
-    runs = {path.stem: _one_measure(path, tables[path], column.measure) for path in paths}
+    paths = zip(job.runs[row.id], _paths(job, metrics, row, column), strict=True)
+    runs = {run: _one_measure(path, tables[path], column.measure) for run, path in paths}
     ids, *others = (run["query_id"].to_list() for run in runs.values())
     if any(other != ids for other in others):
         raise ResiduumError(f"{job.id}, row {row.id}: its runs hold different query sets")

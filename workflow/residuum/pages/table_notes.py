@@ -7,22 +7,22 @@ p-values are computed, nor how a parameter was chosen.
 from collections.abc import Iterator, Mapping, Sequence
 
 from residuum.core import indexes, schema
-from residuum.core.jobs import Job
 from residuum.core.schema.papers import DEPTH
 from residuum.pages import tuned
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.paired import Comparison, notes
+from residuum.wiring.bound import BoundTable
 
 NO_DEPTH = "no depth: not a rerank system"
 
 
-def headers(job: Job) -> list[str]:
+def headers(job: BoundTable) -> list[str]:
     """Return a short header per column: split and ir_measures name."""
     return [_header(job, column) for column in job.table.columns]
 
 
-def _header(job: Job, column: schema.Column) -> str:
+def _header(job: BoundTable, column: schema.Column) -> str:
     if column.is_depth:
         return "Rerank depth K"
     split_ref = job.places[column.id]
@@ -30,7 +30,7 @@ def _header(job: Job, column: schema.Column) -> str:
 
 
 def caption(
-    job: Job,
+    job: BoundTable,
     cells: Sequence[GridCell],
     tests: Sequence[Comparison],
     records: Sequence[tuned.Tuned],
@@ -60,7 +60,7 @@ def _seeds_note(cells: Sequence[GridCell]) -> Iterator[str]:
         )
 
 
-def _comparability(job: Job, cells: Sequence[GridCell]) -> Iterator[str]:
+def _comparability(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
     """Yield what decides whether the numbers compare: the stated index, else the scale."""
     if job.table.index is None:
         yield f"Scale {job.scale}: {job.reason}"
@@ -73,7 +73,7 @@ def _comparability(job: Job, cells: Sequence[GridCell]) -> Iterator[str]:
     yield f"{stated} They compare with numbers of the same index, at any scale."
 
 
-def _column_note(job: Job, column: schema.Column, cells: Sequence[GridCell]) -> str:
+def _column_note(job: BoundTable, column: schema.Column, cells: Sequence[GridCell]) -> str:
     split_ref, header = job.places[column.id], _header(job, column)
     if split_ref is None:
         what = f"{column.role} {header}" if column.is_depth else header
@@ -88,7 +88,7 @@ def _column_note(job: Job, column: schema.Column, cells: Sequence[GridCell]) -> 
     return f"{header}: {split_ref} in the role of {column.role} {paper}, {n} queries."
 
 
-def _not_run_notes(job: Job, cells: Sequence[GridCell]) -> list[str]:
+def _not_run_notes(job: BoundTable, cells: Sequence[GridCell]) -> list[str]:
     """Return a note per reason; a column that is not cast has its own note."""
     bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
