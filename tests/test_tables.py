@@ -81,11 +81,11 @@ def test_the_index_stands_beside_the_numbers_where_the_table_states_one(tmp_path
 
     made = job(columns=[*TABLE["columns"], DEPTH_COLUMN], index={"documents": 3205})
     tsv, markdown, _ = render(tmp_path, DEPTHS, made, record)
-    told = "documents 3,204, non-empty documents unknown, unique terms unknown, total terms 5"
-    assert cell(tsv, "base")["index"] == f"{told}, lucene 9.9.1"
+    described = "documents 3,204, non-empty documents unknown, unique terms unknown, total terms 5"
+    assert cell(tsv, "base")["index"] == f"{described}, lucene 9.9.1"
     assert cell(tsv, "base")["other_index"] == ("another index: documents 3,204, stated 3,205")
     assert cell(tsv, "base", "far")["index"] is None
-    assert markdown.count(f"- Index searched on data/dev: {told}, lucene 9.9.1.\n") == 1
+    assert markdown.count(f"- Index searched on data/dev: {described}, lucene 9.9.1.\n") == 1
     assert "- Index of the published numbers: documents 3,205." in markdown
     assert "Scale toy" not in markdown, "the scale decides nothing here"
     read = json.loads((tmp_path / "t.tsv.manifest.json").read_text())["inputs"]

@@ -14,7 +14,7 @@ def test_t_by_hand():
     t = 2 * np.sqrt(3)
     found = classical.t_test(np.array([1.0, 2.0, 3.0]))
     assert found.p == pytest.approx(1 - t / np.sqrt(t * t + 2))
-    assert (found.error, found.method) == (0.0, "paired t")
+    assert (found.p_error, found.method) == (0.0, "paired t")
 
 
 @pytest.mark.parametrize(("d", "p"), [([0.0] * 5, 1.0), ([0.3], 1.0), ([0.1] * 5, 0.0)])

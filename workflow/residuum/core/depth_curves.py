@@ -23,7 +23,7 @@ RECALL, PAIRS = "recall", "pairs"  # beside measures: the candidates' recall, th
 
 
 def read(path: Path) -> pl.DataFrame:
-    """Read the TSV; a line that is twice there or without a finite value is a ResiduumError."""
+    """Read the TSV; a duplicate line or one without a finite value is a ResiduumError."""
     text = files.read_bytes(path)
     form = f"{path}: expected a header and lines of `{' TAB '.join(COLUMNS)}`"
     if text.partition(b"\n")[0].decode(errors="replace").split("\t") != list(COLUMNS):

@@ -86,8 +86,7 @@ def compare(
         groups.setdefault(_queries(scores, pair), []).append(pair)
     rows: dict[Pair, Comparison] = {}
     for queries, members in groups.items():
-        group = _Group(scores, queries, members)
-        rows |= zip(members, group.rows(tests, workers), strict=True)
+        rows |= zip(members, _rows(scores, queries, members, tests, workers), strict=True)
     return [rows[pair] for pair in pairs]
 
 
@@ -103,83 +102,65 @@ def _queries(scores: Mapping[Key, ScoreMatrix], pair: Pair) -> tuple[str, ...]:
     return tuple(sorted(sides[pair.a]))
 
 
-class _Group:
-    """Comparisons over the same queries: their sides as rows of a matrix."""
+def _rows(
+    scores: Mapping[Key, ScoreMatrix],
+    queries: tuple[str, ...],
+    pairs: list[Pair],
+    tests: schema.Tests,
+    workers: int,
+) -> Iterator[Comparison]:
+    """Yield a row per comparison over the same queries: of means, and beside them of each seed."""
+    keys = list(dict.fromkeys((s, pair.column) for pair in pairs for s in (pair.a, pair.b)))
+    runs = [_ordered(key, scores[key], queries) for key in keys]
+    sides = [(keys.index((p.a, p.column)), keys.index((p.b, p.column))) for p in pairs]
+    means = Contrasts(np.stack([each.mean(axis=0) for each in runs]), sides)
+    intervals = effects.bootstrap(means, tests.bootstrap, tests.seed, workers)
+    starts = np.cumsum([0, *map(len, runs)]).tolist()
+    met = [seeds.paired_runs(len(runs[a]), len(runs[b])) for a, b in sides]
+    alone = [
+        (starts[a] + i, starts[b] + j)
+        for (a, b), own in zip(sides, met, strict=True)
+        for i, j in own
+    ]
+    outcomes = test(means, tests, workers)
+    by_seed = iter(test(Contrasts(np.concatenate(runs), alone), tests, workers))
+    for number, pair in enumerate(pairs):
+        a, b = (runs[side] for side in sides[number])
+        p_mixed_effects, agreeing = _over_seeds(a, b, met[number], by_seed, tests.alpha)
+        yield Comparison(
+            **pair._asdict(),
+            **vars(effects.describe(means.difference(number), tests.alpha)),
+            **outcomes[number]._asdict(),
+            n=len(queries),
+            seeds=max(len(a), len(b)),
+            mean_a=float(a.mean()),
+            mean_b=float(b.mean()),
+            boot_low=intervals[number][0],
+            boot_high=intervals[number][1],
+            p_adjusted=outcomes[number].p,
+            significant=outcomes[number].p < tests.alpha,
+            p_mixed_effects=p_mixed_effects,
+            seeds_agreeing=agreeing,
+            test=tests.test,
+            correction=tests.correction,
+        )
 
-    def __init__(
-        self, scores: Mapping[Key, ScoreMatrix], queries: tuple[str, ...], pairs: list[Pair]
-    ) -> None:
-        self.queries, self.pairs = queries, pairs
-        keys = dict.fromkeys((s, pair.column) for pair in pairs for s in (pair.a, pair.b))
-        self.runs = {key: _ordered(key, scores[key], queries) for key in keys}
-        self.means = np.stack([runs.mean(axis=0) for runs in self.runs.values()])
 
-    def rows(self, tests: schema.Tests, workers: int) -> Iterator[Comparison]:
-        """Yield a row per comparison."""
-        numbers = {key: number for number, key in enumerate(self.runs)}
-        sides = [(numbers[p.a, p.column], numbers[p.b, p.column]) for p in self.pairs]
-        contrasts = Contrasts(self.means, sides)
-        intervals = effects.bootstrap(contrasts, tests.bootstrap, tests.seed, workers)
-        outcomes = iter(test(self._over_seeds(sides), tests, workers))
-        main = [next(outcomes) for _ in self.pairs]
-        for number, pair in enumerate(self.pairs):
-            p, p_error, method = main[number]
-            p_mixed_effects, seeds_agreeing = self._seeds(pair, outcomes, tests.alpha)
-            a, b = self._sides(pair)
-            low, high = intervals[number]
-            yield Comparison(
-                **pair._asdict(),
-                **vars(effects.describe(contrasts.difference(number), tests.alpha)),
-                n=len(self.queries),
-                seeds=max(len(a), len(b)),
-                mean_a=float(a.mean()),
-                mean_b=float(b.mean()),
-                boot_low=low,
-                boot_high=high,
-                p=p,
-                p_error=p_error,
-                p_adjusted=p,
-                significant=p < tests.alpha,
-                p_mixed_effects=p_mixed_effects,
-                seeds_agreeing=seeds_agreeing,
-                method=method,
-                test=tests.test,
-                correction=tests.correction,
-            )
-
-    def _over_seeds(self, sides: list[tuple[int, int]]) -> Contrasts:
-        """Return the comparisons of the means, and after them those seed by seed."""
-        starts, rows = {}, [self.means]
-        for key, runs in self.runs.items():
-            starts[key] = sum(len(part) for part in rows)
-            rows.append(runs)
-        alone = [
-            (starts[pair.a, pair.column] + i, starts[pair.b, pair.column] + j)
-            for pair in self.pairs
-            for i, j in self._paired_runs(pair)
-        ]
-        return Contrasts(np.concatenate(rows), [*sides, *alone])
-
-    def _sides(self, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
-        return self.runs[pair.a, pair.column], self.runs[pair.b, pair.column]
-
-    def _paired_runs(self, pair: Pair) -> list[tuple[int, int]]:
-        return seeds.paired_runs(*map(len, self._sides(pair)))
-
-    def _seeds(
-        self, pair: Pair, outcomes: Iterator[Outcome], alpha: float
-    ) -> tuple[float | None, str | None]:
-        """Return p over seeds, and in how many seeds the same test alone agrees: `2/3`."""
-        runs = self._paired_runs(pair)
-        if not runs:
-            return None, None
-        a, b = self._sides(pair)
-        d = np.stack([a[i] - b[j] for i, j in runs], axis=1)
-        same = np.sign(d.mean(axis=0)) == np.sign(d.mean())
-        alone = [next(outcomes) for _ in runs]
-        agreeing = sum(bool(s) and o.p < alpha for s, o in zip(same, alone, strict=True))
-        p = seeds.p_mixed_effects(d) if len(self.queries) > 1 else None
-        return p, f"{agreeing}/{len(runs)}"
+def _over_seeds(
+    a: np.ndarray,
+    b: np.ndarray,
+    met: list[tuple[int, int]],
+    by_seed: Iterator[Outcome],
+    alpha: float,
+) -> tuple[float | None, str | None]:
+    """Return p over seeds, and in how many seeds the same test alone agrees: `2/3`."""
+    if not met:
+        return None, None
+    d = np.stack([a[i] - b[j] for i, j in met], axis=1)
+    same = np.sign(d.mean(axis=0)) == np.sign(d.mean())
+    significant = [next(by_seed).p < alpha for _ in met]
+    p = seeds.p_mixed_effects(d) if len(d) > 1 else None
+    return p, f"{int((same & significant).sum())}/{len(met)}"
 
 
 def _ordered(key: Key, matrix: ScoreMatrix, queries: tuple[str, ...]) -> np.ndarray:

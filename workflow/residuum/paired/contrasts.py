@@ -47,8 +47,8 @@ class Contrasts(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A two-sided p, its Monte-Carlo standard error (0 if nothing was drawn), how it was found."""
+    """A two-sided p, its Monte-Carlo standard error (0 if nothing was drawn), the method."""
 
     p: float
-    error: float
+    p_error: float
     method: str
