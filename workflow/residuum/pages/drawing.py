@@ -9,7 +9,7 @@ import itertools
 import re
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,22 +26,14 @@ if TYPE_CHECKING:
 
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
 
-
-class Line(NamedTuple):
-    """How a series is drawn."""
-
-    color: str
-    marker: str
-    dashes: str | tuple[float, tuple[float, ...]]
-
-
+Line = tuple[str, str, str | tuple[float, tuple[float, ...]]]  # colour, marker, dashes
 # Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
-LINES = [
-    Line("#000000", "o", "-"),
-    Line("#D55E00", "s", "--"),
-    Line("#0072B2", "^", "-."),
-    Line("#009E73", "D", ":"),
-    Line("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
+LINES: list[Line] = [
+    ("#000000", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#0072B2", "^", "-."),
+    ("#009E73", "D", ":"),
+    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
 ]
 DIFFERS = [(6, 2, 0), "x", "+", (3, 2, 0)]
 STYLE = {"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "savefig.dpi": 200}
@@ -90,12 +82,13 @@ def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> "Legend":
         own = [point for point in points if point.series == series.id]
         legend[series.label] = _line(ax, line, [point for point in own if point.depth > 0])
         for mean in (point.mean for point in own if point.depth == 0):
-            thin = ax.axhline(mean, color=line.color, linestyle=line.dashes, linewidth=0.6)
+            thin = ax.axhline(mean, color=line[0], linestyle=line[2], linewidth=0.6)
             legend[f"{series.label}, first stage alone"] = thin
     return legend
 
 
 def _line(ax: "Axes", line: Line, own: list[Point]) -> "ErrorbarContainer":
+    color, marker, dashes = line
     mean, lowest, highest = np.array([(p.mean, p.lowest, p.highest) for p in own]).T
     spread = np.maximum([mean - lowest, highest - mean], 0.0)
     bars = spread if max(point.seeds for point in own) > 1 else None
@@ -106,9 +99,9 @@ def _line(ax: "Axes", line: Line, own: list[Point]) -> "ErrorbarContainer":
         capsize=2,
         markersize=4,
         linewidth=1.2,
-        color=line.color,
-        marker=line.marker,
-        linestyle=line.dashes,
+        color=color,
+        marker=marker,
+        linestyle=dashes,
     )
 
 
