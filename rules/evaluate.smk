@@ -8,7 +8,6 @@ rule evaluate_run:
         record=RUN + MANIFEST,
         qrels=QRELS,
         texts=answer_texts,
-        code=code("residuum.evaluate"),
     output:
         metrics=METRICS,
         manifest=METRICS + MANIFEST,
@@ -23,6 +22,7 @@ rule evaluate_run:
         mem_mb=4000,
         gpu=0,
     params:
+        code=code("residuum.evaluate", "run"),
         measures=measure_options,
         texts=answer_options,
     shell:
