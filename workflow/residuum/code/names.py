@@ -110,6 +110,6 @@ class Library:
         path = self.path(node.module)
         assert path is not None
         found = path.parent / name
-        if not found.exists() or any(found.glob("*.py")):
+        if not found.exists() or found.suffix == ".py" or any(found.glob("*.py")):
             raise ValueError(f"{self.where(node)}: {found} is not a file or folder of data")
         return files.sha256_of(found)

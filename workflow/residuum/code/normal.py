@@ -113,7 +113,7 @@ class _Maker(ast.NodeTransformer):
         fields = [n for n in node.body if isinstance(n, ast.AnnAssign)]
         for field in fields:
             field.value = self.visit(field.value) if field.value else None
-            field.annotation = self.visit(field.annotation)
+            field.annotation = self.visit(_Unquoted().visit(field.annotation))
         node.body = [n for old in node.body if (n := old if old in fields else self.visit(old))]
         node.bases = [self.visit(base) for base in node.bases]
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
@@ -178,6 +178,21 @@ def verb_of(name: str, decorator: ast.expr) -> str | None:
 
 def _to_terminal(node: ast.Call, dotted: Dotted) -> bool:
     return all(k.arg != "file" or dotted(k.value) in TERMINAL for k in node.keywords)
+
+
+class _Unquoted(ast.NodeTransformer):
+    """Writes a type that stands as a text, such as `list["Row"]`, as what it names."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        name = chain(node.value)[-1:]
+        if name == ["Annotated"] and isinstance(node.slice, ast.Tuple):
+            node.slice.elts[0] = self.visit(node.slice.elts[0])
+            return node
+        return node if name == ["Literal"] else self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        text = isinstance(node.value, str)
+        return ast.parse(str(node.value), mode="eval").body if text else node
 
 
 class _Texts(ast.NodeTransformer):
