@@ -8,6 +8,7 @@ rule cases_find:
         queries=lambda w: at(QUERIES, page_place(w)),
         qrels=lambda w: at(QRELS, page_place(w)),
         corpus=lambda w: at(CORPUS, page_place(w)),
+        code=code("residuum.cases"),
     output:
         tsv=CASES,
         md=CASES.replace(".tsv", ".md"),
@@ -24,7 +25,6 @@ rule cases_find:
         mem_mb=8000,
         gpu=0,
     params:
-        code=code("residuum.cases", "find", page_spec),
         spec=page_spec,
         lists=case_options,
         corpus=lambda w, input: folder(input.corpus),

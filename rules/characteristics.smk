@@ -5,6 +5,7 @@ rule characteristics_count:
     """Count the queries and the relevant docs of the splits that play the roles."""
     input:
         unpack(counted_splits),
+        code=code("residuum.characteristics"),
     output:
         tsv=TABLE,
         md=TABLE.replace(".tsv", ".md"),
@@ -23,7 +24,6 @@ rule characteristics_count:
         mem_mb=2000,
         gpu=0,
     params:
-        code=code("residuum.characteristics", "count", page_spec),
         spec=page_spec,
         splits=counted_options,
     shell:

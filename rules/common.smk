@@ -8,7 +8,7 @@ HOME = Path(workflow.basedir)
 sys.path.insert(0, str(HOME / "workflow"))
 from residuum.core import absence, casting, driver, loading, registry as _registry, roots, schema
 from residuum.core.errors import ResiduumError
-from residuum.code import closure
+from residuum.core.sources import sources
 
 try:
     REGISTRY = loading.load(Path("config"), config)

@@ -5,6 +5,7 @@ rule data_corpus:
     """Export a corpus as JSON-lines shards and check its ids and count."""
     input:
         files=source_files,
+        code=code("residuum.data"),
     output:
         CORPUS,
     log:
@@ -18,11 +19,6 @@ rule data_corpus:
         mem_mb=export_mb,
         gpu=0,
     params:
-        code=code(
-            "residuum.data",
-            "corpus",
-            lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_corpus()),
-        ),
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_corpus()),
         folder=lambda w, output: folder(output[0]),
     shell:
@@ -34,6 +30,7 @@ rule data_split:
     """Export the queries and qrels of a split and check one against the other."""
     input:
         files=source_files,
+        code=code("residuum.data"),
     output:
         queries=QUERIES,
         qrels=QRELS,
@@ -49,11 +46,6 @@ rule data_split:
         mem_mb=export_mb,
         gpu=0,
     params:
-        code=code(
-            "residuum.data",
-            "split",
-            lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
-        ),
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
@@ -65,6 +57,7 @@ rule data_answers:
     """Export the answers to the questions of a split."""
     input:
         files=source_files,
+        code=code("residuum.data"),
     output:
         answers=ANSWERS,
         manifest=ANSWERS + MANIFEST,
@@ -79,11 +72,6 @@ rule data_answers:
         mem_mb=export_mb,
         gpu=0,
     params:
-        code=code(
-            "residuum.data",
-            "answers",
-            lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
-        ),
         spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
     shell:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "

@@ -6,6 +6,7 @@ rule dense_search:
     input:
         embeddings=EMBEDDINGS,
         queries=QUERY_EMBEDDINGS,
+        code=code("residuum.dense"),
     output:
         HITS,
     log:
@@ -19,7 +20,6 @@ rule dense_search:
         mem_mb=6000 + 2 * SHARD_MB,
         gpu=GPU,
     params:
-        code=code("residuum.dense", "search"),
         embeddings=lambda w, input: folder(input.embeddings),
         queries=lambda w, input: folder(input.queries),
         folder=lambda w, output: folder(output[0]),
@@ -34,6 +34,7 @@ rule dense_gather:
     """Merge the hits of all shards into the run of a split."""
     input:
         hits=model_behind(HITS),
+        code=code("residuum.dense"),
     output:
         run=RUN,
         manifest=RUN + MANIFEST,
@@ -50,7 +51,6 @@ rule dense_gather:
         mem_mb=6000,
         gpu=0,
     params:
-        code=code("residuum.dense", "gather", system_spec),
         spec=system_spec,
         hits=lambda w, input: folder_options("hits", input.hits),
     shell:
@@ -64,6 +64,7 @@ rule dense_score:
         embeddings=model_behind(EMBEDDINGS),
         queries=model_behind(QUERY_EMBEDDINGS),
         runs=other_runs,
+        code=code("residuum.dense"),
     output:
         run=SCORES,
         manifest=SCORES + MANIFEST,
@@ -80,7 +81,6 @@ rule dense_score:
         mem_mb=6000,
         gpu=0,
     params:
-        code=code("residuum.dense", "score", system_spec),
         spec=system_spec,
         embeddings=lambda w, input: folder_options("embeddings", input.embeddings),
         queries=lambda w, input: f"{folder(input.queries)}/{w.split}",

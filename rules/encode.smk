@@ -6,6 +6,7 @@ rule encode_docs:
     input:
         corpus=CORPUS,
         model=CHECKPOINT,
+        code=code("residuum.encode"),
     output:
         EMBEDDINGS,
     log:
@@ -19,7 +20,6 @@ rule encode_docs:
         mem_mb=4000 + 2 * SHARD_MB,
         gpu=GPU,
     params:
-        code=code("residuum.encode", "docs"),
         corpus=lambda w, input: folder(input.corpus),
         model=lambda w, input: folder(input.model),
         shard=lambda w: f"--shard {int(w.shard)} --of {REGISTRY.shards(w.dataset)}",
@@ -36,6 +36,7 @@ rule encode_queries:
     input:
         queries=searched_queries,
         model=CHECKPOINT,
+        code=code("residuum.encode"),
     output:
         QUERY_EMBEDDINGS,
     log:
@@ -49,7 +50,6 @@ rule encode_queries:
         mem_mb=6000,
         gpu=GPU,
     params:
-        code=code("residuum.encode", "queries"),
         model=lambda w, input: folder(input.model),
         splits=split_options,
         folder=lambda w, output: folder(output[0]),

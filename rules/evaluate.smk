@@ -8,6 +8,7 @@ rule evaluate_run:
         record=RUN + MANIFEST,
         qrels=QRELS,
         texts=answer_texts,
+        code=code("residuum.evaluate"),
     output:
         metrics=METRICS,
         manifest=METRICS + MANIFEST,
@@ -22,7 +23,6 @@ rule evaluate_run:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.evaluate", "run"),
         measures=measure_options,
         texts=answer_options,
     shell:

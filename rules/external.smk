@@ -7,6 +7,7 @@ rule external_accept:
         run=external_source,
         queries=QUERIES,
         corpus=CORPUS,
+        code=code("residuum.external"),
     output:
         run=RUN,
         manifest=RUN + MANIFEST,
@@ -23,7 +24,6 @@ rule external_accept:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.external", "accept", system_spec),
         spec=system_spec,
         corpus=lambda w, input: folder(input.corpus),
     shell:

@@ -6,6 +6,7 @@ rule figures_draw:
     input:
         sweeps=of_rerankers(SWEEP),
         scored=of_rerankers(PAIRS + MANIFEST),
+        code=code("residuum.figures"),
     output:
         tsv=FIGURE,
         md=FIGURE.replace(".tsv", ".md"),
@@ -23,7 +24,6 @@ rule figures_draw:
         mem_mb=2000,
         gpu=0,
     params:
-        code=code("residuum.figures", "draw", page_spec),
         spec=page_spec,
         sweeps=lambda w, input: " ".join(f"--sweep {path}" for path in input.sweeps),
         scored=lambda w, input: " ".join(f"--scored {path}" for path in input.scored),

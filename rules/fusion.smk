@@ -7,6 +7,7 @@ rule fusion_tune:
         unpack(fused),
         qrels=QRELS,
         folds=named_folds,
+        code=code("residuum.fusion"),
     output:
         tuning=TUNING,
         manifest=TUNING + MANIFEST,
@@ -23,7 +24,6 @@ rule fusion_tune:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.fusion", "tune", system_spec),
         spec=system_spec,
         runs=fusion_options,
         folds=fold_options,
@@ -37,6 +37,7 @@ rule fusion_fuse:
     input:
         unpack(fused),
         tuning=tuning_file,
+        code=code("residuum.fusion"),
     output:
         run=RUN,
         manifest=RUN + MANIFEST,
@@ -53,7 +54,6 @@ rule fusion_fuse:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.fusion", "fuse", system_spec),
         spec=system_spec,
         runs=fusion_options,
     shell:

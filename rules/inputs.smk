@@ -1,4 +1,5 @@
 # What rules read and by which parameters: input and params functions. Nothing here makes a file.
+import os
 from shlex import quote
 
 
@@ -50,14 +51,9 @@ def export_mb(wildcards):
     return 2000 + max(pins) * 400 // 10**6
 
 
-def code(module, verb, spec=None):
-    """Return a params function: the hash of the code that a verb reaches for the kinds of its spec."""
-
-    def sha256(wildcards):
-        text = spec(wildcards) if callable(spec) else spec
-        return closure.sha256(module, verb, closure.kinds_of(text) if text else None)
-
-    return sha256
+def code(module):
+    """Return the sources behind a module: an input of every rule that runs it."""
+    return [os.path.relpath(path) for path in sources(module)]
 
 
 def folder(path):

@@ -6,6 +6,7 @@ rule ledger_write:
     input:
         tables=expand(TABLE, page=TABLES + COUNTED),
         tests=expand(SIGNIFICANCE, page=TABLES),
+        code=code("residuum.ledger"),
     output:
         ledger=LEDGER,
         md=LEDGER_MD,
@@ -21,7 +22,6 @@ rule ledger_write:
         mem_mb=2000,
         gpu=0,
     params:
-        code=code("residuum.ledger", "write"),
         specs=ledger_specs,
         files=ledger_files,
     shell:

@@ -6,6 +6,7 @@ rule lexical_index:
     input:
         corpus=CORPUS,
         weights=index_weights,
+        code=code("residuum.lexical"),
     output:
         INDEX,
     log:
@@ -19,7 +20,6 @@ rule lexical_index:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.lexical", "index", index_form),
         spec=index_form,
         corpus=lambda w, input: folder(input.corpus),
         weights=lambda w, input: f"--weights {folder(input.weights)}" if input.weights else "",
@@ -34,6 +34,7 @@ rule lexical_search:
     input:
         index=run_index,
         queries=QUERIES,
+        code=code("residuum.lexical"),
     output:
         run=RUN,
         manifest=RUN + MANIFEST,
@@ -50,7 +51,6 @@ rule lexical_search:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.lexical", "search", system_spec),
         spec=system_spec,
         index=lambda w, input: folder(input.index),
     shell:
@@ -66,6 +66,7 @@ rule lexical_sweep:
         queries=QUERIES,
         qrels=QRELS,
         folds=named_folds,
+        code=code("residuum.lexical"),
     output:
         run=RUN,
         manifest=RUN + MANIFEST,
@@ -84,7 +85,6 @@ rule lexical_sweep:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.lexical", "sweep", system_spec),
         spec=system_spec,
         index=lambda w, input: folder(input.index),
         measure=swept_measure,
@@ -102,6 +102,7 @@ rule lexical_score:
         index=run_index,
         queries=QUERIES,
         runs=other_runs,
+        code=code("residuum.lexical"),
     output:
         run=SCORES,
         manifest=SCORES + MANIFEST,
@@ -118,7 +119,6 @@ rule lexical_score:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.lexical", "score", system_spec),
         spec=system_spec,
         index=lambda w, input: folder(input.index),
         runs=run_options,

@@ -9,6 +9,7 @@ rule negatives_mine:
         qrels=trained_on(QRELS),
         index=negatives_index,
         dense=negatives_run,
+        code=code("residuum.negatives"),
     output:
         tuples=TUPLES,
         manifest=TUPLES + MANIFEST,
@@ -23,7 +24,6 @@ rule negatives_mine:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code("residuum.negatives", "mine", negatives_spec),
         spec=negatives_spec,
         corpus=lambda w, input: folder(input.corpus),
         index=lambda w, input: f"--index {folder(input.index)}" if input.index else "",

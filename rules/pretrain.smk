@@ -5,6 +5,7 @@ rule pretrain_backbone:
     """Make a small BERT: WordPiece vocabulary, LSA-initialised word embeddings."""
     input:
         corpora=text_of,
+        code=code("residuum.pretrain"),
     output:
         BACKBONE,
     log:
@@ -20,9 +21,6 @@ rule pretrain_backbone:
         mem_mb=4000,
         gpu=0,
     params:
-        code=code(
-            "residuum.pretrain", "backbone", lambda w: _registry.spec(REGISTRY.model(w.backbone))
-        ),
         spec=lambda w: _registry.spec(REGISTRY.model(w.backbone)),
         corpora=corpus_options,
         folder=lambda w, output: folder(output[0]),
@@ -37,6 +35,7 @@ rule pretrain_adapt:
     input:
         corpora=text_of,
         start=start_inputs,
+        code=code("residuum.pretrain"),
     output:
         BACKBONE,
     log:
@@ -52,9 +51,6 @@ rule pretrain_adapt:
         mem_mb=6000 * GPUS,
         gpu=GPU * GPUS,
     params:
-        code=code(
-            "residuum.pretrain", "adapt", lambda w: _registry.spec(REGISTRY.model(w.backbone))
-        ),
         spec=lambda w: _registry.spec(REGISTRY.model(w.backbone)),
         start=start_argument,
         corpora=corpus_options,

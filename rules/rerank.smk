@@ -8,6 +8,7 @@ rule rerank_score:
         queries=QUERIES,
         corpus=CORPUS,
         model=lambda w: cast_inputs(reranker_cast(w)),
+        code=code("residuum.rerank"),
     output:
         scores=PAIRS,
         manifest=PAIRS + MANIFEST,
@@ -22,7 +23,6 @@ rule rerank_score:
         mem_mb=16000,
         gpu=GPU,
     params:
-        code=code("residuum.rerank", "score"),
         spec=driver.canonical({"batch_size": REGISTRY.scale.pair_batch_size}),
         runs=depth_options,
         corpus=lambda w, input: folder(input.corpus),
@@ -42,6 +42,7 @@ rule rerank_sweep:
         runs=lambda w: list(first_stages(w)),
         scores=PAIRS,
         qrels=QRELS,
+        code=code("residuum.rerank"),
     output:
         sweep=SWEEP,
         manifest=SWEEP + MANIFEST,
@@ -56,7 +57,6 @@ rule rerank_sweep:
         mem_mb=12000,
         gpu=0,
     params:
-        code=code("residuum.rerank", "sweep", sweep_spec),
         spec=sweep_spec,
         runs=swept_runs,
     shell:
@@ -68,6 +68,7 @@ rule rerank_cut:
     """Rerank a run down to the depth that is best on the tuning split."""
     input:
         unpack(cut_inputs),
+        code=code("residuum.rerank"),
     output:
         run=RUN,
         manifest=RUN + MANIFEST,
@@ -86,7 +87,6 @@ rule rerank_cut:
         mem_mb=12000,
         gpu=0,
     params:
-        code=code("residuum.rerank", "cut", system_spec),
         spec=system_spec,
     shell:
         "python -m residuum.rerank cut --run {input.first} --scores {input.scores} "

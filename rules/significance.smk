@@ -5,6 +5,7 @@ rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:
         metrics=tested_metrics,
+        code=code("residuum.significance"),
     output:
         tests=SIGNIFICANCE,
         manifest=SIGNIFICANCE + MANIFEST,
@@ -19,7 +20,6 @@ rule significance_compare:
         mem_mb=2000,
         gpu=0,
     params:
-        code=code("residuum.significance", "compare", page_spec),
         spec=page_spec,
         together=corrected_with,
         metrics=f"{RESULTS}/metrics",

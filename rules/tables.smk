@@ -8,6 +8,7 @@ rule tables_render:
         records=table_records,
         tests=SIGNIFICANCE,
         tuning=tuning_files,
+        code=code("residuum.tables"),
     output:
         tsv=TABLE,
         md=TABLE.replace(".tsv", ".md"),
@@ -26,7 +27,6 @@ rule tables_render:
         mem_mb=2000,
         gpu=0,
     params:
-        code=code("residuum.tables", "render", page_spec),
         spec=page_spec,
         metrics=f"{RESULTS}/metrics",
         tuning=lambda w, input: " ".join(f"--tuning {path}" for path in input.tuning),

@@ -6,6 +6,7 @@ rule termweights_predict:
     input:
         corpus=CORPUS,
         model=CHECKPOINT,
+        code=code("residuum.termweights"),
     output:
         WEIGHTS,
     log:
@@ -19,7 +20,6 @@ rule termweights_predict:
         mem_mb=6000,
         gpu=GPU,
     params:
-        code=code("residuum.termweights", "predict"),
         corpus=lambda w, input: folder(input.corpus),
         model=lambda w, input: folder(input.model),
         folder=lambda w, output: folder(output[0]),

@@ -8,6 +8,7 @@ rule train_train:
         corpus=trained_on(CORPUS),
         queries=trained_on(QUERIES),
         start=start_inputs,
+        code=code("residuum.train"),
     output:
         CHECKPOINT,
     log:
@@ -21,7 +22,6 @@ rule train_train:
         mem_mb=6000 * GPUS,
         gpu=GPU * GPUS,
     params:
-        code=code("residuum.train", "train", lambda w: _registry.spec(REGISTRY.model(w.model))),
         spec=lambda w: _registry.spec(REGISTRY.model(w.model)),
         start=start_argument,
         corpus=lambda w, input: folder(input.corpus),
