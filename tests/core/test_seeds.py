@@ -1,4 +1,4 @@
-"""Code dependencies, seeds and the driver's lock."""
+"""Seeds, and the driver's lock."""
 
 import subprocess
 import sys
@@ -6,30 +6,9 @@ import sys
 import pytest
 
 from conftest import ROOT
-from residuum.core import driver, seeds
+from residuum.core import seeds
 from residuum.core.errors import ResiduumError
-from residuum.core.sources import sources
-
-
-def names(module):
-    package = ROOT / "workflow" / "residuum"
-    return {path.relative_to(package).as_posix() for path in sources(module)}
-
-
-def test_a_stage_depends_on_itself_and_on_what_it_imports_anywhere():
-    found = names("residuum.fusion")
-    assert {"fusion.py", "evaluate.py", "core/trec.py", "core/files.py"} <= found
-    assert "core/errors.py" in found, "an import of an import counts"
-    assert not {"ledger.py", "tables.py", "train.py"} & found
-
-
-def test_imports_inside_functions_count():
-    assert "collections/generated.py" in names("residuum.data")
-
-
-def test_unknown_module_is_refused():
-    with pytest.raises(ValueError, match=r"no module residuum\.fusoin"):
-        sources("residuum.fusoin")
+from residuum.wiring import driver
 
 
 def test_seeds_differ_by_name_and_seed_and_never_change():
@@ -46,7 +25,7 @@ def _shell(command):
 def test_only_one_driver_works_in_a_folder_and_a_killed_one_does_not_block(tmp_path):
     lock = tmp_path / ".snakemake" / "residuum.lock"
     code = (
-        "import sys, time; from pathlib import Path; from residuum.core import driver;"
+        "import sys, time; from pathlib import Path; from residuum.wiring import driver;"
         f"driver.hold_lock(Path({str(lock)!r})); print('held', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen(
