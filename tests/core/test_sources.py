@@ -24,7 +24,7 @@ def test_a_stage_depends_on_itself_and_on_what_it_imports_anywhere():
 
 
 def test_imports_inside_functions_count():
-    assert "collections/generated.py" in names("residuum.data")
+    assert "collections/places.py" in names("residuum.data")
 
 
 def test_unknown_module_is_refused():

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from residuum.collections import files as from_files
-from residuum.collections import irds, made, splits
+from residuum.collections import irds, splits, synthetic
 from residuum.core import answers as core_answers
 from residuum.core import command, contracts, entries, files, manifest, trec
 from residuum.core.errors import ResiduumError
@@ -70,10 +70,8 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
             return irds.docs(collection)
         case "files":
             return from_files.docs(collection)
-        case "generated":
-            return ((i, {"text": text}) for i, text in made.generate(collection).docs)
-        case "generated-articles":
-            return iter(made.generate(collection).docs)
+        case "generated" | "generated-articles":
+            return iter(synthetic.generate(collection).docs)
 
 
 def _repeats(collection: Collection) -> bool:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from residuum.collections import faults, irds, made, opened
+from residuum.collections import faults, irds, opened, synthetic
 from residuum.collections import files as from_files
 from residuum.collections.irds import Qrels, Queries
 from residuum.core import roots
@@ -77,8 +77,8 @@ def _source(collection: Collection, name: str) -> tuple[Queries, Qrels]:
         case "files":
             return from_files.split(collection, name)
         case "generated" | "generated-articles":
-            world = made.generate(collection)
-            return world.queries[name], world.qrels[name]
+            generated = synthetic.generate(collection)
+            return generated.queries[name], generated.qrels[name]
 
 
 def _check_ids(where: str, queries: Queries, qrels: Qrels) -> None:
