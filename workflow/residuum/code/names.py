@@ -75,7 +75,7 @@ class Library:
         inside = self.statement(node).imports.get(first)
         bound = self.existing(node.module).bindings.get(first, [])
         if inside is None and not bound:
-            if first in ("__name__", *dir(builtins)):
+            if first in ("__name__", "__file__", *dir(builtins)):
                 return [f"builtins.{first}"]
             raise ValueError(f"{self.where(node)}: nothing binds the name {first}")
         try:
