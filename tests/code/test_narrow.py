@@ -77,6 +77,13 @@ def test_a_change_of_words_changes_nothing(tmp_path, what):
     assert not changes(tmp_path, {"s.py": text, "a.py": ""}, "s.py", old, new)
 
 
+def test_a_comment_in_a_file_of_words_changes_nothing(tmp_path):
+    text = "from pathlib import Path\nVERB():\n    return Path(__file__).with_name('w.yaml')\n"
+    files = {"s.py": text, "w.yaml": "a: [1, 2]\n"}
+    assert not changes(tmp_path, files, "w.yaml", "a: [1, 2]", "# Numbers\na:\n  - 1\n  - 2")
+    assert changes(tmp_path / "order", files, "w.yaml", "1, 2", "2, 1")
+
+
 def test_what_is_imported_is_reached_by_name_not_by_module(tmp_path):
     files = {
         "s.py": "from residuum import a\nVERB():\n    return a.f()\n",

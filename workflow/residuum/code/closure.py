@@ -64,9 +64,13 @@ def _kinds(data: object) -> Iterator[str]:
 
 @cache
 def sha256(module: str, verb: str | None = None, kinds: frozenset[str] | None = None) -> str:
-    """Return one SHA-256 over the code that a verb reaches; see `closure`."""
-    text = "\n".join(closure(_library(), Job(module, verb, kinds)))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return one SHA-256 over the code of this package that a verb reaches."""
+    return digest(_library(), Job(module, verb, kinds))
+
+
+def digest(library: Library, job: Job) -> str:
+    """Return one SHA-256 over a closure."""
+    return hashlib.sha256("\n".join(closure(library, job)).encode()).hexdigest()
 
 
 @cache
