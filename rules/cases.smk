@@ -8,7 +8,6 @@ rule cases_find:
         queries=WIRING.pages.of_split(PATHS.queries),
         qrels=WIRING.pages.of_split(PATHS.qrels),
         corpus=WIRING.pages.of_split(PATHS.corpus),
-        code=code("residuum.cases"),
     output:
         tsv=PATHS.cases,
         md=PATHS.cases.beside(".md"),
@@ -24,6 +23,7 @@ rule cases_find:
     resources:
         **RESOURCES.cpu(mem_mb=8000),
     params:
+        code=code("residuum.cases", "find", WIRING.pages.spec),
         spec=WIRING.pages.spec,
         lists=WIRING.pages.list_options,
         corpus=options.folder("corpus"),

@@ -5,7 +5,6 @@ rule characteristics_count:
     """Count the queries and the relevant docs of the splits that play the roles."""
     input:
         splits=WIRING.pages.counted,
-        code=code("residuum.characteristics"),
     output:
         tsv=PATHS.table,
         md=PATHS.table.beside(".md"),
@@ -23,6 +22,7 @@ rule characteristics_count:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
+        code=code("residuum.characteristics", "count", WIRING.pages.spec),
         spec=WIRING.pages.spec,
         splits=WIRING.pages.counted_folders,
     shell:

@@ -5,7 +5,6 @@ rule data_corpus:
     """Export a corpus as JSON-lines shards and check its ids and count."""
     input:
         files=WIRING.data.corpus_files,
-        code=code("residuum.data"),
     output:
         PATHS.corpus,
     log:
@@ -18,6 +17,7 @@ rule data_corpus:
     resources:
         **RESOURCES.cpu(mem_mb=RESOURCES.corpus_mb),
     params:
+        code=code("residuum.data", "corpus", WIRING.data.corpus_spec),
         spec=WIRING.data.corpus_spec,
         folder=options.output_folder,
     shell:
@@ -29,7 +29,6 @@ rule data_split:
     """Export the queries and qrels of a split and check one against the other."""
     input:
         files=WIRING.data.split_files,
-        code=code("residuum.data"),
     output:
         queries=PATHS.queries,
         qrels=PATHS.qrels,
@@ -44,6 +43,7 @@ rule data_split:
     resources:
         **RESOURCES.cpu(mem_mb=RESOURCES.split_mb),
     params:
+        code=code("residuum.data", "split", WIRING.data.split_spec),
         spec=WIRING.data.split_spec,
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
@@ -55,7 +55,6 @@ rule data_answers:
     """Export the answers to the questions of a split."""
     input:
         files=WIRING.data.split_files,
-        code=code("residuum.data"),
     output:
         **recorded(answers=PATHS.answers),
     log:
@@ -68,6 +67,7 @@ rule data_answers:
     resources:
         **RESOURCES.cpu(mem_mb=RESOURCES.split_mb),
     params:
+        code=code("residuum.data", "answers", WIRING.data.split_spec),
         spec=WIRING.data.split_spec,
     shell:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "

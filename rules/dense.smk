@@ -6,7 +6,6 @@ rule dense_search:
     input:
         embeddings=PATHS.embeddings,
         queries=PATHS.query_embeddings,
-        code=code("residuum.dense"),
     output:
         PATHS.hits,
     log:
@@ -19,6 +18,7 @@ rule dense_search:
     resources:
         **RESOURCES.card(mem_mb=6000 + 2 * RESOURCES.shard_mb),
     params:
+        code=code("residuum.dense", "search"),
         embeddings=options.folder("embeddings"),
         queries=options.folder("queries"),
         folder=options.output_folder,
@@ -33,7 +33,6 @@ rule dense_gather:
     """Merge the hits of all shards into the run of a split."""
     input:
         hits=WIRING.searching.shards(PATHS.hits),
-        code=code("residuum.dense"),
     output:
         **recorded(run=PATHS.run),
     log:
@@ -48,6 +47,7 @@ rule dense_gather:
     resources:
         **RESOURCES.cpu(mem_mb=6000),
     params:
+        code=code("residuum.dense", "gather", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         hits=options.each("hits", "hits", folder_of),
     shell:
@@ -61,7 +61,6 @@ rule dense_score:
         embeddings=WIRING.searching.shards(PATHS.embeddings),
         queries=WIRING.searching.shards(PATHS.query_embeddings),
         runs=WIRING.runs.others,
-        code=code("residuum.dense"),
     output:
         **recorded(run=PATHS.scores),
     log:
@@ -76,6 +75,7 @@ rule dense_score:
     resources:
         **RESOURCES.cpu(mem_mb=6000),
     params:
+        code=code("residuum.dense", "score", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         embeddings=options.each("embeddings", "embeddings", folder_of),
         queries=options.folder("queries"),

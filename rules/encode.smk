@@ -6,7 +6,6 @@ rule encode_docs:
     input:
         corpus=PATHS.corpus,
         model=PATHS.checkpoint,
-        code=code("residuum.encode"),
     output:
         PATHS.embeddings,
     log:
@@ -19,6 +18,7 @@ rule encode_docs:
     resources:
         **RESOURCES.card(mem_mb=4000 + 2 * RESOURCES.shard_mb),
     params:
+        code=code("residuum.encode", "docs"),
         corpus=options.folder("corpus"),
         model=options.folder("model"),
         shard=WIRING.searching.shard,
@@ -35,7 +35,6 @@ rule encode_queries:
     input:
         queries=WIRING.searching.queries,
         model=PATHS.checkpoint,
-        code=code("residuum.encode"),
     output:
         PATHS.query_embeddings,
     log:
@@ -48,6 +47,7 @@ rule encode_queries:
     resources:
         **RESOURCES.card(mem_mb=6000),
     params:
+        code=code("residuum.encode", "queries"),
         model=options.folder("model"),
         splits=options.each("split", "queries", options.by_split),
         folder=options.output_folder,

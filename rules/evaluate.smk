@@ -8,7 +8,6 @@ rule evaluate_run:
         record=PATHS.run.manifest,
         qrels=PATHS.qrels,
         texts=WIRING.runs.texts,
-        code=code("residuum.evaluate"),
     output:
         **recorded(metrics=PATHS.metrics),
     log:
@@ -21,6 +20,7 @@ rule evaluate_run:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.evaluate", "run"),
         measures=WIRING.runs.measures,
         texts=WIRING.runs.text_options,
     shell:

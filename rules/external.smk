@@ -7,7 +7,6 @@ rule external_accept:
         run=WIRING.runs.external,
         queries=PATHS.queries,
         corpus=PATHS.corpus,
-        code=code("residuum.external"),
     output:
         **recorded(run=PATHS.run),
     log:
@@ -22,6 +21,7 @@ rule external_accept:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.external", "accept", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         corpus=options.folder("corpus"),
     shell:

@@ -6,7 +6,6 @@ rule figures_draw:
     input:
         sweeps=WIRING.pages.of_rerankers(PATHS.depth_curve),
         scored=WIRING.pages.of_rerankers(PATHS.pairs.manifest),
-        code=code("residuum.figures"),
     output:
         tsv=PATHS.figure,
         md=PATHS.figure.beside(".md"),
@@ -23,6 +22,7 @@ rule figures_draw:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
+        code=code("residuum.figures", "draw", WIRING.pages.spec),
         spec=WIRING.pages.spec,
         sweeps=options.each("sweep", "sweeps"),
         scored=options.each("scored", "scored"),

@@ -7,7 +7,6 @@ rule fusion_tune:
         unpack(WIRING.runs.fused),
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
-        code=code("residuum.fusion"),
     output:
         **recorded(tuning=PATHS.tuning),
     log:
@@ -22,6 +21,7 @@ rule fusion_tune:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.fusion", "tune", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         runs=options.named(*WIRING.runs.parts),
         folds=options.each("fold", "folds"),
@@ -35,7 +35,6 @@ rule fusion_fuse:
     input:
         unpack(WIRING.runs.fused),
         tuning=WIRING.runs.tuning,
-        code=code("residuum.fusion"),
     output:
         **recorded(run=PATHS.run),
     log:
@@ -50,6 +49,7 @@ rule fusion_fuse:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.fusion", "fuse", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         runs=options.named(*WIRING.runs.parts, "tuning"),
     shell:

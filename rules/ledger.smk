@@ -6,7 +6,6 @@ rule ledger_write:
     input:
         tables=WIRING.pages.judged,
         tests=WIRING.pages.tests,
-        code=code("residuum.ledger"),
     output:
         ledger=PATHS.ledger,
         md=PATHS.ledger.beside(".md"),
@@ -21,6 +20,7 @@ rule ledger_write:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
+        code=code("residuum.ledger", "write"),
         specs=WIRING.pages.judged_specs,
         tables=options.each("table", "tables"),
         tests=options.each("significance", "tests"),

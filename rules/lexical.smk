@@ -6,7 +6,6 @@ rule lexical_index:
     input:
         corpus=PATHS.corpus,
         weights=WIRING.searching.term_weights,
-        code=code("residuum.lexical"),
     output:
         PATHS.index,
     log:
@@ -19,6 +18,7 @@ rule lexical_index:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.lexical", "index", WIRING.searching.index_form),
         spec=WIRING.searching.index_form,
         corpus=options.folder("corpus"),
         weights=options.each("weights", "weights", folder_of),
@@ -33,7 +33,6 @@ rule lexical_search:
     input:
         index=WIRING.searching.index_behind,
         queries=PATHS.queries,
-        code=code("residuum.lexical"),
     output:
         **recorded(run=PATHS.run),
     log:
@@ -48,6 +47,7 @@ rule lexical_search:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.lexical", "search", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         index=options.folder("index"),
     shell:
@@ -63,7 +63,6 @@ rule lexical_sweep:
         queries=PATHS.queries,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
-        code=code("residuum.lexical"),
     output:
         **recorded(run=PATHS.run, tuning=PATHS.tuning),
     log:
@@ -78,6 +77,7 @@ rule lexical_sweep:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.lexical", "sweep", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         index=options.folder("index"),
         measure=WIRING.searching.swept_measure,
@@ -95,7 +95,6 @@ rule lexical_score:
         index=WIRING.searching.index_behind,
         queries=PATHS.queries,
         runs=WIRING.runs.others,
-        code=code("residuum.lexical"),
     output:
         **recorded(run=PATHS.scores),
     log:
@@ -110,6 +109,7 @@ rule lexical_score:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.lexical", "score", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         index=options.folder("index"),
         runs=options.each("run", "runs"),

@@ -9,7 +9,6 @@ rule negatives_mine:
         qrels=WIRING.models.trained_on(PATHS.qrels),
         index=WIRING.models.mined_index,
         dense=WIRING.models.mined_run,
-        code=code("residuum.negatives"),
     output:
         **recorded(tuples=PATHS.tuples),
     log:
@@ -22,6 +21,7 @@ rule negatives_mine:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.negatives", "mine", WIRING.models.mined_spec),
         spec=WIRING.models.mined_spec,
         corpus=options.folder("corpus"),
         index=options.each("index", "index", folder_of),

@@ -5,7 +5,6 @@ rule pretrain_backbone:
     """Make a small BERT: WordPiece vocabulary, LSA-initialised word embeddings."""
     input:
         corpora=WIRING.models.corpora,
-        code=code("residuum.pretrain"),
     output:
         PATHS.backbone,
     log:
@@ -20,6 +19,7 @@ rule pretrain_backbone:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
+        code=code("residuum.pretrain", "backbone", WIRING.models.spec),
         spec=WIRING.models.spec,
         corpora=options.each("corpus", "corpora", folder_of),
         folder=options.output_folder,
@@ -34,7 +34,6 @@ rule pretrain_adapt:
     input:
         corpora=WIRING.models.corpora,
         start=WIRING.models.start_files,
-        code=code("residuum.pretrain"),
     output:
         PATHS.backbone,
     log:
@@ -49,6 +48,7 @@ rule pretrain_adapt:
     resources:
         **RESOURCES.training(mem_mb=6000),
     params:
+        code=code("residuum.pretrain", "adapt", WIRING.models.spec),
         spec=WIRING.models.spec,
         start=WIRING.models.start,
         corpora=options.each("corpus", "corpora", folder_of),

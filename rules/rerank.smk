@@ -8,7 +8,6 @@ rule rerank_score:
         queries=PATHS.queries,
         corpus=PATHS.corpus,
         model=WIRING.runs.reranker_files,
-        code=code("residuum.rerank"),
     output:
         **recorded(scores=PATHS.pairs),
     log:
@@ -21,6 +20,7 @@ rule rerank_score:
     resources:
         **RESOURCES.card(mem_mb=16000),
     params:
+        code=code("residuum.rerank", "score", WIRING.runs.pairs_spec),
         spec=WIRING.runs.pairs_spec,
         runs=WIRING.runs.depths,
         corpus=options.folder("corpus"),
@@ -40,7 +40,6 @@ rule rerank_sweep:
         runs=WIRING.runs.candidates,
         scores=PATHS.pairs,
         qrels=PATHS.qrels,
-        code=code("residuum.rerank"),
     output:
         **recorded(sweep=PATHS.depth_curve),
     log:
@@ -53,6 +52,7 @@ rule rerank_sweep:
     resources:
         **RESOURCES.cpu(mem_mb=12000),
     params:
+        code=code("residuum.rerank", "sweep", WIRING.runs.curves_spec),
         spec=WIRING.runs.curves_spec,
         runs=WIRING.runs.curves,
     shell:
@@ -64,7 +64,6 @@ rule rerank_cut:
     """Rerank a run down to the depth that is best on the tuning split."""
     input:
         unpack(WIRING.runs.cut),
-        code=code("residuum.rerank"),
     output:
         **recorded(run=PATHS.run, tuning=PATHS.tuning),
     log:
@@ -79,6 +78,7 @@ rule rerank_cut:
     resources:
         **RESOURCES.cpu(mem_mb=12000),
     params:
+        code=code("residuum.rerank", "cut", WIRING.runs.spec),
         spec=WIRING.runs.spec,
     shell:
         "python -m residuum.rerank cut --run {input.first} --scores {input.scores} "

@@ -5,7 +5,6 @@ rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:
         metrics=WIRING.pages.tested_metrics,
-        code=code("residuum.significance"),
     output:
         **recorded(tests=PATHS.significance),
     log:
@@ -18,6 +17,7 @@ rule significance_compare:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
+        code=code("residuum.significance", "compare", WIRING.pages.spec),
         spec=WIRING.pages.spec,
         together=WIRING.pages.together,
         metrics=PATHS.metrics_root,

@@ -8,7 +8,6 @@ rule tables_render:
         records=WIRING.pages.records,
         tests=PATHS.significance,
         tuning=WIRING.pages.tuning,
-        code=code("residuum.tables"),
     output:
         tsv=PATHS.table,
         md=PATHS.table.beside(".md"),
@@ -26,6 +25,7 @@ rule tables_render:
     resources:
         **RESOURCES.cpu(mem_mb=2000),
     params:
+        code=code("residuum.tables", "render", WIRING.pages.spec),
         spec=WIRING.pages.spec,
         metrics=PATHS.metrics_root,
         tuning=options.each("tuning", "tuning"),

@@ -6,7 +6,6 @@ rule termweights_predict:
     input:
         corpus=PATHS.corpus,
         model=PATHS.checkpoint,
-        code=code("residuum.termweights"),
     output:
         PATHS.term_weights,
     log:
@@ -19,6 +18,7 @@ rule termweights_predict:
     resources:
         **RESOURCES.card(mem_mb=6000),
     params:
+        code=code("residuum.termweights", "predict"),
         corpus=options.folder("corpus"),
         model=options.folder("model"),
         folder=options.output_folder,

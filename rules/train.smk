@@ -8,7 +8,6 @@ rule train_train:
         corpus=WIRING.models.trained_on(PATHS.corpus),
         queries=WIRING.models.trained_on(PATHS.queries),
         start=WIRING.models.start_files,
-        code=code("residuum.train"),
     output:
         PATHS.checkpoint,
     log:
@@ -21,6 +20,7 @@ rule train_train:
     resources:
         **RESOURCES.training(mem_mb=6000),
     params:
+        code=code("residuum.train", "train", WIRING.models.spec),
         spec=WIRING.models.spec,
         start=WIRING.models.start,
         corpus=options.folder("corpus"),

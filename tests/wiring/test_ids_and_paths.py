@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from residuum.wiring import paths, specs
-from residuum.wiring.paths import Paths, Template
+from residuum.wiring.paths import Below, Paths
 from residuum.wiring.run_ids import FixedId, RunId
 
 MINI = Paths("results/mini")
@@ -40,7 +40,9 @@ def test_an_index_and_a_reranker_say_what_fixes_them():
 
 
 def templates():
-    return {name: value for name, value in vars(MINI).items() if isinstance(value, Template)}
+    return {
+        name: getattr(MINI, name) for name, kind in vars(Paths).items() if isinstance(kind, Below)
+    }
 
 
 @pytest.mark.parametrize("name", templates())

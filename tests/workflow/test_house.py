@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core.sources import sources
+from residuum.code.names import Library
 
 PACKAGE = ROOT / "workflow" / "residuum"
 COMMON = ("wiring",)  # without rules of its own
@@ -50,7 +50,10 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
     stage, body = RULES[name]
     assert name.startswith(f"{stage}_")
     assert f'"python -m residuum.{stage} {name.removeprefix(f"{stage}_")} ' in body
-    assert f'code=code("residuum.{stage}")' in body
+    verb = name.removeprefix(f"{stage}_")
+    found = re.findall(rf'^        code=code\("residuum\.{stage}", "{verb}"(, .*)?\),$', body, re.M)
+    spec = re.findall(r"^        spec=(.*),$", body, re.M)
+    assert found == ([f", {spec[0]}"] if spec else [""]), "its code, for the kinds of its spec"
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -113,7 +116,7 @@ def test_nothing_heavy_is_imported_to_build_the_graph():
         "import sys, yaml; from pathlib import Path;"
         "from residuum.wiring.code import code; from residuum.wiring.graph import Wiring;"
         "config = yaml.safe_load(open('config/config.yaml'));"
-        "Wiring(config, None).pages.tests(None); code('residuum.train');"
+        "Wiring(config, None).pages.tests(None); code('residuum.train', 'train')(None);"
         "print(' '.join(sys.modules))"
     )
     start = time.monotonic()
@@ -164,9 +167,22 @@ def test_stages_know_nothing_of_what_the_wiring_decides():
     """They may import what needs no registry: ids, paths, specs, and pages bound to a scale."""
     open_to_all = {f"residuum.wiring.{name}" for name in ("bound", "paths", "run_ids", "specs")}
     for stage in STAGES:
-        closure = {path for path in sources(f"residuum.{stage}") if path.parent.name == "wiring"}
-        names = {f"residuum.wiring.{path.stem}" for path in closure} - {"residuum.wiring.__init__"}
+        names = {n for n in imported(f"residuum.{stage}") if n.startswith("residuum.wiring.")}
         assert names <= open_to_all, stage
+
+
+def imported(module):
+    """Return the modules that a module imports, anywhere in it, and that those import."""
+    library, found, waiting = Library(PACKAGE), set(), [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and library.module(name):
+            found.add(name)
+            made = library.existing(name)
+            entries = [target.partition(":")[0] for s in made.statements for _, target in s.entries]
+            loads = [*made.loads, *(load for s in made.statements for load in s.loads), *entries]
+            waiting += [part for load in loads for part in library.within(load)]
+    return found
 
 
 def test_what_the_command_needs_is_pinned_as_the_lock_is():
@@ -182,8 +198,8 @@ def test_what_the_command_imports_is_what_it_asks_for():
     asked = {re.split(r"==|\[", name)[0].lower() for name in project["dependencies"]}
     roots = {
         name.partition(".")[0]
-        for path in sources("residuum.__main__")
-        for name in _imported(ast.parse(path.read_text()))
+        for module in imported("residuum.__main__")
+        for name in _imported(ast.parse(Library(PACKAGE).path(module).read_text()))
     }
     found = {name for name in roots if name not in sys.stdlib_module_names and name != "residuum"}
     packages = {"yaml": "pyyaml"}

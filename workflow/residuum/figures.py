@@ -6,6 +6,7 @@ Must not know how docs were reranked, nor how p-values are computed.
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,7 @@ def frame(points: list[Point], tests: Tests) -> pl.DataFrame:
     form = tsv.columns(paired.Comparison)
     columns = tsv.columns(Point) | {name: form[name] for name in TESTED}
     rows = [
-        vars(point) | {name: getattr(tests.get(point.key), name, None) for name in TESTED}
+        asdict(point) | {name: getattr(tests.get(point.key), name, None) for name in TESTED}
         for point in points
     ]
     return pl.DataFrame(rows, schema=columns)

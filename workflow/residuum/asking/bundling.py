@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from residuum import __version__
 from residuum.core import files, manifest
 from residuum.core.errors import ResiduumError
-from residuum.core.sources import ROOT
+from residuum.core.roots import ROOT
 from residuum.wiring.paths import Paths, Template
 
 FORMAT = 1

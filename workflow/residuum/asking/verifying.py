@@ -188,15 +188,8 @@ def _other_code(bench: Bench, page: str) -> str:
     names = [*(template.fill(page=page) for template in made), f"{page}.tsv"]
     found = (bench.graph[name].record for name in names if name in bench.graph)
     codes = [record["code"] for record in found if record]
-    modules = [code["module"] for code in codes if not _same_code(code)]
+    modules = [code["module"] for code in codes if not manifest.same_code(code)]
     return f" (made by other code of {', '.join(modules)} than runs here)" if modules else ""
-
-
-def _same_code(code: dict[str, str]) -> bool:
-    try:
-        return manifest.code_hash(code["module"]) == code["sha256"]
-    except ValueError:
-        return False
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:

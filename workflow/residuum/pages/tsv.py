@@ -5,9 +5,10 @@ Comparison)`, or `read(path, ["row", "column"])` for some columns. Must not know
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import NoneType
-from typing import TypeVar, get_args, get_type_hints
+from typing import TypeVar, get_args
 
 import polars as pl
 
@@ -22,13 +23,15 @@ Schema = Mapping[str, type[pl.DataType]]
 
 def columns(form: type) -> dict[str, type[pl.DataType]]:
     """Return the columns of a dataclass of texts, numbers and flags, any of which may be None."""
-    hints = {name: get_args(hint) or (hint,) for name, hint in get_type_hints(form).items()}
-    return {name: TYPES[next(t for t in hints[name] if t is not NoneType)] for name in hints}
+    types = {field.name: get_args(field.type) or (field.type,) for field in fields(form)}
+    return {name: TYPES[next(t for t in types[name] if t is not NoneType)] for name in types}
 
 
 def frame(rows: Sequence[Row], form: type[Row]) -> pl.DataFrame:
     """Return rows as a table with a column per field."""
-    return pl.DataFrame([vars(row) for row in rows], schema=columns(form))
+    schema = columns(form)
+    data = [[getattr(row, name) for name in schema] for row in rows]
+    return pl.DataFrame(data, schema=schema, orient="row")
 
 
 def rows(path: Path, form: type[Row], optional: Sequence[str] = ()) -> list[Row]:

@@ -6,7 +6,7 @@ Must not know tables, papers or what a family stands for.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -129,7 +129,7 @@ def _rows(
         p_mixed_effects, agreeing = _over_seeds(a, b, met[number], by_seed, tests.alpha)
         yield Comparison(
             **pair._asdict(),
-            **vars(effects.describe(means.difference(number), tests.alpha)),
+            **asdict(effects.describe(means.difference(number), tests.alpha)),
             **outcomes[number]._asdict(),
             n=len(queries),
             seeds=max(len(a), len(b)),

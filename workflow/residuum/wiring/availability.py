@@ -6,14 +6,14 @@ such systems are not run; everything else is. Must not use the network itself.
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from residuum.core import roots
 from residuum.core.errors import not_cast
 from residuum.core.registry import Place, Registry
-from residuum.core.schema.scales import FromModel, FromPath
+from residuum.core.schema.scales import FromHub, FromModel, FromPath
 from residuum.wiring.splits import swept_measure, tuned_on
 
+Start = FromHub | FromPath | FromModel  # what plays a backbone, or a reranker
 Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
 
 
@@ -99,7 +99,7 @@ def _no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     return _first(reasons)
 
 
-def _no_cast(registry: Registry, cast: Any, role: str, hub: Hub) -> str | None:
+def _no_cast(registry: Registry, cast: Start | None, role: str, hub: Hub) -> str | None:
     if cast is None:
         return not_cast(registry.config.scale, role)
     if isinstance(cast, FromModel):

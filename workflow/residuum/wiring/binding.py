@@ -4,7 +4,7 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page. Snakemake imports this; stages do not. Must not know paths below results/.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from residuum.core.errors import not_cast
@@ -68,7 +68,7 @@ def _absent(registry: Registry, table: Table, system: str, hub: Hub) -> dict[str
     return {column: why for column, why in reasons.items() if why}
 
 
-def bind_characteristics(registry: Registry, page: str) -> BoundCharacteristics:
+def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
     table: Characteristics = registry.pages[page]
     casts = {column.id: registry.cast(column.role) for column in table.columns}
@@ -97,7 +97,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     )
 
 
-def bind_cases(registry: Registry, page: str) -> BoundCases:
+def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of the scale's first seed."""
     cases: Cases = registry.pages[page]
     return BoundCases(
@@ -114,23 +114,18 @@ def _scale(registry: Registry) -> dict[str, str]:
     return {"scale": facts["scale"], "reason": facts["reason"]}
 
 
-def bind(registry: Registry, page: str, hub: Hub) -> Bound:
-    """Bind a page of any kind."""
-    kind = registry.pages[page].kind
-    if kind == "table":
-        return bind_table(registry, page, hub)
-    if kind == "characteristics":
-        return bind_characteristics(registry, page)
-    if kind == "figure":
-        return bind_figure(registry, page, hub)
-    if kind == "cases":
-        return bind_cases(registry, page)
-    raise ValueError(f"{page}: no page of kind {kind} can be bound")
+BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
+    "table": bind_table,
+    "characteristics": bind_characteristics,
+    "figure": bind_figure,
+    "cases": bind_cases,
+}
 
 
 def page_spec(registry: Registry, page: str, hub: Hub) -> str:
     """Return a page as the JSON of the `--spec` of the stage that makes it."""
-    return canonical_json(bind(registry, page, hub).model_dump(mode="json"))
+    bound = BINDERS[registry.pages[page].kind](registry, page, hub)
+    return canonical_json(bound.model_dump(mode="json"))
 
 
 def family(registry: Registry, page: str) -> list[str]:
@@ -162,7 +157,7 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
                 if why := table.not_run(row, column):
                     yield Gap(why, page, row.id, table.places[column.id] is None)
     for page in registry.chosen("characteristics"):
-        counts = bind_characteristics(registry, page)
+        counts = bind_characteristics(registry, page, hub)
         for split in counts.table.columns:
             if why := counts.not_counted(split):
                 yield Gap(why, page, split.id, counts.places[split.id] is None)

@@ -9,13 +9,12 @@ from shlex import quote
 
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Place, Registry
-from residuum.core.schema.scales import FromHub, FromModel, FromPath
+from residuum.core.schema.scales import FromModel, FromPath
 from residuum.wiring import specs
+from residuum.wiring.availability import Start
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.run_ids import RunId
-
-Start = FromHub | FromPath | FromModel
 
 
 def start_of(registry: Registry, model: str) -> Start:

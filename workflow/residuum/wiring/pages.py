@@ -62,7 +62,7 @@ class Pages(Part):
         return list(files)
 
     def _counted(self, wildcards: Wildcards) -> dict[str, Place]:
-        page = binding.bind_characteristics(self.registry, wildcards.page)
+        page = binding.bind_characteristics(self.registry, wildcards.page, self.hub)
         columns = [column for column in page.table.columns if page.not_counted(column) is None]
         return {column.id: self.registry.place(column.role) for column in columns}
 
@@ -95,7 +95,7 @@ class Pages(Part):
         return lambda wildcards: self.fill(template, self._place(wildcards))
 
     def _lists(self, wildcards: Wildcards) -> dict[str, str]:
-        runs = binding.bind_cases(self.registry, wildcards.page).runs
+        runs = binding.bind_cases(self.registry, wildcards.page, self.hub).runs
         place = self._place(wildcards)
         return {name: self.fill(self.paths.run, place, run=run) for name, run in runs.items()}
 

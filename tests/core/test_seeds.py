@@ -1,4 +1,4 @@
-"""Code dependencies, seeds and the driver's lock."""
+"""Seeds, and the driver's lock."""
 
 import subprocess
 import sys
@@ -8,29 +8,7 @@ import pytest
 from conftest import ROOT
 from residuum.core import seeds
 from residuum.core.errors import ResiduumError
-from residuum.core.sources import sources
 from residuum.wiring import driver
-
-
-def names(module):
-    package = ROOT / "workflow" / "residuum"
-    return {path.relative_to(package).as_posix() for path in sources(module)}
-
-
-def test_a_stage_depends_on_itself_and_on_what_it_imports_anywhere():
-    found = names("residuum.fusion")
-    assert {"fusion.py", "evaluate.py", "core/trec.py", "core/files.py"} <= found
-    assert "core/errors.py" in found, "an import of an import counts"
-    assert not {"ledger.py", "tables.py", "train.py"} & found
-
-
-def test_imports_inside_functions_count():
-    assert "collections/generated.py" in names("residuum.data")
-
-
-def test_unknown_module_is_refused():
-    with pytest.raises(ValueError, match=r"no module residuum\.fusoin"):
-        sources("residuum.fusoin")
 
 
 def test_seeds_differ_by_name_and_seed_and_never_change():

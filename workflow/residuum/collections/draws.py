@@ -1,10 +1,9 @@
-"""What a generated collection is about, drawn from its seed before any text is written.
+"""Seeded draws: one item or several, all in another order, positions by a Zipf law.
 
-Usage: `world = draw_world(stream(recipe, "docs"), recipe)`; the seeded picking functions `pick`,
-`sample`, `shuffled` and `another` serve writing and judging too. The only randomness is
-random.Random(...).random(), so that the same recipe gives the same draws on any machine.
+Usage: `rng = stream(seed, "docs")`, `pick(rng, items)`, `zipf(rng, 40).draw(rng)`. The only
+randomness is random.Random(...).random(), so that a seed gives the same draws on any machine.
 
-It must not know texts, queries or grades.
+It must not know what is drawn.
 """
 
 from __future__ import annotations
@@ -13,12 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
-
-from residuum.collections import lexicon as lex
-
-if TYPE_CHECKING:
-    from residuum.core.schema import GeneratedArticles, GeneratedSource
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -26,17 +20,13 @@ STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")
 ZIPF_OFFSET = 2
 
 
-class Entity(NamedTuple):
-    """A place; its type, modifiers and feature are positions in the tables of the lexicon."""
-
-    name: str
-    type: int
-    modifiers: tuple[int, ...]
-    feature: int
+def stream(seed: int, part: str) -> Random:
+    """One stream per part, so that more train pairs leave docs and dev queries as they were."""
+    return Random(seed * len(STREAMS) + STREAMS.index(part))
 
 
 class Zipf(NamedTuple):
-    """A Zipf law over positions; which position is frequent is drawn, not the lexicon's order."""
+    """A Zipf law over positions; which position is frequent is drawn, not the order of a table."""
 
     order: list[int]
     cumulative: list[int]
@@ -55,35 +45,10 @@ class Zipf(NamedTuple):
         return tuple(drawn)
 
 
-class World(NamedTuple):
-    """What the texts are about, before any text is written."""
-
-    recipe: GeneratedSource
-    entities: list[Entity]
-    attributes: Zipf
-
-
-def draw_world(rng: Random, recipe: GeneratedSource) -> World:
-    """The places of a collection, and how frequent each attribute is."""
-    types, modifiers, features, attributes = (
-        zipf(rng, len(table)) for table in (lex.TYPES, lex.MODIFIERS, lex.FEATURES, lex.ATTRIBUTES)
-    )
-    entities = [
-        Entity(name, types.draw(rng), modifiers.draw_distinct(rng, 2), features.draw(rng))
-        for name in sample(rng, lex.names(), recipe.entities)
-    ]
-    return World(recipe, entities, attributes)
-
-
 def zipf(rng: Random, size: int) -> Zipf:
     """A Zipf law over `size` positions; integer weights have the same sums on every machine."""
     weights = (1_000_000 // (rank + ZIPF_OFFSET) for rank in range(1, size + 1))
     return Zipf(shuffled(rng, range(size)), list(accumulate(weights)))
-
-
-def stream(recipe: GeneratedSource | GeneratedArticles, part: str) -> Random:
-    """One stream per part, so that more train pairs leave docs and dev queries as they were."""
-    return Random(recipe.seed * len(STREAMS) + STREAMS.index(part))
 
 
 def pick(rng: Random, items: Sequence[T]) -> T:
