@@ -17,7 +17,7 @@ from residuum.core import trec
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema.papers import DEPTH, parts_of
 from residuum.pages import layout, tsv
-from residuum.wiring.paths import Paths, Template, below_metrics
+from residuum.wiring.paths import Paths, Template, below_metrics, folder_of
 
 PARTS = ("paper", "table", "row", "column")
 CELL = ("table", "row", "column", "measure", "split_ref", "n", "measured", "per_seed", "not_run")
@@ -134,7 +134,9 @@ def _roots(cell: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) ->
     """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
     split_ref = cell["split_ref"]
     if "runs" not in spec:
-        return [path for path in read if path == f"data/{split_ref}"]
+        dataset, _, split = str(split_ref).partition("/")
+        exported = folder_of(PATHS.queries.fill(dataset=dataset, split=split))
+        return [path for path in read if path == exported]
     runs = spec["runs"].get(cell["row"], [])
     if cell["measure"] == DEPTH:
         tuned = [p for p in read if (found := PATHS.tuning.parse(p)) and found["run"] in runs]

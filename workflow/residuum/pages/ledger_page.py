@@ -12,6 +12,7 @@ from pathlib import Path
 from residuum.core.errors import ResiduumError
 from residuum.pages import tsv
 from residuum.pages.layout import DASH, MARKDOWN, MORE, grid
+from residuum.wiring.paths import Paths
 
 VERDICTS = {
     "comparison": ["holds", "inconclusive", "reversed", "not run"],
@@ -168,9 +169,9 @@ def _text(text: str) -> str:
 
 def digest(results: Path) -> str:
     """Return the counts of a results folder's ledger and where its page and rows lie."""
-    path = Path(results) / "ledger.tsv"
+    path = Path(results) / Paths().ledger
     if not path.is_file():
-        made = sorted(str(p.parent) for p in path.parent.parent.glob("*/ledger.tsv"))
+        made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
         named = f"there is {', '.join(made)}" if made else "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
     ledger = tsv.rows(path, LedgerRow)
