@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from residuum.core import cells, schema, trec
+from residuum.core import depth_curves, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.trec import PAIR
 from residuum.evaluate import evaluate, parse
@@ -97,7 +97,10 @@ def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.Dat
     for known in (hits, counts, lengths):
         table = table.join(known, on="query_id", how="left", maintain_order="left")
     recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0)
-    columns = {cells.RECALL: recall, cells.PAIRS: pl.col("pairs").fill_null(0).cast(pl.Float64)}
+    columns = {
+        depth_curves.RECALL: recall,
+        depth_curves.PAIRS: pl.col("pairs").fill_null(0).cast(pl.Float64),
+    }
     return [
         table.select("query_id", pl.lit(name).alias("measure"), value.alias("value"))
         for name, value in columns.items()

@@ -26,7 +26,7 @@ app = command.app(__doc__)
 @app.command()
 def run(
     run: Annotated[Path, typer.Option(help="TREC run")],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels")],
+    qrels: command.Qrels,
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
     output: Annotated[Path, typer.Option(help="metrics TSV to write")],
     answers: Annotated[
