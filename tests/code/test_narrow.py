@@ -164,6 +164,33 @@ def test_an_entry_that_stands_elsewhere_is_seen(tmp_path):
     assert not changes(tmp_path / "a", TABLE, *edit, "a")
 
 
+def test_a_field_that_holds_an_entry_follows_the_table(tmp_path):
+    form = (
+        "from typing import Annotated\nfrom pydantic import BaseModel\n"
+        "from residuum.core.tables import Kinds\nclass Form(BaseModel):\n"
+        "    loss: Annotated[object, Kinds('residuum.t:LOSSES')]\n"
+    )
+    files = {
+        "s.py": "from residuum.forms import Form\nVERB(x):\n    return Form(loss=x)\n",
+        "forms.py": form,
+        "t.py": "from residuum.core.tables import OpenTable\n"
+        "LOSSES = OpenTable({'a': 'residuum.a:f', 'b': 'residuum.b:g'})\n",
+        "core/tables.py": "class OpenTable: ...\nclass Kinds: ...\n",
+        "a.py": "def f():\n    return 1\n",
+        "b.py": "import random\nrandom.seed(1)\ndef g():\n    return 2\n",
+    }
+    found = reached(tmp_path, files, "a")
+    assert found == {"s:make", "forms:Form", "t:LOSSES", "a:f", "b:"}, "b is imported, not used"
+
+
+@pytest.mark.parametrize("table", ["OpenTable(ENTRIES)", "OpenTable({'a': NAME})", "OpenTable()"])
+def test_a_table_that_is_not_written_out_is_refused(tmp_path, table):
+    text = f"from residuum.core.tables import OpenTable\nNAME = 'residuum.a:f'\nT = {table}\n"
+    stage = "from residuum.t import T\nVERB(x):\n    return T[x]\n"
+    with pytest.raises(ValueError, match=r"t\.py, line 3: write the entries of the table out"):
+        lines(tmp_path, {"s.py": stage, "t.py": text.replace("ENTRIES", "{**NAME}")})
+
+
 def test_kinds_are_read_anywhere_in_the_json_of_a_command():
     spec = '{"kind": "dual", "loss": [{"kind": "nll", "of": {"kind": 1}}], "kinds": {"x": "y"}}'
     assert kinds_of("make", "--spec", spec, "{not json", "[]") == {"dual", "nll"}
