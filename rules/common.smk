@@ -6,7 +6,16 @@ from snakemake.exceptions import WorkflowError
 
 HOME = Path(workflow.basedir)
 sys.path.insert(0, str(HOME / "workflow"))
-from residuum.core import absence, casting, driver, loading, registry as _registry, roots, schema
+from residuum.core import (
+    absence,
+    casting,
+    driver,
+    loading,
+    measures,
+    registry as _registry,
+    roots,
+    schema,
+)
 from residuum.core.errors import ResiduumError
 from residuum.core.sources import sources
 

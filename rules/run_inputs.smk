@@ -56,12 +56,13 @@ def fusion_options(wildcards, input):
 
 def measure_options(wildcards):
     """Return the command-line options that name a split's measures."""
-    return " ".join(f"--measure '{name}'" for name in REGISTRY.measures(here(wildcards)))
+    named = (name.replace("'", "'\\''") for name in REGISTRY.measures(here(wildcards)))
+    return " ".join(f"--measure '{name}'" for name in named)
 
 
 def answer_texts(wildcards):
-    """Return the answers and the corpus that AnswerAccuracy@k reads; none if it is not asked for."""
-    if not any(name.startswith("AnswerAccuracy@") for name in REGISTRY.measures(here(wildcards))):
+    """Return the answers and the corpus that measures by answers read; none without such."""
+    if not any(measures.reads(name) == "answers" for name in REGISTRY.measures(here(wildcards))):
         return []
     return [at(ANSWERS, here(wildcards)), CORPUS.format(dataset=wildcards.dataset)]
 

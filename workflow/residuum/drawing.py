@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from residuum.core import files, pages, schema
+from residuum.core import files, measures, schema
 from residuum.core.jobs import FigureJob
 
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
@@ -105,4 +105,4 @@ def _label(ax: Any, panel: schema.Panel, points: pl.DataFrame) -> None:
 
 def panel_name(panel: schema.Panel) -> str:
     """Write what a panel shows in full."""
-    return pages.measure_name(panel.measure) if panel.measure else "Recall of candidates"
+    return measures.words(panel.measure) if panel.measure else "Recall of candidates"

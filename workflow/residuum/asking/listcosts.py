@@ -7,6 +7,7 @@ import re
 
 from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
+from residuum.core.measures import reads
 from residuum.core.registry import Place, Registry
 
 Wildcards = dict[str, str]
@@ -115,7 +116,7 @@ def cut(registry: Registry, w: Wildcards) -> Cost:
 
 def evaluate(registry: Registry, w: Wildcards) -> Cost:
     """Cost the measures of a run; answers are looked for in the texts of its docs."""
-    answers = any(name.startswith("AnswerAccuracy@") for name in registry.measures(place_of(w)))
+    answers = any(reads(name) == "answers" for name in registry.measures(place_of(w)))
     text = sizing.text_bytes(registry, w["dataset"]) if answers else 0
     seconds = run_lines(registry, w) * assumed("hit-time") + text / assumed("export")
     return Cost(core_s=seconds)

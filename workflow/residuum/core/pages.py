@@ -4,7 +4,6 @@ Usage: `pages.write(Path("table.tsv"), Page(...))` writes table.md and table.tex
 raised markers, arrows and bold words are put in by form. Must not know what a cell means.
 """
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,16 +17,6 @@ LATEX = str.maketrans(
 SYMBOLS = {"±": r"$\pm$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", DASH: "--"}
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*`<["})
 SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
-
-MEASURES = {
-    "AP": "Average precision",
-    "AnswerAccuracy": "Share of questions answered by the docs",
-    "P": "Precision",
-    "R": "Recall",
-    "RR": "Reciprocal rank",
-    "Success": "Success",
-    "nDCG": "Normalised discounted cumulative gain",
-}
 
 
 class Cell(NamedTuple):
@@ -176,11 +165,3 @@ def tests_note(
         f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, {pairs}"
         f"correction {tests.correction}, family: {family}."
     )
-
-
-def measure_name(measure: str) -> str:
-    """Write a measure in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
-    match = re.fullmatch(r"(\w+)(?:\([^)]*\))?(?:@(\d+))?", measure)
-    if not match or match[1] not in MEASURES:
-        return measure
-    return f"{MEASURES[match[1]]}{f' at {match[2]}' if match[2] else ''} ({measure})"

@@ -6,11 +6,13 @@ Must not know any stage.
 """
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]
+ENTRY = r"residuum(\.\w+)+:\w+"  # of an open table, which is imported when it is used
 
 
 @cache
@@ -52,6 +54,8 @@ def _imports(path: Path) -> list[str]:
             names += [alias.name for alias in node.names if alias.name.startswith("residuum.")]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("residuum"):
             names += _members(str(node.module), [alias.name for alias in node.names])
+        elif isinstance(node, ast.Constant) and re.fullmatch(ENTRY, str(node.value)):
+            names.append(str(node.value).partition(":")[0])
     return names
 
 
