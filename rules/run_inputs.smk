@@ -83,7 +83,7 @@ def reranked_runs(wildcards):
     place, runs = here(wildcards)._asdict(), {}
     for name in pipelines(wildcards):
         system = REGISTRY.system(name)
-        for seed in REGISTRY.seeds:
+        for seed in REGISTRY.seeds_of(name):
             first = RUN.format(run=REGISTRY.run(system.first_stage, seed), **place)
             runs[REGISTRY.run(name, seed)] = (first, system.depth.grid)
     return runs

@@ -4,6 +4,7 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page. Snakemake imports this; stages do not. Must not know paths below results/.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from residuum.core import schema
@@ -11,12 +12,12 @@ from residuum.core.absence import Hub, no_export, reason
 from residuum.core.driver import canonical
 from residuum.core.errors import not_cast
 from residuum.core.jobs import Job
-from residuum.core.registry import FOR_READERS, Registry
+from residuum.core.registry import FOR_READERS, Registry, expect
 
 
 def job_of(registry: Registry, page: str, hub: Hub) -> Job:
     """Cast a table: its roles, the runs of its rows, and what is absent at this scale."""
-    table = registry.pages[page]
+    table = expect(registry.pages[page], schema.Table)
     systems = {row.id: row.system for row in table.rows if row.system}
     return Job(
         id=page,
@@ -30,7 +31,9 @@ def job_of(registry: Registry, page: str, hub: Hub) -> Job:
     )
 
 
-def _places(registry: Registry, columns: list[Any]) -> dict[str, str | None]:
+def _places(
+    registry: Registry, columns: Sequence[schema.Column | schema.QuerySet]
+) -> dict[str, str | None]:
     casts = {column.id: registry.cast(column.role) for column in columns}
     return {name: "/".join(cast) if cast else None for name, cast in casts.items()}
 
@@ -43,14 +46,20 @@ def _absent(registry: Registry, table: schema.Table, system: str, hub: Hub) -> d
 def page_spec(registry: Registry, page: str, hub: Hub) -> str:
     """Return a page as the JSON of the `--spec` of the stage that makes it."""
     entry = registry.pages[page]
-    if entry.kind == "table":
+    if isinstance(entry, schema.Table):
         return canonical(job_of(registry, page, hub).model_dump(mode="json"))
     key = "table" if entry.kind == "characteristics" else entry.kind
-    return canonical({"id": page, key: entry.model_dump(mode="json"), **_cast(registry, page, hub)})
+    cast = _cast(registry, page, entry, hub)
+    return canonical({"id": page, key: entry.model_dump(mode="json"), **cast})
 
 
-def _cast(registry: Registry, page: str, hub: Hub) -> dict[str, Any]:
-    entry, facts = registry.pages[page], registry.facts()
+def _cast(
+    registry: Registry,
+    page: str,
+    entry: schema.Characteristics | schema.Cases | schema.Figure,
+    hub: Hub,
+) -> dict[str, Any]:
+    facts = registry.facts()
     if entry.kind == "characteristics":
         absent = {
             c.id: no_export(registry, *p) for c in entry.columns if (p := registry.cast(c.role))
@@ -58,31 +67,31 @@ def _cast(registry: Registry, page: str, hub: Hub) -> dict[str, Any]:
         there = {"absent": {column: why for column, why in absent.items() if why}}
         return {"places": _places(registry, entry.columns), **there, **facts}
     place = "/".join(registry.place(entry.role))
-    figure = entry.kind == "figure"
-    runs = figure_runs(registry, page, hub) if figure else case_runs(registry, page)
-    tests = {"tests": registry.tests[entry.tests].model_dump(mode="json")} if figure else {}
-    scale = {"scale": facts["scale"], "reason": facts["reason"]}
-    return {"place": place, "runs": runs, **tests, **scale}
+    cast = {"place": place, "scale": facts["scale"], "reason": facts["reason"]}
+    if entry.kind == "cases":
+        return {**cast, "runs": case_runs(registry, page)}
+    tests = registry.tests[entry.tests].model_dump(mode="json")
+    return {**cast, "runs": figure_runs(registry, page, hub), "tests": tests}
 
 
 def figure_runs(registry: Registry, page: str, hub: Hub) -> dict[str, list[str]]:
     """Return the runs of each series of a figure that can be made at this scale."""
-    figure = registry.pages[page]
+    figure = expect(registry.pages[page], schema.Figure)
     place = registry.cast(figure.role)
     there = [s for s in figure.series if not reason(registry, s.system, place, hub)]
     return {series.id: registry.runs(series.system) for series in there}
 
 
 def case_runs(registry: Registry, page: str) -> dict[str, str]:
-    """Return the run of each list of a case study: that of the scale's first seed."""
-    lists = registry.pages[page].lists
-    return {name: registry.run(system, registry.seeds[0]) for name, system in lists.items()}
+    """Return the run of each list of a case study: that of its first seed."""
+    lists = expect(registry.pages[page], schema.Cases).lists
+    return {name: registry.runs(system)[0] for name, system in lists.items()}
 
 
 def page_reason(registry: Registry, page: str, hub: Hub) -> str | None:
     """Return why a figure or a case study cannot be made at this scale; tables always can."""
     entry = registry.pages[page]
-    if entry.kind in ("table", "characteristics"):
+    if isinstance(entry, schema.Table | schema.Characteristics):
         return None
     place = registry.cast(entry.role)
     if place is None:
