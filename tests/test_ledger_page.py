@@ -6,8 +6,9 @@ from typer.testing import CliRunner
 
 from residuum import ledger, ledger_page
 from residuum.__main__ import app
-from residuum.core import driver, pages
+from residuum.core import pages
 from residuum.core.errors import ResiduumError
+from residuum.wiring import driver
 
 ABSENT = "no such file: theirs.txt. Get it."
 

@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import absence, casting, entries, loading, registry, schema
+from residuum.core import entries, loading, registry, schema
 from residuum.core.errors import ResiduumError
+from residuum.wiring import availability, binding, specs, splits
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
@@ -34,7 +35,7 @@ def test_every_scale_loads(scale):
 
 
 def test_full_scale_keeps_the_papers_hyper_parameters():
-    clear = load(scale="full").model("clear")
+    clear = load(scale="full").models["clear"]
     assert clear.training.model_dump(include={"learning_rate", "batch_size", "epochs"}) == {
         "learning_rate": 2e-5,
         "batch_size": 28,
@@ -45,7 +46,7 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
 
 
 def test_a_scale_lays_its_budget_over_the_model():
-    clear = load(scale="mini").model("clear")
+    clear = load(scale="mini").models["clear"]
     assert (clear.training.steps, clear.training.epochs, clear.negatives.pool) == (150, None, 100)
     assert clear.loss.xi == 1.0
 
@@ -75,9 +76,9 @@ def test_measures_are_those_of_the_split_and_of_the_tables():
 
 def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
-    assert loaded.searched("generated-mini") == ["tune", "dev", "judged"]
-    assert loaded.searched("nfcorpus") == ["dev", "test"]
-    found = load(scale="full").searched("msmarco-passage")
+    assert splits.searched(loaded, "generated-mini") == ["tune", "dev", "judged"]
+    assert splits.searched(loaded, "nfcorpus") == ["dev", "test"]
+    found = splits.searched(load(scale="full"), "msmarco-passage")
     assert found == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
@@ -97,11 +98,11 @@ def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(confi
 
 
 def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
-    assert load(config).corrected_with("clear-table1") == []
+    assert binding.family(load(config), "clear-table1") == []
     edit(config, "tests/clear.yaml", family="paper")
     made = load(config)
-    assert made.corrected_with("clear-table1") == ["clear-table2"]
-    assert made.corrected_with("dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
+    assert binding.family(made, "clear-table1") == ["clear-table2"]
+    assert binding.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
 
 
 def test_a_page_is_cast_with_its_tests(config):
@@ -110,9 +111,9 @@ def test_a_page_is_cast_with_its_tests(config):
 
     edit(config, "tests/clear.yaml", seed=7)
     made = load(config, scale="mini")
-    assert casting.job_of(made, "clear-table1", hub).tests == made.tests["clear"]
-    assert json.loads(casting.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
-    figure = json.loads(casting.page_spec(made, "clear-figure1", hub))
+    assert binding.bind_table(made, "clear-table1", hub).tests == made.tests["clear"]
+    assert json.loads(binding.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
+    figure = json.loads(binding.page_spec(made, "clear-figure1", hub))
     assert figure["tests"]["correction"] == "holm"
 
 
@@ -269,7 +270,7 @@ def test_what_a_scale_does_not_cast_is_not_run_with_its_reason(config):
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
     edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
-    job = casting.job_of(load(config, scale="mini"), "clear-table1", nothing_missing)
+    job = binding.bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
     absent = {row: cells.get("dev-rr") for row, cells in job.absent.items()}
     assert absent["bm25"] is None
     assert absent["clear"] == "scale mini casts nothing as msmarco-tune"
@@ -283,23 +284,23 @@ def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():
         return "no such model" if "large" in model else None
 
     loaded = load(scale="full")
-    job = casting.job_of(loaded, "clear-table2", hub)
+    job = binding.bind_table(loaded, "clear-table2", hub)
     absent = {row for row, cells in job.absent.items() if cells}
     assert absent == {"bm25-large", "clear-large"}
     assert job.absent["bm25-large"]["dev-rr"] == "no such model"
-    assert casting.page_reason(loaded, "clear-figure1", hub) is None
-    assert casting.page_reason(loaded, "clear-table4", hub) == "no such model"
+    assert binding.why_not_made(loaded, "clear-figure1", hub) is None
+    assert binding.why_not_made(loaded, "clear-table4", hub) == "no such model"
 
 
 def test_an_external_run_is_not_run_where_its_file_is_absent(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     loaded = load(scale="mini")
-    column = casting.job_of(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
+    column = binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
     path = tmp_path / "trec-covid" / "round2" / "GUIR_S2_run1.txt"
     assert column.startswith(f"no such file: {path}. The best automatic run")
     path.parent.mkdir(parents=True)
     path.write_text("")
-    assert casting.job_of(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
+    assert binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
 
 
 CACM = ("docs.jsonl", "queries.tsv", "qrels.txt")
@@ -310,7 +311,7 @@ def test_a_dataset_whose_files_are_absent_is_not_run_with_its_access_note(monkey
     loaded = load(scale="mini")
 
     def absent():
-        return casting.job_of(loaded, "lexical-baselines-cacm", nothing_missing).absent
+        return binding.bind_table(loaded, "lexical-baselines-cacm", nothing_missing).absent
 
     paths = [tmp_path / "cacm" / name for name in CACM]
     note = loaded.datasets["cacm"].access
@@ -333,8 +334,8 @@ def test_what_is_trained_or_tuned_on_absent_data_is_not_run(config, monkeypatch,
         made = load(config, scale="mini")
         edit(config, "scales/mini.yaml", roles=data["roles"])
         place = made.cast("msmarco-dev")
-        assert absence.reason(made, "bm25", place, nothing_missing) is None
-        why = absence.reason(made, "clear", place, nothing_missing)
+        assert availability.why_unavailable(made, "bm25", place, nothing_missing) is None
+        why = availability.why_unavailable(made, "clear", place, nothing_missing)
         assert why.startswith(f"no such file: {tmp_path / 'cacm' / 'docs.jsonl'}"), role
 
 
@@ -343,7 +344,7 @@ def test_characteristics_of_absent_data_are_not_counted(config, monkeypatch, tmp
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     edit(config, "scales/mini.yaml", roles={**data["roles"], "msmarco-dev": "cacm/test"})
     made = load(config, scale="mini")
-    spec = json.loads(casting.page_spec(made, "dualrm-table1", nothing_missing))
+    spec = json.loads(binding.page_spec(made, "dualrm-table1", nothing_missing))
     column = next(c["id"] for c in spec["table"]["columns"] if c["role"] == "msmarco-dev")
     queries = tmp_path / "cacm" / "queries.tsv"
     assert set(spec["absent"]) == {column}
@@ -358,19 +359,24 @@ def test_seeds_follow_what_is_trained_once_per_seed():
 
 
 def test_a_grid_of_the_scale_replaces_the_papers():
-    full, mini = (load(scale=scale).system("bm25-rm3").rm3_sweep for scale in ("full", "mini"))
+    full, mini = (load(scale=scale).systems["bm25-rm3"].rm3_sweep for scale in ("full", "mini"))
     assert len(full.grid()) == 900
     assert len(mini.grid()) < 50 and mini.measures == full.measures
 
 
 def test_an_rm3_sweep_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
-    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
-    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "judged")) == "nDCG@10"
+    assert (
+        splits.swept_measure(loaded, "bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
+    )
+    assert (
+        splits.swept_measure(loaded, "bm25-rm3", registry.Place("generated-mini", "judged"))
+        == "nDCG@10"
+    )
     tune = registry.Place("generated-mini", "tune")
-    assert loaded.swept_measure("bm25-rm3", tune) is None
+    assert splits.swept_measure(loaded, "bm25-rm3", tune) is None
     assert "names no role that generated-mini/tune plays" in (
-        absence.reason(loaded, "bm25-rm3", tune, nothing_missing)
+        availability.why_unavailable(loaded, "bm25-rm3", tune, nothing_missing)
     )
 
 
@@ -430,8 +436,8 @@ def test_what_only_people_read_is_no_part_of_a_spec(config):
     edit(config, "systems/bm25.yaml", label="Okapi")
     edit(config, "datasets/generated-mini.yaml", access="otherwise", title="New")
     after = load(config, scale="mini")
-    assert registry.spec(before.model("clear")) == registry.spec(after.model("clear"))
-    assert registry.spec(before.systems["bm25"]) == registry.spec(after.systems["bm25"])
+    assert specs.of_entry(before.models["clear"]) == specs.of_entry(after.models["clear"])
+    assert specs.of_entry(before.systems["bm25"]) == specs.of_entry(after.systems["bm25"])
     one, two = before.datasets["generated-mini"], after.datasets["generated-mini"]
     assert one.for_corpus() == two.for_corpus()
     assert one.for_split("dev") == two.for_split("dev")
@@ -495,11 +501,11 @@ def test_an_ablation_is_two_lines(config):
     )
     (config / "systems" / "clear-wide.yaml").write_text("base: clear\nlexical: bm25-default\n")
     loaded = load(config, scale="mini")
-    clear, wide = loaded.model("clear"), loaded.model("clear-wide")
+    clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
     assert wide.loss == schema.ConstantMargin(kind="constant_margin", margin=2.0)
     assert wide.model_copy(update={"loss": clear.loss}) == clear, "with its budgets"
-    system = loaded.system("clear-wide")
-    assert system.model_copy(update={"lexical": "bm25"}) == loaded.system("clear")
+    system = loaded.systems["clear-wide"]
+    assert system.model_copy(update={"lexical": "bm25"}) == loaded.systems["clear"]
 
 
 def test_a_fault_over_a_base_names_both_files(config):
@@ -530,8 +536,8 @@ def test_a_budget_sets_the_seeds_of_a_model(config):
     assert loaded.runs("clear-random") == ["clear-random.seed2", "clear-random.seed9"]
     assert loaded.runs("clear") == ["clear.seed1", "clear.seed2", "clear.seed3"]
     assert load(config, scale="mini", seeds=[4]).runs("clear-random") == ["clear-random.seed4"]
-    assert registry.spec(loaded.model("clear-random")) == (
-        registry.spec(load(scale="mini").model("clear-random"))
+    assert specs.of_entry(loaded.models["clear-random"]) == (
+        specs.of_entry(load(scale="mini").models["clear-random"])
     ), "which seeds there are does not change what one of them is"
 
 

@@ -17,8 +17,8 @@ from residuum.core import command, entries, files, schema
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.faults import between
 from residuum.core.registry import Registry
+from residuum.core.roots import ROOT
 from residuum.core.schema.base import ID
-from residuum.core.sources import ROOT
 
 FORMS: dict[str, Any] = {
     "datasets": schema.Dataset,

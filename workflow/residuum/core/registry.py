@@ -10,15 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypedDict, TypeVar
 
-from pydantic import BaseModel
-
 from residuum.core import schema
-from residuum.core.driver import canonical
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.references import references
 from residuum.core.schema.base import Ref
+from residuum.wiring import specs
+from residuum.wiring.run_ids import FixedId, RunId
 
-FOR_READERS = {"description", "label", "budgets", "seeds"}  # no part of any spec
 Entry = TypeVar("Entry")
 Released = schema.FromHub | schema.FromPath | schema.FromModel
 
@@ -92,13 +90,17 @@ class Registry:
             return schema.FromPath(path=self.config.encoder)
         return schema.FromHub(hub=self.config.encoder, revision="main")
 
-    def model(self, name: str) -> schema.Model:
-        """Return a model as this scale trains it."""
-        return self.models[name]
+    def model(self, name: str, form: type[Entry]) -> Entry:
+        """Return a model of which the caller knows the class."""
+        return _expect(self.models[name], form)
 
-    def system(self, name: str) -> schema.System:
-        """Return a system as this scale runs it."""
-        return self.systems[name]
+    def system(self, name: str, form: type[Entry]) -> Entry:
+        """Return a system of which the caller knows the class."""
+        return _expect(self.systems[name], form)
+
+    def page(self, name: str, form: type[Entry]) -> Entry:
+        """Return a page of which the caller knows the class."""
+        return _expect(self.pages[name], form)
 
     def tuples_of(self, name: str) -> str:
         """Return the model whose training tuples a model uses: itself, or the one it names."""
@@ -117,24 +119,26 @@ class Registry:
         systems = [system for _, system in references(negatives, "system")] if negatives else []
         return [model for system in systems for model in self.trained_behind(system)]
 
-    def train_place(self, name: str) -> Place | None:
-        """Return the split that a model is trained on; None for one of texts, or an empty role."""
-        role = getattr(self.models[name], "train_on", None)
-        return self.cast(role) if role else None
+    def mined_dense(self, name: str) -> tuple[str, int] | None:
+        """Return the dense system whose hits join a model's negatives, and its seed, or None."""
+        negatives = self.negatives(name)
+        if isinstance(negatives, schema.LexicalErrorNegatives) and negatives.dense:
+            return negatives.dense, negatives.dense_seed
+        return None
 
-    def mined_dense(self, name: str) -> str | None:
-        """Return the dense system whose hits are among a model's negatives, or None."""
-        return getattr(self.negatives(name), "dense", None)
+    def train_place(self, name: str) -> Place:
+        """Return the split that a model of training pairs is trained on."""
+        return self.place(self.model(name, schema.OnPairs).train_on)
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
-        reranker = expect(self.systems[system], schema.RerankSystem).reranker
+        reranker = self.system(system, schema.RerankSystem).reranker
         if isinstance(reranker, str):
             return reranker
         if isinstance(reranker, schema.FromModel):
-            return f"{reranker.model}@seed{reranker.seed}"
-        digest = hashlib.sha256(spec(reranker).encode()).hexdigest()
-        return f"{reranker.hub.replace('/', '_')}@{digest[:8]}"
+            return str(FixedId(reranker.model, f"seed{reranker.seed}"))
+        digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
+        return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
     def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
         """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
@@ -185,9 +189,9 @@ class Registry:
         every = [seeds or self.scale.seeds for seeds in trained] or [self.scale.seeds]
         return [seed for seed in every[0] if all(seed in seeds for seeds in every)]
 
-    def run(self, system: str, seed: int | str | None) -> str:
+    def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
-        return f"{system}.seed{seed}" if self.seeded(system) else system
+        return str(RunId(system, seed if self.seeded(system) else None))
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""
@@ -206,18 +210,6 @@ class Registry:
         wanted = (page for page in self.pages if schema.parts_of(page)[0] in self.config.papers)
         return [page for page in wanted if self.pages[page].kind in kinds]
 
-    def corrected_with(self, page: str) -> list[str]:
-        """Return the other tables whose comparisons are corrected together with a table's."""
-        tests = expect(self.pages[page], schema.Table).tests
-        if self.tests[tests].family != "paper":
-            return []
-        return [
-            other
-            for other, entry in self.pages.items()
-            if isinstance(entry, schema.Table) and entry.tests == tests
-            if other != page and schema.parts_of(other)[0] == schema.parts_of(page)[0]
-        ]
-
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""
         own = list(self.datasets[place.dataset].splits[place.split].measures)
@@ -225,40 +217,6 @@ class Registry:
         columns = [c for table in tables for c in table.columns if not c.is_depth]
         asked = [column.measure for column in columns if self.cast(column.role) == place]
         return sorted({*own, *asked})
-
-    def searched(self, dataset: str) -> list[str]:
-        """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
-        tuned = {role for system in self.systems if (role := self.tuned_on(system))}
-        casts = [self.cast(role) for role in tuned]
-        splits = self.datasets[dataset].splits
-        return [
-            name
-            for name, split in splits.items()
-            if split.unjudged
-            or Place(dataset, name) in casts
-            or self.measures(Place(dataset, name))
-        ]
-
-    def mined(self, dataset: str, dense_model: str, seed: int) -> list[str]:
-        """Return the training splits that a dense model is searched on for others' negatives.
-
-        Only models that play a role at this scale ask for it.
-        """
-        casts = [*self.scale.backbones.values(), *self.scale.rerankers.values()]
-        playing = {cast.model for cast in casts if isinstance(cast, schema.FromModel)}
-        found: dict[str, None] = {}
-        for name in sorted(playing):
-            dense, place = self.mined_dense(name), self.train_place(name)
-            seeded = getattr(self.negatives(name), "dense_seed", None) == seed
-            if dense and seeded and self.trained_for(dense) == dense_model:
-                found |= {place.split: None} if place and place.dataset == dataset else {}
-        return list(found)
-
-    def swept_measure(self, system: str, place: Place) -> str | None:
-        """Return the measure by which an RM3 sweep chooses on a split; None if it names none."""
-        sweep = expect(self.systems[system], schema.LexicalSystem).rm3_sweep
-        measures = sweep.measures if sweep else {}
-        return next((measures[role] for role in measures if self.cast(role) == place), None)
 
     def facts(self) -> Facts:
         """Return what every page says of the scale: its name, and whether numbers compare."""
@@ -271,16 +229,7 @@ class Registry:
         }
 
 
-def expect(entry: object, form: type[Entry]) -> Entry:
-    """Return an entry of which the caller knows the class; TypeError if it is of another."""
+def _expect(entry: object, form: type[Entry]) -> Entry:
     if not isinstance(entry, form):
         raise TypeError(f"{form.__name__} required, {type(entry).__name__} given")
     return entry
-
-
-def spec(entry: BaseModel) -> str:
-    """Write an entry as the canonical JSON of a `--spec` argument.
-
-    What only people read stays out, so that mending a description reruns nothing.
-    """
-    return canonical(entry.model_dump(mode="json", exclude=FOR_READERS))

@@ -2,7 +2,7 @@
 
 Usage: `LOSSES: OpenTable[Loss] = OpenTable({"nll": "residuum.neural.losses:nll"}, "loss")`, then
 `LOSSES[form.kind]`. A new kind is a new entry. The keys are the `kind` of specs and nothing else:
-residuum.core.code counts an entry for the jobs whose specs name it. Must not know any table.
+residuum.code counts an entry for the jobs whose specs name it. Must not know any table.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 from residuum.core.errors import ResiduumError, unknown
 
 T = TypeVar("T")
+USED: set[str] = set()  # kinds that this process took from any table
 
 
 class OpenTable(Mapping[str, T]):
@@ -24,6 +25,7 @@ class OpenTable(Mapping[str, T]):
         """Import and return an entry; a kind without one is an error with the closest known."""
         if kind not in self.entries:
             raise ResiduumError(unknown(self.what, kind, self.entries))
+        USED.add(kind)
         module, _, name = self.entries[kind].partition(":")
         return cast(T, getattr(import_module(module), name))
 

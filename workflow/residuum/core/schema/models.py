@@ -154,21 +154,27 @@ class MaskedLanguage(Strict):
     )
 
 
-class TermWeights(Strict):
-    """DeepCT: a BERT that predicts the recall of each word of a doc in the doc's queries."""
+class OnPairs(Strict):
+    """What all models share that are trained on (query, positive) pairs."""
 
-    kind: Literal["term-weights"]
     description: str = Field("", description="for readers; no part of any spec")
     backbone: BackboneRole = Field(description="backbone role that the scale casts")
     train_on: Role = Field(description="role of the training split")
-    negatives: Negatives = Field(description="in_batch: its training pairs have none")
-    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
-    length: Positive = Field(128, description="tokens kept of a doc, special ones included")
-    scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
+    negatives: Negatives
     training: Training
+    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
     budgets: list[Budget] = Field(
         default=[], description="scale budgets laid over this file, in order"
     )
+
+
+class TermWeights(OnPairs):
+    """DeepCT: a BERT that predicts the recall of each word of a doc in the doc's queries."""
+
+    kind: Literal["term-weights"]
+    negatives: Negatives = Field(description="in_batch: its training pairs have none")
+    length: Positive = Field(128, description="tokens kept of a doc, special ones included")
+    scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
 
     @model_validator(mode="after")
     def pairs_only(self) -> "TermWeights":
@@ -186,23 +192,15 @@ class Reading(Strict):
     length: Positive = Field(512, description="tokens kept of the pair, special ones included")
 
 
-class CrossEncoder(Strict):
+class CrossEncoder(OnPairs):
     """A reranker: one encoder reads query and doc together and gives a score.
 
     Trained by the negative log-likelihood of the positive among itself and `group` negatives.
     """
 
     kind: Literal["cross-encoder"]
-    description: str = Field("", description="for readers; no part of any spec")
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
-    train_on: Role = Field(description="role of the training split")
-    negatives: Negatives
     group: Positive = Field(description="negatives beside each positive")
     reading: Reading
-    training: Training
-    budgets: list[Budget] = Field(
-        default=[], description="scale budgets laid over this file, in order"
-    )
 
     @model_validator(mode="after")
     def has_negatives(self) -> "CrossEncoder":
@@ -215,21 +213,12 @@ class CrossEncoder(Strict):
 Loss = Annotated[ResidualMargin | ConstantMargin | Nll, Field(discriminator="kind")]
 
 
-class DualEncoder(Strict):
+class DualEncoder(OnPairs):
     """One shared encoder for queries and docs, trained on (query, positive, negative)."""
 
     kind: Literal["dual-encoder"]
-    description: str = Field("", description="for readers; no part of any spec")
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
-    train_on: Role = Field(description="role of the training split")
-    negatives: Negatives
     loss: Loss
     encoder: Encoder
-    training: Training
-    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
-    budgets: list[Budget] = Field(
-        default=[], description="scale budgets laid over this file, in order"
-    )
 
     @model_validator(mode="after")
     def loss_fits_negatives(self) -> "DualEncoder":
