@@ -32,7 +32,7 @@ rule dense_search:
 rule dense_gather:
     """Merge the hits of all shards into the run of a split."""
     input:
-        hits=WIRING.vectors.shards(PATHS.hits),
+        hits=WIRING.searching.shards(PATHS.hits),
     output:
         **recorded(run=PATHS.run),
     log:
@@ -58,8 +58,8 @@ rule dense_gather:
 rule dense_score:
     """Score the docs of another system by inner product, for fusion by true scores."""
     input:
-        embeddings=WIRING.vectors.shards(PATHS.embeddings),
-        queries=WIRING.vectors.shards(PATHS.query_embeddings),
+        embeddings=WIRING.searching.shards(PATHS.embeddings),
+        queries=WIRING.searching.shards(PATHS.query_embeddings),
         runs=WIRING.runs.others,
     output:
         **recorded(run=PATHS.scores),

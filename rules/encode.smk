@@ -21,8 +21,8 @@ rule encode_docs:
         code=code("residuum.encode", "docs"),
         corpus=options.folder("corpus"),
         model=options.folder("model"),
-        shard=WIRING.vectors.shard,
-        windows=WIRING.vectors.windows,
+        shard=WIRING.searching.shard,
+        windows=WIRING.searching.windows,
         folder=options.output_folder,
         compute=RESOURCES.batches,
     shell:
@@ -33,7 +33,7 @@ rule encode_docs:
 rule encode_queries:
     """Encode the queries of all splits of a dataset that a model searches."""
     input:
-        queries=WIRING.vectors.queries,
+        queries=WIRING.searching.queries,
         model=PATHS.checkpoint,
     output:
         PATHS.query_embeddings,

@@ -5,7 +5,7 @@ rule lexical_index:
     """Index a corpus, or its predicted term weights, and check the document count."""
     input:
         corpus=PATHS.corpus,
-        weights=WIRING.lexical.weights,
+        weights=WIRING.searching.term_weights,
     output:
         PATHS.index,
     log:
@@ -18,8 +18,8 @@ rule lexical_index:
     resources:
         **RESOURCES.cpu(mem_mb=4000),
     params:
-        code=code("residuum.lexical", "index", WIRING.lexical.form),
-        spec=WIRING.lexical.form,
+        code=code("residuum.lexical", "index", WIRING.searching.index_form),
+        spec=WIRING.searching.index_form,
         corpus=options.folder("corpus"),
         weights=options.each("weights", "weights", folder_of),
         folder=options.output_folder,
@@ -31,7 +31,7 @@ rule lexical_index:
 rule lexical_search:
     """Search with BM25, with or without fixed RM3, and write the run."""
     input:
-        index=WIRING.lexical.searched,
+        index=WIRING.searching.index_behind,
         queries=PATHS.queries,
     output:
         **recorded(run=PATHS.run),
@@ -59,7 +59,7 @@ rule lexical_search:
 rule lexical_sweep:
     """Search at every setting of RM3, choose by cross-validation and write the run."""
     input:
-        index=WIRING.lexical.searched,
+        index=WIRING.searching.index_behind,
         queries=PATHS.queries,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
@@ -80,7 +80,7 @@ rule lexical_sweep:
         code=code("residuum.lexical", "sweep", WIRING.runs.spec),
         spec=WIRING.runs.spec,
         index=options.folder("index"),
-        measure=WIRING.lexical.measure,
+        measure=WIRING.searching.swept_measure,
         folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.lexical sweep --index {params.index} --queries {input.queries} "
@@ -92,7 +92,7 @@ rule lexical_sweep:
 rule lexical_score:
     """Score the docs of another system with BM25, for fusion by true scores."""
     input:
-        index=WIRING.lexical.searched,
+        index=WIRING.searching.index_behind,
         queries=PATHS.queries,
         runs=WIRING.runs.others,
     output:

@@ -13,7 +13,7 @@ from residuum.core.schema.scales import HubReranker
 from residuum.wiring.models import corpora_of
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import player_of
-from residuum.wiring.vectors import encoded_splits
+from residuum.wiring.searching import encoded_splits
 
 TRAINED = 3  # times the operations of reading: forward and backward
 

@@ -75,7 +75,7 @@ class Library:
         inside = self.statement(node).imports.get(first)
         bound = self.existing(node.module).bindings.get(first, [])
         if inside is None and not bound:
-            if first in ("__name__", *dir(builtins)):
+            if first in ("__name__", "__file__", *dir(builtins)):
                 return [f"builtins.{first}"]
             raise ValueError(f"{self.where(node)}: nothing binds the name {first}")
         try:
@@ -96,7 +96,7 @@ class Library:
         if name.partition(".")[0] != self.name:
             return [target]
         module, attributes = self.existing(name), ((member,) if member else ()) + rest
-        if not attributes:
+        if not attributes or attributes[0] in ("__name__", "__file__"):
             return [Node(name, number) for number in range(len(module.statements))]
         first, rest = attributes[0], attributes[1:]
         if first in module.bindings:

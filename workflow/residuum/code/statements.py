@@ -28,6 +28,7 @@ OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", 
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
 OPAQUE |= {"traceback.format_exc", "inspect.getsource", "inspect.signature", "__file__"}
 HIDDEN = {"__subclasses__", "__init_subclass__", "__globals__", "__annotations__", "__doc__"}
+HIDDEN |= {"__file__"}
 Chain = tuple[str, ...]
 Imports = dict[str, str]  # `module` or `module:name`, by the name that an import binds
 

@@ -18,7 +18,7 @@ from residuum.wiring import specs
 from residuum.wiring.run_ids import FixedId, RunId
 
 Entry = TypeVar("Entry")
-Released = schema.FromHub | schema.FromPath | schema.FromModel
+Start = schema.FromHub | schema.FromPath | schema.FromModel  # what plays a backbone
 
 
 class Place(NamedTuple):
@@ -81,7 +81,7 @@ class Registry:
         vectors = max(docs) * (windows.expected if windows else 1)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 
-    def backbone(self, role: str) -> Released | None:
+    def backbone(self, role: str) -> Start | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
         cast = self.scale.backbones.get(role)
         if self.config.encoder is None or cast is None or isinstance(cast, schema.FromModel):

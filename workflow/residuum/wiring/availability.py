@@ -10,7 +10,7 @@ from pathlib import Path
 from residuum.core import roots
 from residuum.core.errors import not_cast
 from residuum.core.references import references
-from residuum.core.registry import Place, Registry, Released
+from residuum.core.registry import Place, Registry, Start
 from residuum.core.schema.scales import FromModel, FromPath
 from residuum.core.schema.systems import ExternalSystem
 from residuum.wiring.splits import swept_measure
@@ -96,7 +96,7 @@ def _no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     return _first(reasons)
 
 
-def _no_cast(registry: Registry, cast: Released | None, role: str, hub: Hub) -> str | None:
+def _no_cast(registry: Registry, cast: Start | None, role: str, hub: Hub) -> str | None:
     if cast is None:
         return not_cast(registry.config.scale, role)
     if isinstance(cast, FromModel):

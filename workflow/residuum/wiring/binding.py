@@ -4,12 +4,12 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page. Snakemake imports this; stages do not. Must not know paths below results/.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, assert_never
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from residuum.core.errors import not_cast
 from residuum.core.references import references
-from residuum.core.registry import Place, Registry
+from residuum.core.registry import Registry
 from residuum.core.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
@@ -71,7 +71,7 @@ def _absent(registry: Registry, table: Table, system: str, hub: Hub) -> dict[str
     return {column: why for column, why in reasons.items() if why}
 
 
-def bind_characteristics(registry: Registry, page: str) -> BoundCharacteristics:
+def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
     table = registry.page(page, Characteristics)
     casts = {column.id: registry.cast(column.role) for column in table.columns}
@@ -83,13 +83,6 @@ def bind_characteristics(registry: Registry, page: str) -> BoundCharacteristics:
         absent={column: why for column, why in reasons.items() if why},
         **registry.facts(),
     )
-
-
-def counted(registry: Registry, page: str) -> dict[str, Place]:
-    """Return the splits that a table of characteristics counts, by its columns."""
-    bound = bind_characteristics(registry, page)
-    columns = [column for column in bound.table.columns if bound.not_counted(column) is None]
-    return {column.id: registry.place(column.role) for column in columns}
 
 
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
@@ -107,7 +100,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     )
 
 
-def bind_cases(registry: Registry, page: str) -> BoundCases:
+def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
     cases = registry.page(page, Cases)
     return BoundCases(
@@ -124,23 +117,18 @@ def _scale(registry: Registry) -> dict[str, str]:
     return {"scale": facts["scale"], "reason": facts["reason"]}
 
 
-def bind(registry: Registry, page: str, hub: Hub) -> Bound:
-    """Bind a page of any kind."""
-    entry = registry.pages[page]
-    if isinstance(entry, Table):
-        return bind_table(registry, page, hub)
-    if isinstance(entry, Characteristics):
-        return bind_characteristics(registry, page)
-    if isinstance(entry, Figure):
-        return bind_figure(registry, page, hub)
-    if isinstance(entry, Cases):
-        return bind_cases(registry, page)
-    assert_never(entry)
+BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
+    "table": bind_table,
+    "characteristics": bind_characteristics,
+    "figure": bind_figure,
+    "cases": bind_cases,
+}
 
 
 def page_spec(registry: Registry, page: str, hub: Hub) -> str:
     """Return a page as the JSON of the `--spec` of the stage that makes it."""
-    return canonical_json(bind(registry, page, hub).model_dump(mode="json"))
+    bound = BINDERS[registry.pages[page].kind](registry, page, hub)
+    return canonical_json(bound.model_dump(mode="json"))
 
 
 def family(registry: Registry, page: str) -> list[str]:
@@ -163,11 +151,6 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     return next(why for why in reasons if why) if needed else None
 
 
-def made(registry: Registry, kind: str, hub: Hub) -> list[str]:
-    """Return the chosen pages of a kind that can be made at this scale."""
-    return [page for page in registry.chosen(kind) if not why_not_made(registry, page, hub)]
-
-
 def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
     """Yield what the chosen pages do not show at this scale: cells, counted splits, whole pages."""
     for page in registry.chosen("table"):
@@ -177,7 +160,7 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
                 if why := table.not_run(row, column):
                     yield Gap(why, page, row.id, table.places[column.id] is None)
     for page in registry.chosen("characteristics"):
-        counts = bind_characteristics(registry, page)
+        counts = bind_characteristics(registry, page, hub)
         for split in counts.table.columns:
             if why := counts.not_counted(split):
                 yield Gap(why, page, split.id, counts.places[split.id] is None)

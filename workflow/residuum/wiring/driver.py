@@ -8,7 +8,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -107,7 +106,8 @@ class HubLookup:
 
     def _look_up(self, name: str, model: str, revision: str) -> str | None:
         if self._workflow.remote_exec:
-            return recorded(self._record)[name]
+            recorded: dict[str, str | None] = json.loads(self._record.read_text())
+            return recorded[name]
         from residuum.neural import hub
 
         return hub.missing(model, revision)
@@ -115,12 +115,6 @@ class HubLookup:
     def keep(self) -> None:
         """Write down what was found, for a cluster's jobs."""
         files.write_text(self._record, json.dumps(self._found, indent=1) + "\n")
-
-
-@cache
-def recorded(path: Path) -> dict[str, str | None]:
-    """Read what the first Snakemake found of hub models."""
-    return dict(json.loads(path.read_text()))
 
 
 def tell_absent(registry: Registry, hub: HubLookup) -> None:
@@ -134,14 +128,12 @@ def tell_absent(registry: Registry, hub: HubLookup) -> None:
     hub.keep()
 
 
-def requested(pages: list[str], workflow: Workflow) -> list[str]:
-    """Return the pages to print at the end: those among the targets, or all without targets."""
-    targets = set(workflow.dag_settings.targets or [])
-    return [page for page in pages if page in targets or not targets or targets & {"all"}]
+def show(pages: Iterable[str], workflow: Workflow) -> str:
+    """Return the text of the finished pages, each under its path, a long one up to its mark.
 
-
-def show(paths: Iterable[str]) -> str:
-    """Return the text of the pages that exist, each under its path, a long one up to its mark."""
-    there = (Path(path) for path in paths if Path(path).is_file())
-    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in there)
+    They are those among the targets, or all where no target or the rule all is requested.
+    """
+    targets = set(workflow.dag_settings.targets or ["all"])
+    found = (Path(p) for p in pages if targets & {p, "all"} and Path(p).is_file())
+    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in found)
     return "\n".join(f"\n{path}\n\n{text}" for path, text in texts)

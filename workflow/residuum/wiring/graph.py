@@ -11,13 +11,12 @@ from residuum.core import loading
 from residuum.wiring import driver
 from residuum.wiring.constraints import Constraints
 from residuum.wiring.data import Data
-from residuum.wiring.lexical import Lexical
 from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
 from residuum.wiring.paths import Paths, results_of
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs
-from residuum.wiring.vectors import Vectors
+from residuum.wiring.searching import Searching
 
 
 class Wiring:
@@ -32,9 +31,8 @@ class Wiring:
         self.constraints = Constraints(registry)
         self.resources = Resources(registry)
         self.data = Data(registry, paths, hub)
-        self.lexical = Lexical(registry, paths, hub)
         self.models = Models(registry, paths, hub)
-        self.vectors = Vectors(registry, paths, hub)
+        self.searching = Searching(registry, paths, hub)
         self.runs = Runs(registry, paths, hub)
         self.pages = Pages(registry, paths, hub)
 
@@ -48,4 +46,4 @@ class Wiring:
     def finished(self) -> str:
         """Return the pages to print at the end."""
         pages = [*self.pages.all(None), self.paths.ledger.beside(".md")]
-        return driver.show(driver.requested(pages, self._workflow))
+        return driver.show(pages, self._workflow)

@@ -9,7 +9,7 @@ from shlex import quote
 
 from residuum.core.errors import ResiduumError
 from residuum.core.references import references
-from residuum.core.registry import Place, Registry, Released
+from residuum.core.registry import Place, Registry, Start
 from residuum.core.schema.models import OnPairs
 from residuum.core.schema.scales import FromModel, FromPath
 from residuum.wiring import specs
@@ -18,7 +18,7 @@ from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.run_ids import RunId
 
 
-def start_of(registry: Registry, model: str) -> Released:
+def start_of(registry: Registry, model: str) -> Start:
     """Return what plays the backbone of a model; nothing at all is an error."""
     [(_, role)] = references(registry.models[model], "backbone")
     if start := registry.backbone(role):
@@ -35,13 +35,13 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
 class Checkpoints(Part):
     """Models that a job starts from or scores with, as files and as arguments."""
 
-    def files(self, model: Released) -> list[str]:
+    def files(self, model: Start) -> list[str]:
         """Return the files of a model that are on this machine or are made by the graph."""
         if isinstance(model, FromPath):
             return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
         return [self._made(model)] if isinstance(model, FromModel) else []
 
-    def argument(self, model: Released) -> str:
+    def argument(self, model: Start) -> str:
         """Return how a command names a model: a folder, or a hub id with its revision."""
         if isinstance(model, FromModel):
             return folder_of(self._made(model))

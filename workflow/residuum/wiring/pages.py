@@ -62,17 +62,21 @@ class Pages(Part):
                 files |= {self.fill(self.paths.tuning, place, run=run): None for run in runs}
         return list(files)
 
+    def _counted(self, wildcards: Wildcards) -> dict[str, Place]:
+        page = binding.bind_characteristics(self.registry, wildcards.page, self.hub)
+        columns = [column for column in page.table.columns if page.not_counted(column) is None]
+        return {column.id: self.registry.place(column.role) for column in columns}
+
     def counted(self, wildcards: Wildcards) -> list[str]:
         """Return the queries, then the qrels, of the splits that a page counts."""
-        places = binding.counted(self.registry, wildcards.page).values()
+        places = self._counted(wildcards).values()
         templates = (self.paths.queries, self.paths.qrels)
         return [self.fill(template, place) for template in templates for place in places]
 
     def counted_folders(self, wildcards: Wildcards) -> str:
         """Return the options that name those splits' folders, by their columns."""
-        places = binding.counted(self.registry, wildcards.page)
-        folders = {name: folder_of(self.fill(self.paths.queries, p)) for name, p in places.items()}
-        return " ".join(f"--split {name}={folder}" for name, folder in folders.items())
+        queries = {c: self.fill(self.paths.queries, p) for c, p in self._counted(wildcards).items()}
+        return " ".join(f"--split {name}={folder_of(path)}" for name, path in queries.items())
 
     def of_rerankers(self, template: Template) -> Callable[[Wildcards], list[str]]:
         """Return an input function: a file of each reranker behind a figure."""
@@ -93,7 +97,7 @@ class Pages(Part):
         return lambda wildcards: self.fill(template, self._place(wildcards))
 
     def _lists(self, wildcards: Wildcards) -> dict[str, str]:
-        runs = binding.bind_cases(self.registry, wildcards.page).runs
+        runs = binding.bind_cases(self.registry, wildcards.page, self.hub).runs
         place = self._place(wildcards)
         return {name: self.fill(self.paths.run, place, run=run) for name, run in runs.items()}
 
@@ -125,6 +129,7 @@ class Pages(Part):
         """Return the pages of the chosen papers that can be made, as Markdown."""
         made = self.judged(wildcards)
         for kind, template in (("figure", self.paths.figure), ("cases", self.paths.cases)):
-            pages = binding.made(self.registry, kind, self.hub)
-            made += [template.fill(page=page) for page in pages]
+            for page in self.registry.chosen(kind):
+                if not binding.why_not_made(self.registry, page, self.hub):
+                    made.append(template.fill(page=page))
         return [Template(path).beside(".md") for path in made]

@@ -6,7 +6,6 @@ a path. Must not know the registry.
 """
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import PurePath
 
@@ -67,55 +66,61 @@ def _read(template: Template) -> re.Pattern[str]:
     return re.compile("(?:.*/)?" + WILDCARD.sub(r"(?P<\1>[^/]+)", re.escape(template)))
 
 
+class Below:
+    """A template below the results folder of a `Paths`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __get__(self, paths: "Paths", owner: type["Paths"]) -> Template:
+        return Template(paths.under + self.path)
+
+
+SPLIT = "{dataset}/{split}"
+TRAINED = "{model}/seed{seed}"
+SHARD = "shard-{shard}/manifest.json"
+
+
 class Paths:
     """The templates; an artefact that is a folder stands as its manifest."""
 
+    absent = Below("absent.json")
+    ledger = Below("ledger.tsv")
+    corpus = Below("data/{dataset}/corpus/manifest.json")
+    queries = Below(f"data/{SPLIT}/queries.tsv")
+    qrels = Below(f"data/{SPLIT}/qrels.trec")
+    answers = Below(f"data/{SPLIT}/answers.jsonl")
+    index = Below("index/{dataset}/{index}/manifest.json")
+    term_weights = Below(f"weights/{{dataset}}/{TRAINED}/manifest.json")
+    tuples = Below("training/{model}/tuples.jsonl.gz")
+    backbone = Below("backbones/{backbone}/manifest.json")
+    checkpoint = Below(f"models/{TRAINED}/manifest.json")
+    query_embeddings = Below(f"embeddings/{{dataset}}.queries/{TRAINED}/manifest.json")
+    embeddings = Below(f"embeddings/{{dataset}}/{TRAINED}/{SHARD}")
+    hits = Below(f"hits/{{dataset}}/{TRAINED}/top{{k}}/{SHARD}")
+    run = Below(f"runs/{SPLIT}/{{run}}.trec.gz")
+    scores = Below(f"scores/{SPLIT}/{{run}}.on.{{other}}.trec.gz")
+    pairs = Below(f"rerank/{SPLIT}/{{reranker}}.trec.gz")
+    depth_curve = Below(f"rerank/{SPLIT}/{{reranker}}.sweep.tsv")
+    tuning = Below(f"tuning/{SPLIT}/{{run}}.json")
+    metrics_root = Below("metrics")
+    metrics = Below(f"metrics/{below_metrics(SPLIT, '{run}')}")
+    significance = Below("significance/{page}.tsv")
+    table = Below("tables/{page}.tsv")
+    cases = Below("cases/{page}.tsv")
+    figure = Below("figures/{page}.tsv")
+
     def __init__(self, results: str = "") -> None:
-        under = f"{results}/" if results else ""
-        self.results = results
-        self._under = under
-        self.absent = f"{under}absent.json"
-        self.metrics_root = f"{under}metrics"
-        self.ledger = Template(f"{under}ledger.tsv")
-        split = "{dataset}/{split}"
-        trained = "{model}/seed{seed}"
-        shard = "shard-{shard}/manifest.json"
-        self.corpus = Template(f"{under}data/{{dataset}}/corpus/manifest.json")
-        self.queries = Template(f"{under}data/{split}/queries.tsv")
-        self.qrels = Template(f"{under}data/{split}/qrels.trec")
-        self.answers = Template(f"{under}data/{split}/answers.jsonl")
-        self.index = Template(f"{under}index/{{dataset}}/{{index}}/manifest.json")
-        self.term_weights = Template(f"{under}weights/{{dataset}}/{trained}/manifest.json")
-        self.tuples = Template(f"{under}training/{{model}}/tuples.jsonl.gz")
-        self.backbone = Template(f"{under}backbones/{{backbone}}/manifest.json")
-        self.checkpoint = Template(f"{under}models/{trained}/manifest.json")
-        vectors = f"{under}embeddings/{{dataset}}"
-        self.query_embeddings = Template(f"{vectors}.queries/{trained}/manifest.json")
-        self.embeddings = Template(f"{vectors}/{trained}/{shard}")
-        self.hits = Template(f"{under}hits/{{dataset}}/{trained}/top{{k}}/{shard}")
-        self.run = Template(f"{under}runs/{split}/{{run}}.trec.gz")
-        self.scores = Template(f"{under}scores/{split}/{{run}}.on.{{other}}.trec.gz")
-        self.pairs = Template(f"{under}rerank/{split}/{{reranker}}.trec.gz")
-        self.depth_curve = Template(f"{under}rerank/{split}/{{reranker}}.sweep.tsv")
-        self.tuning = Template(f"{under}tuning/{split}/{{run}}.json")
-        self.metrics = Template(f"{self.metrics_root}/{below_metrics(split, '{run}')}")
-        self.significance = Template(f"{under}significance/{{page}}.tsv")
-        self.table = Template(f"{under}tables/{{page}}.tsv")
-        self.cases = Template(f"{under}cases/{{page}}.tsv")
-        self.figure = Template(f"{under}figures/{{page}}.tsv")
+        self.under = f"{results}/" if results else ""
 
     def log(self, name: str) -> str:
         """Return the log of a job, such as `data/{dataset}.corpus`."""
-        return f"{self._under}logs/{name}.log"
+        return f"{self.under}logs/{name}.log"
 
     def time(self, name: str) -> str:
         """Return the benchmark file of a job."""
-        return f"{self._under}benchmarks/{name}.tsv"
+        return f"{self.under}benchmarks/{name}.tsv"
 
     def work(self, name: str) -> str:
         """Return where a job keeps what it needs to resume."""
-        return f"{self._under}work/{name}"
-
-    def pages(self) -> Iterator[Template]:
-        """Yield the data files of all kinds of pages."""
-        yield from (self.table, self.figure, self.cases)
+        return f"{self.under}work/{name}"

@@ -1,18 +1,20 @@
-"""Embeddings and dense runs: shards, the queries that a model searches, what a dense run reads.
+"""What searches read: Lucene indexes, and the embeddings and hits of dense models, by shard.
 
-Usage: `Vectors(registry, paths, hub).queries(wildcards)`. Must not know models beyond their names.
+Usage: `Searching(registry, paths, hub).index_behind(wildcards)`. Must not know BM25 or encoders.
 """
 
 from collections.abc import Callable
 from shlex import quote
 
+from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
-from residuum.core.schema.systems import DenseSystem
+from residuum.core.schema.systems import DenseSystem, LexicalSystem
 from residuum.wiring import specs
 from residuum.wiring.availability import why_no_export
-from residuum.wiring.part import Part, Wildcards, run_of
+from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template
-from residuum.wiring.splits import mined, searched
+from residuum.wiring.run_ids import FixedId, RunId
+from residuum.wiring.splits import mined, searched, swept_measure
 
 
 def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
@@ -21,11 +23,37 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
     return splits + mined(registry, dataset, model, seed)
 
 
-class Vectors(Part):
-    """Inputs and options of the stages encode and dense."""
+class Searching(Part):
+    """Inputs and options of the stages lexical, encode and dense."""
+
+    def index_behind(self, wildcards: Wildcards) -> str:
+        """Return the index behind a lexical run."""
+        return self.index(wildcards.dataset, run_of(wildcards))
+
+    def index_form(self, wildcards: Wildcards) -> str:
+        """Return the form of the index that an index id names, as JSON."""
+        names, form = self.registry.of_kind("lexical"), FixedId.parse(wildcards.index).name
+        forms = (self.registry.system(name, LexicalSystem).index() for name in names)
+        return specs.of_entry(next(index for index in forms if index.index_id() == form))
+
+    def term_weights(self, wildcards: Wildcards) -> list[str]:
+        """Return the term weights that an index is made of; none for one of texts."""
+        model, seed = RunId.parse(FixedId.parse(wildcards.index).by)
+        made = {"dataset": wildcards.dataset, "model": model, "seed": seed}
+        return [self.paths.term_weights.fill(**made)] if model else []
+
+    def swept_measure(self, wildcards: Wildcards) -> str:
+        """Return the measure by which an RM3 sweep chooses on a split."""
+        system, place = run_of(wildcards).system, place_of(wildcards)
+        if measure := swept_measure(self.registry, system, place):
+            return measure
+        raise ResiduumError(
+            f"{system}: rm3_sweep.measures names no role that {'/'.join(place)} plays at this "
+            "scale; add one there"
+        )
 
     def queries(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries that a model searches a dataset for."""
+        """Return the queries that a dense model searches a dataset for."""
         dataset, seed = wildcards.dataset, int(wildcards.seed)
         splits = encoded_splits(self.registry, dataset, wildcards.model, seed)
         return [self.paths.queries.fill(dataset=dataset, split=split) for split in splits]
