@@ -569,3 +569,32 @@ def test_a_system_made_from_itself_is_a_fault(config):
         ResiduumError, match=r"clear-bert-base.yaml: at scale smoke the system would"
     ):
         load(config, scale="smoke")
+
+
+def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(config):
+    edit(config, "datasets/nfcorpus.yaml", own={"train": "train", "tune": "dev"})
+    (config / "models" / "mine.yaml").write_text("base: clear\ntrain_on: own\n")
+    (config / "systems" / "mine.yaml").write_text("base: clear\nweight: {tune_on: own}\n")
+    loaded = load(config, scale="mini")
+    model = loaded.model_for("mine", "nfcorpus")
+    assert model == "mine@nfcorpus.train"
+    assert loaded.train_place(model) == registry.Place("nfcorpus", "train")
+    assert loaded.tune_place("mine", "nfcorpus") == registry.Place("nfcorpus", "dev")
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
+        loaded.model_for("mine", "cacm")
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
+        loaded.tune_place("mine", "cacm")
+
+
+def test_what_has_a_role_is_the_same_on_every_collection():
+    loaded = load(scale="mini")
+    assert loaded.model_for("clear", "cacm") == "clear"
+    assert loaded.train_place("clear") == registry.Place("generated-mini", "train")
+    assert loaded.tune_place("clear", "cacm") == registry.Place("generated-mini", "tune")
+    assert loaded.tune_place("bm25", "cacm") is None
+
+
+def test_the_own_splits_of_a_dataset_are_splits_of_it(config):
+    edit(config, "datasets/nfcorpus.yaml", own={"train": "tran"})
+    with pytest.raises(ResiduumError, match=r"own.train: no split 'tran'; known: .*mean train\?"):
+        load(config)

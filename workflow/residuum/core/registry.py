@@ -13,7 +13,7 @@ from typing import NamedTuple, TypedDict, TypeVar
 from residuum.core import schema
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.references import references
-from residuum.core.schema.base import Ref
+from residuum.core.schema.base import OWN, Ref
 from residuum.wiring import specs
 from residuum.wiring.run_ids import FixedId, RunId
 
@@ -126,9 +126,32 @@ class Registry:
             return negatives.dense, negatives.dense_seed
         return None
 
-    def train_place(self, name: str) -> Place:
-        """Return the split that a model of training pairs is trained on."""
-        return self.place(self.model(name, schema.OnPairs).train_on)
+    def model_for(self, name: str, dataset: str) -> str:
+        """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
+        if getattr(self.models[name], "train_on", None) != OWN:
+            return name
+        split = self.datasets[dataset].own.train
+        return str(FixedId(name, f"{dataset}.{split}")) if split else self._no_own(dataset, "train")
+
+    def train_place(self, model: str) -> Place:
+        """Return the split that a model, by its id, is trained on."""
+        name, of = FixedId.parse(model)
+        return (
+            Place(*of.split(".")) if of else self.place(self.model(name, schema.OnPairs).train_on)
+        )
+
+    def tune_place(self, system: str, dataset: str) -> Place | None:
+        """Return the split on which a system is tuned for a collection; None for a fixed one."""
+        role = self.tuned_on(system)
+        if role != OWN:
+            return self.place(role) if role else None
+        return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
+
+    def _no_own(self, dataset: str, key: str) -> str:
+        raise ResiduumError(
+            f"config/datasets/{dataset}.yaml: own.{key}: no split given, but what is its own is "
+            f"needed; one of {', '.join(self.datasets[dataset].splits)}"
+        )
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""

@@ -43,7 +43,9 @@ class Name:
 Role = Annotated[Id, Ref("role")]
 Budget = Annotated[Id, Ref("budget")]
 BackboneRole = Annotated[Id, Ref("backbone")]
-TuningRole = Annotated[Id, Ref("role", use="tuning")]
+OWN = "own"  # in place of a role: the split that the searched collection names for it
+TrainRole = Annotated[Id, Ref("role", besides=(OWN,))]
+TuningRole = Annotated[Id, Ref("role", besides=(OWN,), use="tuning")]
 TunedMeasure = Annotated[str, Ref("measure", kinds=("judgements",), use="tuning")]
 JudgedMeasure = Annotated[str, Ref("measure", kinds=("judgements",))]
 Measure = Annotated[str, Ref("measure", kinds=("judgements", "answers"))]

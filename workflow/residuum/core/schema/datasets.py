@@ -61,6 +61,13 @@ class SplitCount(Strict):
     relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
 
 
+class Own(Strict):
+    """Splits for what belongs to the collection itself: `train_on: own`, `tune_on: own`."""
+
+    train: SplitId | None = None
+    tune: SplitId | None = None
+
+
 class Edition(Strict):
     """Pinned counts of one known edition of a collection."""
 
@@ -152,6 +159,7 @@ class Dataset(Collection):
 
     access: str
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
+    own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
     windows: Windows | None = None
     downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
     budgets: list[Budget] = Field([], description="scale budgets laid over this file")

@@ -14,6 +14,7 @@ from residuum.core.schema.base import (
     Role,
     Seeds,
     Strict,
+    TrainRole,
 )
 
 LexicalId = Annotated[Id, Ref("system", kinds=("lexical",))]
@@ -159,7 +160,9 @@ class OnPairs(Strict):
 
     description: str = Field("", description="for readers; no part of any spec")
     backbone: BackboneRole = Field(description="backbone role that the scale casts")
-    train_on: Role = Field(description="role of the training split")
+    train_on: TrainRole = Field(
+        description="role of the training split; own: that of the collection that is searched"
+    )
     negatives: Negatives
     training: Training
     seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
