@@ -382,17 +382,18 @@ def test_an_rm3_sweep_knows_the_measure_of_a_split():
 
 def test_a_reranker_that_a_system_names_has_an_id_of_its_own(config):
     own = {"hub": "some/reranker", "revision": "abc", "reading": {}}
-    edit(config, "systems/bm25-bert-base.yaml", reranker=own)
+    edit(config, "systems/clear-bert-large.yaml", reranker=own)
     edit(config, "systems/clear-bert-base.yaml", reranker=own)
     edit(config, "systems/bm25-bert-large.yaml", reranker={"model": "reranker-base", "seed": 3})
     loaded = load(config, scale="mini")
-    shared = loaded.reranker("bm25-bert-base")
+    shared = loaded.reranker("clear-bert-large")
     assert shared == loaded.reranker("clear-bert-base"), "its pairs are scored once"
     assert shared.startswith("some_reranker@")
     assert loaded.reranker_cast(shared).revision == "abc"
     assert loaded.reranker("bm25-bert-large") == "reranker-base@seed3"
     assert loaded.reranker_cast("reranker-base@seed3").seed == 3
     assert loaded.reranker_cast("bert-large-reranker").model == "reranker-large"
+    assert loaded.reranker("bm25-bert-base") == "bert-base-reranker"
 
 
 def test_a_broken_table_does_not_make_its_paper_unknown(config):

@@ -62,15 +62,15 @@ def parse(path: Path, form: Any) -> Any:
     data = _read(path)
     if not isinstance(data, dict) or "base" not in data:
         return validate(str(path), data, form)
-    base = str(data.pop("base"))
-    whole = {
-        p.stem: p for p in sorted(path.parent.glob("*.yaml")) if "base" not in (_read(p) or ())
-    }
-    if base not in whole:
-        text = unknown(f"entry of {path.parent} without a base", base, whole)
+    name = str(data.pop("base"))
+    base = path.with_name(f"{name}.yaml")
+    under = _read(base) if base.is_file() else None
+    if not isinstance(under, dict) or "base" in under:
+        whole = [p.stem for p in path.parent.glob("*.yaml") if "base" not in (_read(p) or ())]
+        text = unknown(f"entry of {path.parent} without a base", name, whole)
         raise ValueError(f"{path}: base: {text}")
-    parse(whole[base], form)  # its own faults are not those of what lies over it
-    return validate(f"{path} over {whole[base]}", merge(_read(whole[base]), data), form)
+    parse(base, form)  # its own faults are not those of what lies over it
+    return validate(f"{path} over {base}", merge(under, data), form)
 
 
 def _read(path: Path) -> Any:
