@@ -14,8 +14,9 @@ import polars as pl
 
 from residuum.core import depth_curves, schema, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.measures import cutoff
 from residuum.core.trec import PAIR
-from residuum.evaluate import evaluate, parse
+from residuum.evaluate import evaluate
 
 CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
@@ -84,8 +85,8 @@ def _parted(measures: list[str]) -> tuple[int, list[str]]:
 
 def _last_rank(measures: list[str]) -> int | None:
     """Return the rank below which no measure looks; None if one looks at everything."""
-    cutoffs = [parse(name).params.get("cutoff") for name in measures]
-    return None if None in cutoffs else max(cutoffs, default=1)
+    cutoffs = [cutoff(name) for name in measures]
+    return max((depth for depth in cutoffs if depth), default=1) if all(cutoffs) else None
 
 
 def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.DataFrame]:

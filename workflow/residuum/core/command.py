@@ -87,7 +87,7 @@ def describe(error: pydantic.ValidationError) -> str:
     return "\n".join(f"{where(e['loc'])}: {sentence(e)}" for e in error.errors())
 
 
-def where(location: tuple[Any, ...]) -> str:
+def where(location: tuple[int | str, ...]) -> str:
     """Write a pydantic location as the path of keys that a YAML reader would follow."""
     return ".".join(str(part) for part in location) or "(top level)"
 

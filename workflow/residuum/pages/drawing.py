@@ -6,14 +6,13 @@ computed.
 """
 
 import itertools
-import re
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residuum.core import files, schema
+from residuum.core import files, measures, schema
 from residuum.pages.curves import Point, Tests
 from residuum.wiring.bound import BoundFigure
 
@@ -40,16 +39,6 @@ STYLE = {"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "save
 METADATA = {
     "pdf": dict.fromkeys(["Creator", "Producer", "CreationDate"]),
     "png": {"Software": None},
-}
-
-MEASURES = {
-    "AP": "Average precision",
-    "AnswerAccuracy": "Share of questions answered by the docs",
-    "P": "Precision",
-    "R": "Recall",
-    "RR": "Reciprocal rank",
-    "Success": "Success",
-    "nDCG": "Normalised discounted cumulative gain",
 }
 
 
@@ -139,9 +128,4 @@ def _label(ax: "Axes", panel: schema.Panel, points: list[Point]) -> None:
 
 def panel_name(panel: schema.Panel) -> str:
     """Write what a panel shows in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
-    if panel.measure is None:
-        return "Recall of candidates"
-    match = re.fullmatch(r"(\w+)(?:\([^)]*\))?(?:@(\d+))?", panel.measure)
-    if not match or match[1] not in MEASURES:
-        return panel.measure
-    return f"{MEASURES[match[1]]}{f' at {match[2]}' if match[2] else ''} ({panel.measure})"
+    return measures.words(panel.measure) if panel.measure else "Recall of candidates"
