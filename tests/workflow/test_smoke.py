@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -372,10 +373,11 @@ ALTERED = [
 def stale(project):
     """Return {artefact: stage} of those whose manifests name other code than the project has."""
     library, found = Library(project / PACKAGE), {}
+    now = cache(lambda job: digest(library, job))
     for path in (project / "results" / "smoke").rglob("*manifest.json"):
         made = json.loads(path.read_text())["code"]
         job = Job(made["module"], made["verb"], made["kinds"] and frozenset(made["kinds"]))
-        if made["sha256"] != digest(library, job):
+        if made["sha256"] != now(job):
             name = path.relative_to(project).as_posix()
             found[name] = made["module"].removeprefix("residuum.")
     return found
