@@ -77,6 +77,13 @@ def test_a_change_of_words_changes_nothing(tmp_path, what):
     assert not changes(tmp_path, {"s.py": text, "a.py": ""}, "s.py", old, new)
 
 
+def test_a_comment_in_a_file_of_words_changes_nothing(tmp_path):
+    text = "from pathlib import Path\nVERB():\n    return Path(__file__).with_name('w.yaml')\n"
+    files = {"s.py": text, "w.yaml": "a: [1, 2]\n"}
+    assert not changes(tmp_path, files, "w.yaml", "a: [1, 2]", "# Numbers\na:\n  - 1\n  - 2")
+    assert changes(tmp_path / "order", files, "w.yaml", "1, 2", "2, 1")
+
+
 def test_what_is_imported_is_reached_by_name_not_by_module(tmp_path):
     files = {
         "s.py": "from residuum import a\nVERB():\n    return a.f()\n",
@@ -155,6 +162,33 @@ def test_an_entry_that_stands_elsewhere_is_seen(tmp_path):
     edit = ("s.py", "residuum.b:g", "residuum.b:h")
     assert changes(tmp_path, TABLE, *edit, "b")
     assert not changes(tmp_path / "a", TABLE, *edit, "a")
+
+
+def test_a_field_that_holds_an_entry_follows_the_table(tmp_path):
+    form = (
+        "from typing import Annotated\nfrom pydantic import BaseModel\n"
+        "from residuum.core.tables import Kinds\nclass Form(BaseModel):\n"
+        "    loss: Annotated[object, Kinds('residuum.t:LOSSES')]\n"
+    )
+    files = {
+        "s.py": "from residuum.forms import Form\nVERB(x):\n    return Form(loss=x)\n",
+        "forms.py": form,
+        "t.py": "from residuum.core.tables import OpenTable\n"
+        "LOSSES = OpenTable({'a': 'residuum.a:f', 'b': 'residuum.b:g'})\n",
+        "core/tables.py": "class OpenTable: ...\nclass Kinds: ...\n",
+        "a.py": "def f():\n    return 1\n",
+        "b.py": "import random\nrandom.seed(1)\ndef g():\n    return 2\n",
+    }
+    found = reached(tmp_path, files, "a")
+    assert found == {"s:make", "forms:Form", "t:LOSSES", "a:f", "b:"}, "b is imported, not used"
+
+
+@pytest.mark.parametrize("table", ["OpenTable(ENTRIES)", "OpenTable({'a': NAME})", "OpenTable()"])
+def test_a_table_that_is_not_written_out_is_refused(tmp_path, table):
+    text = f"from residuum.core.tables import OpenTable\nNAME = 'residuum.a:f'\nT = {table}\n"
+    stage = "from residuum.t import T\nVERB(x):\n    return T[x]\n"
+    with pytest.raises(ValueError, match=r"t\.py, line 3: write the entries of the table out"):
+        lines(tmp_path, {"s.py": stage, "t.py": text.replace("ENTRIES", "{**NAME}")})
 
 
 def test_kinds_are_read_anywhere_in_the_json_of_a_command():

@@ -266,7 +266,7 @@ def test_a_file_of_the_package_counts_where_it_is_read(tmp_path, reader, one, tw
     stage = f"from residuum.a import {call}\nVERB():\n    return {reader}\n"
     files = {"s.py": stage, "a.py": WORDS, "words/one.yaml": "x", "words/two.yaml": "y"}
     before = lines(tmp_path, files)
-    seen = [lines(tmp_path, {**files, f"words/{n}.yaml": "z"}) != before for n in ("one", "two")]
+    seen = [lines(tmp_path, {**files, f"words/{n}.yaml": "x: z"}) != before for n in ("one", "two")]
     assert seen == [one, two]
 
 

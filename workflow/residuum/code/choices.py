@@ -10,11 +10,15 @@ from typing import NamedTuple
 from residuum.code.normal import Dotted, chain
 
 TABLE = "residuum.core.tables.OpenTable"
+FIELD = "residuum.core.tables.Kinds"  # annotates a field that holds an entry of a table
 KEY = "kind"
 
 
 class Choices(NamedTuple):
-    """Members of unions as names, and entries of tables as (kind, `module:name`)."""
+    """Members of unions as names, and entries of tables as (kind, `module:name`).
+
+    An empty kind is any; an empty target is not written out.
+    """
 
     members: list[tuple[str, ...]]
     entries: list[tuple[str, str]]
@@ -42,13 +46,16 @@ class _Taker(ast.NodeTransformer):
         self.dotted, self.found = dotted, Choices([], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Read `OpenTable({"a": "module:name"})`; what is not written out stays as it is."""
-        callee = node.func.value if isinstance(node.func, ast.Subscript) else node.func
-        table = node.args[0] if node.args and self.dotted(callee) == TABLE else None
-        if isinstance(table, ast.Dict):
-            for key, value in zip(table.keys, table.values, strict=True):
-                self.found.entries.append((_text(key), _text(value)))
-            table.keys, table.values = [], []
+        """Read `OpenTable({"a": "module:name"})` and `Kinds("module:TABLE")`."""
+        name = self.dotted(node.func.value if isinstance(node.func, ast.Subscript) else node.func)
+        if name in (TABLE, FIELD):
+            given = node.args[0] if node.args else None
+            if isinstance(given, ast.Dict):
+                entries = zip(map(_text, given.keys), map(_text, given.values), strict=True)
+                node.args[0] = ast.Constant(None)
+            else:
+                entries = zip([""], [_text(given) if name == FIELD else ""], strict=True)
+            self.found.entries.extend(entries)
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:

@@ -64,9 +64,13 @@ def _kinds(data: object) -> Iterator[str]:
 
 @cache
 def sha256(module: str, verb: str | None = None, kinds: frozenset[str] | None = None) -> str:
-    """Return one SHA-256 over the code that a verb reaches; see `closure`."""
-    text = "\n".join(closure(_library(), Job(module, verb, kinds)))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return one SHA-256 over the code of this package that a verb reaches."""
+    return digest(_library(), Job(module, verb, kinds))
+
+
+def digest(library: Library, job: Job) -> str:
+    """Return one SHA-256 over a closure."""
+    return hashlib.sha256("\n".join(closure(library, job)).encode()).hexdigest()
 
 
 @cache
@@ -143,9 +147,8 @@ class Walk:
         form = self._form(node, statement)
         parts = [f"{'.'.join(use)}={self._targets(node, use)}" for use in form.uses]
         parts += [self._targets(node, use) for use in statement.members if self._chosen(node, use)]
-        for kind, target in statement.entries:
-            if self.kinds is None or kind in self.kinds:
-                parts.append(f"{kind}={self._add(self.library.find(target))}")
+        parts += [f"{kind}={self._entry(node, target)}"
+                  for kind, target in statement.entries if self._named(kind)]  # fmt: skip
         parts += [f"{name}={self.library.data(node, name)}" for name in statement.data]
         return " ".join([f"{node.module}:{statement.name}", form.sha256, *parts])
 
@@ -167,6 +170,20 @@ class Walk:
         if isinstance(target, str):
             return target
         return f"{target.module}:{self.library.statement(target).name}"
+
+    def _named(self, kind: str) -> bool:
+        return self.kinds is None or not kind or kind in self.kinds
+
+    def _entry(self, node: Node, target: str) -> str:
+        """Follow an entry of a table, or a table whose every entry's module is imported."""
+        if not target:
+            raise ValueError(f"{self.library.where(node)}: write the entries of the table out")
+        found = self.library.find(target)
+        for table in found:
+            entries = self.library.statement(table).entries if isinstance(table, Node) else ()
+            for _, other in entries:
+                self.load(other.partition(":")[0])
+        return self._add(found)
 
     def _chosen(self, node: Node, use: Chain) -> bool:
         """Say whether a member of a union counts: its kind is in the spec, or it has none."""

@@ -5,9 +5,13 @@ they are reached, and never imported. Must not know which statements a result de
 """
 
 import builtins
+import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import yaml
 
 from residuum.code import statements
 from residuum.code.statements import Chain, Module, Statement
@@ -112,4 +116,12 @@ class Library:
         found = path.parent / name
         if not found.exists() or found.suffix == ".py" or any(found.glob("*.py")):
             raise ValueError(f"{self.where(node)}: {found} is not a file or folder of data")
-        return files.sha256_of(found)
+        return _sha256(found)
+
+
+def _sha256(path: Path) -> str:
+    """Return the hash of data: of what a YAML file says, without its comments and layout."""
+    if path.suffix != ".yaml":
+        return files.sha256_of(path)
+    text = json.dumps(yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    return hashlib.sha256(text.encode()).hexdigest()

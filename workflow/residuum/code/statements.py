@@ -27,8 +27,7 @@ PURE |= {"enum.unique", "typing.overload", "residuum.core.command.app", choices.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
 OPAQUE |= {"traceback.format_exc", "inspect.getsource", "inspect.signature", "__file__"}
-HIDDEN = {"__subclasses__", "__init_subclass__", "__globals__", "__annotations__", "__doc__"}
-HIDDEN |= {"__file__"}
+HIDDEN = {"__subclasses__", "__init_subclass__", "__annotations__", "__doc__", "__file__"}
 Chain = tuple[str, ...]
 Imports = dict[str, str]  # `module` or `module:name`, by the name that an import binds
 

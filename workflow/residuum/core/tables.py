@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 from residuum.core.errors import ResiduumError, unknown
 
 T = TypeVar("T")
-USED: set[str] = set()  # kinds that this process took from any table
+USED: set[str] = set()  # kinds that this process took from tables; a manifest checks them
 
 
 class OpenTable(Mapping[str, T]):
@@ -26,6 +26,10 @@ class OpenTable(Mapping[str, T]):
         if kind not in self.entries:
             raise ResiduumError(unknown(self.what, kind, self.entries))
         USED.add(kind)
+        return self.load(kind)
+
+    def load(self, kind: str) -> T:
+        """Import an entry without using it, as for a union of all."""
         module, _, name = self.entries[kind].partition(":")
         return cast(T, getattr(import_module(module), name))
 
