@@ -4,30 +4,28 @@
 rule negatives_mine:
     """Draw the negatives of every training pair, with true lexical scores."""
     input:
-        corpus=trained_on(CORPUS),
-        queries=trained_on(QUERIES),
-        qrels=trained_on(QRELS),
-        index=negatives_index,
-        dense=negatives_run,
-        code=code("residuum.negatives"),
+        corpus=WIRING.models.trained_on(PATHS.corpus),
+        queries=WIRING.models.trained_on(PATHS.queries),
+        qrels=WIRING.models.trained_on(PATHS.qrels),
+        index=WIRING.models.mined_index,
+        dense=WIRING.models.mined_run,
     output:
-        tuples=TUPLES,
-        manifest=TUPLES + MANIFEST,
+        **recorded(tuples=PATHS.tuples),
     log:
-        f"{LOGS}/negatives/{{model}}.log",
+        PATHS.log("negatives/{model}"),
     benchmark:
-        f"{TIMES}/negatives/{{model}}.tsv"
+        PATHS.time("negatives/{model}")
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=negatives_spec,
-        corpus=lambda w, input: folder(input.corpus),
-        index=lambda w, input: f"--index {folder(input.index)}" if input.index else "",
-        dense=lambda w, input: f"--dense {input.dense}" if input.dense else "",
+        code=code("residuum.negatives", "mine", WIRING.models.mined_spec),
+        spec=WIRING.models.mined_spec,
+        corpus=options.folder("corpus"),
+        index=options.each("index", "index", folder_of),
+        dense=options.each("dense", "dense"),
     shell:
         "python -m residuum.negatives mine {params.index} {params.dense} --corpus {params.corpus} "
         "--queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "

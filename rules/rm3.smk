@@ -4,33 +4,29 @@
 rule rm3_tune:
     """Search at every setting of RM3, choose by cross-validation and write the run."""
     input:
-        index=run_index,
-        queries=QUERIES,
-        qrels=QRELS,
-        folds=named_folds,
-        code=code("residuum.rm3"),
+        index=WIRING.searching.index_behind,
+        queries=PATHS.queries,
+        qrels=PATHS.qrels,
+        folds=WIRING.runs.folds,
     output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
-        tuning=TUNING,
-        record=TUNING + MANIFEST,
+        **recorded(run=PATHS.run, tuning=PATHS.tuning),
     log:
-        f"{LOGS}/rm3/{{dataset}}.{{split}}.{{run}}.tune.log",
+        PATHS.log("rm3/{dataset}.{split}.{run}.tune"),
     benchmark:
-        f"{TIMES}/rm3/{{dataset}}.{{split}}.{{run}}.tune.tsv"
+        PATHS.time("rm3/{dataset}.{split}.{run}.tune")
     wildcard_constraints:
-        run=runs_of("lexical", tunes_rm3=True),
+        run=ONLY.runs("lexical", tunes_rm3=True),
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=system_spec,
-        index=lambda w, input: folder(input.index),
-        measure=rm3_measure,
-        folds=fold_options,
+        code=code("residuum.rm3", "tune", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        index=options.folder("index"),
+        measure=WIRING.searching.rm3_measure,
+        folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.rm3 tune --index {params.index} --queries {input.queries} "
         "--qrels {input.qrels} {params.folds} --spec {params.spec:q} --measure {params.measure:q} "

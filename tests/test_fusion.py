@@ -7,11 +7,12 @@ import polars as pl
 import pytest
 
 from residuum import fusion
-from residuum.core import driver, trec
+from residuum.core import trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema.systems import FusionSystem
 from residuum.evaluate import evaluate
 from residuum.tuning import fused
+from residuum.wiring.specs import canonical_json
 
 GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
 
@@ -119,8 +120,12 @@ def test_a_pair_without_its_true_score_is_an_error_not_a_zero(run, lists):
         union(system("true_score"), lists, {"l": [on_dense]})
     with pytest.raises(ResiduumError, match="l gives true scores: name their files"):
         union(system("true_score"), lists)
-    with pytest.raises(ResiduumError, match=r"runs of \['l'\], but parts \['d', 'l'\]"):
-        union(system(), {"l": lists["l"]})
+
+
+def test_each_part_needs_its_run(tmp_path, lists):
+    spec = canonical_json(system(value=0.5).model_dump(mode="json"))
+    with pytest.raises(ResiduumError, match="--run d=PATH is missing"):
+        fusion.fuse(spec, [f"l={lists['l']}"], "tag", tmp_path / "run.trec.gz")
 
 
 def test_a_scores_file_adds_no_docs(run, lists):
@@ -137,7 +142,7 @@ def test_queries_need_not_be_together_in_a_run(tmp_path, lists):
 
 def tuned(tmp_path, lists, grid, relevant):
     trec.write_qrels(tmp_path / "qrels", [("q", relevant, 1)])
-    spec = driver.canonical(system(**{**GRID, "grid": grid}).model_dump(mode="json"))
+    spec = canonical_json(system(**{**GRID, "grid": grid}).model_dump(mode="json"))
     fusion.tune(spec, named(lists), tmp_path / "qrels", tmp_path / "t.json")
     return json.loads((tmp_path / "t.json").read_text())
 
@@ -193,7 +198,7 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
     paths = [tmp_path / "fold1", tmp_path / "fold2"]
     for path, text in zip(paths, FOLDS, strict=True):
         path.write_text(text)
-    spec = driver.canonical(system(**{**GRID, "grid": [0.0, 9.0]}).model_dump(mode="json"))
+    spec = canonical_json(system(**{**GRID, "grid": [0.0, 9.0]}).model_dump(mode="json"))
     tuning, output = tmp_path / "t.json", tmp_path / "run.trec.gz"
     fusion.tune(spec, lists, tmp_path / "qrels", tuning, fold=paths)
     choices = json.loads(tuning.read_text())["choices"]

@@ -120,7 +120,8 @@ def test_adapting_learns_the_corpus(corpus: Path, tmp_path: Path) -> None:
     folder = adapt(corpus, start, tmp_path / "adapted", masked_language_spec(steps=150))
     rows = [line.split("\t") for line in (folder / "training.tsv").read_text().splitlines()[1:]]
     losses = [float(row[1]) for row in rows]
-    assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:10])
+    # 0.29 to 0.37 with eight seeds, limited to SSE, AVX2 and AVX-512 alike.
+    assert np.mean(losses[-10:]) < 0.6 * np.mean(losses[:10])
     model = AutoModelForMaskedLM.from_pretrained(folder)
     head = model.get_output_embeddings().weight
     assert head is model.get_input_embeddings().weight

@@ -20,6 +20,7 @@ from tiny_models import (
     ANSWERS,
     make_backbone,
     model_spec,
+    order_share,
     toy_docs,
     toy_queries,
     toy_tuples,
@@ -66,15 +67,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     return Toy(folder, corpus, make_backbone(folder / "start", words))
 
 
-def accuracy(model: Path) -> float:
-    """Return the share of queries whose best doc answers their topic."""
-    device = devices.choose("cpu", "fp32", 1)
-    encoder = Encoder.load(model, device)
-    docs = toy_docs()
-    vectors = encoder.encode([text for _, text in docs], "doc", 8)
+def learned(model: Path) -> float:
+    """Return the share of pairs of docs that a model puts in order."""
+    encoder = Encoder.load(model, devices.choose("cpu", "fp32", 1))
     queries = encoder.encode([text for _, text in toy_queries()], "query", 8)
-    best = (queries @ vectors.T).argmax(axis=1)
-    return float(np.mean([docs[b][0].startswith(f"d{i}-") for i, b in enumerate(best)]))
+    return order_share(queries @ encoder.encode([text for _, text in toy_docs()], "doc", 8).T)
 
 
 def log(model: Path) -> list[list[float]]:
@@ -88,9 +85,10 @@ def test_the_toy_retrieval_is_learned(toy: Toy, tmp_path: Path, loss: str) -> No
     spec = model_spec(loss, steps=200, learning_rate=0.005, dropout=0)
     model = toy.train(tmp_path / "model", spec=spec)
     rows = np.array(log(model))
-    assert rows[-10:, 1].mean() < 0.5 * rows[:10, 1].mean()
-    assert (rows[-10:, 5] > rows[-10:, 6] + 0.5).all()  # s_emb of positives and of negatives
-    assert accuracy(model) == 1.0
+    # Over the runs that `order_share` names: at most 0.017, at least 2.4, at least 0.982.
+    assert rows[-10:, 1].mean() < 0.1 * rows[:10, 1].mean()
+    assert (rows[-10:, 5] > rows[-10:, 6] + 1).all()  # s_emb of positives and of negatives
+    assert learned(model) > 0.9
     assert not (tmp_path / "model.work").exists()
 
 
@@ -134,7 +132,7 @@ def test_a_spec_of_no_trained_kind_is_refused(toy: Toy, tmp_path: Path) -> None:
 
 def test_an_untrained_start_does_not_know_the_toy_problem(toy: Toy, tmp_path: Path) -> None:
     model = toy.train(tmp_path / "model", spec=model_spec(steps=1, learning_rate=1e-9))
-    assert accuracy(model) < 0.6
+    assert 0.4 < learned(model) < 0.6
 
 
 def test_the_log_and_the_manifest_say_what_was_done(toy: Toy, tmp_path: Path) -> None:

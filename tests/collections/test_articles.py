@@ -12,11 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from residuum.collections import article_lexicon as lexicon
-from residuum.collections.article_topics import Topic, draw_topics
-from residuum.collections.article_world import Facts, World, draw_articles, draw_world
-from residuum.collections.articles import Collection, generate
-from residuum.collections.world import stream
+from residuum.collections.article_facts import Facts, World, draw_facts, draw_world
+from residuum.collections.article_facts import words as article_words
+from residuum.collections.article_texts import Topic
+from residuum.collections.articles import draw_topics, generate, relevance
+from residuum.collections.draws import stream
+from residuum.collections.worlds import Collection, Grades
 
 SMOKE = {
     "seed": 1,
@@ -50,10 +51,10 @@ def digest(collection: Collection) -> str:
 def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     """What the docs and queries of a collection are about, in their order."""
     recipe = SimpleNamespace(**(scale | changes))
-    rng = stream(recipe, "docs")
+    rng = stream(recipe.seed, "docs")
     world = draw_world(rng, recipe)
-    facts = draw_articles(rng, world)
-    return world, facts, draw_topics(stream(recipe, "judged"), world, facts)
+    facts = draw_facts(rng, world)
+    return world, facts, draw_topics(stream(recipe.seed, "judged"), world, Grades(facts, relevance))
 
 
 def judged(collection: Collection) -> dict[str, dict[str, int]]:
@@ -181,13 +182,13 @@ def test_the_best_grade_is_stated_by_title_and_abstract(collection, scale):
     for topic, grades in zip(topics, judged(collection).values(), strict=True):
         for doc in (doc for doc, grade in grades.items() if grade == 2):
             text = texts[doc]["text"]
-            assert holds(text, world.conditions[topic.condition].forms)
+            assert holds(text, world.forms["condition"][topic.condition])
             if topic.aspect is not None:
-                assert holds(text, world.aspects[topic.aspect])
+                assert holds(text, world.forms["aspect"][topic.aspect])
             if topic.population is not None:
-                assert holds(text, world.populations[topic.population])
+                assert holds(text, world.forms["population"][topic.population])
             if topic.agent is not None:
-                assert holds(text, world.agents[topic.agent].forms)
+                assert holds(text, world.forms["agent"][topic.agent])
 
 
 def test_all_docs_of_grade_one_and_above_are_judged(collection, scale):
@@ -212,7 +213,7 @@ def test_some_docs_are_relevant_through_their_body_alone(collection, scale):
         for topic, grades in zip(topics, judged(collection).values(), strict=True)
         if topic.agent is not None
         for doc, grade in grades.items()
-        if grade == 1 and not holds(texts[doc]["text"], world.agents[topic.agent].forms)
+        if grade == 1 and not holds(texts[doc]["text"], world.forms["agent"][topic.agent])
     ]
     assert hidden
 
@@ -234,22 +235,21 @@ def test_topics_differ_and_come_in_three_kinds(scale):
 def test_without_a_shift_every_concept_has_one_form():
     collection, (world, _, _) = make(MINI, shift=0.0), inside(MINI, shift=0.0)
     texts = " ".join(fields["text"] for _, fields in collection.docs).lower()
-    assert not holds(texts, [form for c in world.conditions for form in c.forms[1:]])
-    assert not holds(texts, [form for agent in world.agents for form in agent.forms[1:]])
+    assert not holds(texts, [form for forms in world.forms["condition"] for form in forms[1:]])
+    assert not holds(texts, [form for forms in world.forms["agent"] for form in forms[1:]])
 
 
 def test_forms_of_a_concept_share_no_word():
     world, _, _ = inside(MINI)
-    concepts = [*world.aspects, *world.populations, *(c.forms for c in world.conditions)]
-    for forms in [*concepts, *(agent.forms for agent in world.agents)]:
+    for forms in (forms for concepts in world.forms.values() for forms in concepts):
         words = [word for form in forms for word in set(re.findall("[a-z]{4,}", form.lower()))]
         assert len(words) == len(set(words)), forms
 
 
 def test_a_form_and_a_collocate_belong_to_one_aspect():
-    forms = [form for aspect in lexicon.ASPECTS for form in aspect.forms]
-    collocates = [word for aspect in lexicon.ASPECTS for word in aspect.collocates]
-    assert len(lexicon.ASPECTS) == 28
+    forms = [form for aspect in article_words.aspects for form in aspect.forms]
+    collocates = [word for aspect in article_words.aspects for word in aspect.collocates]
+    assert len(article_words.aspects) == 28
     assert len(set(forms)) == len(forms) == 84
     assert len(set(collocates)) == len(collocates) == 224
 
@@ -257,12 +257,12 @@ def test_a_form_and_a_collocate_belong_to_one_aspect():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"conditions": 1}, r"conditions: 1 asked, 2 to 24 possible; change conditions"),
-        ({"conditions": 25}, r"conditions: 25 asked, 2 to 24 possible"),
-        ({"agents": 21}, r"agents: 21 asked, 2 to 20 possible; change agents"),
+        ({"conditions": 1}, r"conditions: 1 requested, 2 to 24 possible; change conditions"),
+        ({"conditions": 25}, r"conditions: 25 requested, 2 to 24 possible"),
+        ({"agents": 21}, r"agents: 21 requested, 2 to 20 possible; change agents"),
         (
             {"judged": 400},
-            r"judged: 400 queries asked, 200 of them on aspects, but \d+ such topics",
+            r"judged: 400 queries requested, 200 of them on aspects, but \d+ such topics",
         ),
         ({"articles": 5}, r"judged: 14 .* have 4 relevant docs; lower judged or conditions, or"),
     ],

@@ -2,11 +2,13 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -24,8 +26,16 @@ from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import cross
 from residuum.neural.listwise import group_nll
-from tiny_models import toy_docs, toy_queries, toy_tuples, write_problem, write_toy
+from tiny_models import (
+    order_share,
+    toy_docs,
+    toy_queries,
+    toy_tuples,
+    write_problem,
+    write_toy,
+)
 
+GROUP = 6  # negatives beside a positive, in training
 TEXTS = [
     ("about river", "water here"),
     ("about bread", "flour often flour there sound"),
@@ -252,14 +262,30 @@ def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> No
     assert set(docs[1:]) <= {"n0", "n1"}
 
 
-def train(toy: Path, output: Path, pooling: str = "mean", **training: object) -> Path:
-    how = {"learning_rate": 0.005, "batch_size": 8, "steps": 150, "dropout": 0.0, **training}
+def livelier(start: Path, folder: Path) -> Path:
+    """Copy a backbone with eight times its weights; of positions and token types as they are.
+
+    At BERT's own scale of 0.02 all pairs begin with nearly one [CLS]: for hundreds of steps the
+    gradient is little but rounding, which then decides where training lands, or whether it does.
+    """
+    shutil.copytree(start, folder)
+    weights = load_file(folder / "model.safetensors")
+    for name, values in weights.items():
+        values *= 8 if values.ndim > 1 and "position" not in name and "type" not in name else 1
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def train(
+    toy: Path, output: Path, pooling: str = "mean", start: Path | None = None, **training: object
+) -> Path:
+    how = {"learning_rate": 0.002, "batch_size": 8, "steps": 250, "dropout": 0.0, **training}
     spec = {
         "kind": "cross-encoder",
         "backbone": "test",
         "train_on": "test",
         "negatives": {"kind": "same_as", "model": "test"},
-        "group": 3,
+        "group": GROUP,
         "reading": reading(pooling=pooling).model_dump(),
         "training": how,
     }
@@ -267,7 +293,7 @@ def train(toy: Path, output: Path, pooling: str = "mean", **training: object) ->
         tuples=toy / "tuples.jsonl.gz",
         corpus=toy / "corpus",
         queries=toy / "queries.tsv",
-        start=str(toy / "start"),
+        start=str(start or toy / "start"),
         spec=json.dumps(spec),
         seed=1,
         work=output.with_name(f"{output.name}.work"),
@@ -277,19 +303,22 @@ def train(toy: Path, output: Path, pooling: str = "mean", **training: object) ->
     return output
 
 
-@pytest.mark.parametrize(("pooling", "steps"), [("mean", 300), ("cls", 600)])
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_the_toy_reranking_is_learned(
-    toy: Path, device: devices.Device, tmp_path: Path, pooling: str, steps: int
+    toy: Path, device: devices.Device, tmp_path: Path, pooling: str
 ) -> None:
-    model = CrossEncoder.load(train(toy, tmp_path / "model", pooling, steps=steps), device)
-    docs = toy_docs()
-    grid = [(query, doc) for _, query in toy_queries() for _, doc in docs]
-    best = scores_of(model, grid, 32).reshape(-1, len(docs)).argmax(axis=1)
-    assert np.mean([docs[b][0].startswith(f"d{i}-") for i, b in enumerate(best)]) > 0.8
+    start = livelier(toy / "start", tmp_path / "start")
+    model = CrossEncoder.load(train(toy, tmp_path / "model", pooling, start), device)
+    docs = [text for _, text in toy_docs()]
+    grid = [(query, doc) for _, query in toy_queries() for doc in docs]
+    assert order_share(scores_of(model, grid, 32).reshape(-1, len(docs))) > 0.9
     log = (tmp_path / "model" / "training.tsv").read_text().splitlines()
     assert log[0].endswith("pairs\tpositive\tnegative")
-    first, last = float(log[1].split("\t")[1]), float(log[-1].split("\t")[1])
-    assert last < 0.5 * first
+    losses = [float(row.split("\t")[1]) for row in log[1:]]
+    # Equal scores would give log(1 + GROUP); over the runs that `order_share` names the last
+    # 25 steps gave at most 0.092 of it.
+    assert losses[0] == pytest.approx(math.log(1 + GROUP), abs=0.2)
+    assert np.mean(losses[-25:]) < 0.25 * losses[0]
     artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
     assert artefact["pairs"] == len(toy_tuples())
 

@@ -14,9 +14,12 @@ import typer
 
 from residuum.core import command, manifest, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.measures import cutoff
 from residuum.core.schema.systems import FusionSystem
 from residuum.tuning import folds, fused
+from residuum.tuning.choosing import choose
 from residuum.tuning.record import Record
+from residuum.tuning.values import of_rankings
 
 app = command.app(__doc__)
 LAMBDA = "lambda"
@@ -35,22 +38,15 @@ Scores = Annotated[
 def tune(
     spec: SpecText,
     run: Runs,
-    qrels: Annotated[Path, typer.Option(help="qrels of the tuning split")],
+    qrels: command.Qrels,
     output: Annotated[Path, typer.Option(help="JSON to write")],
     scores: Scores = None,
-    fold: Annotated[
-        list[Path] | None,
-        typer.Option(help="queries of a fold, where the collection has its own; repeat"),
-    ] = None,
+    fold: command.Folds = None,
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
     Where the split has folds, each gets the lambda that is best on the others.
     """
-    from residuum.evaluate import cutoff
-    from residuum.tuning.choosing import choose
-    from residuum.tuning.values import of_rankings
-
     system = command.parse_spec(FusionSystem, spec)
     grid, measure = system.interpolation.grid, system.interpolation.measure
     if grid is None or measure is None:
@@ -81,8 +77,8 @@ def _fold_of(judged: list[str], paths: list[Path]) -> dict[str, int]:
 def fuse(
     spec: SpecText,
     run: Runs,
-    tag: Annotated[str, typer.Option(help="last column of the run")],
-    output: Annotated[Path, typer.Option(help="run to write")],
+    tag: command.Tag,
+    output: command.Run,
     tuning: Annotated[
         Path | None, typer.Option(help="JSON of tune; none for a fixed value")
     ] = None,
@@ -137,7 +133,7 @@ def _lists(system: FusionSystem, run: list[str], scores: list[str] | None) -> fu
     for text in scores or []:
         part, _, path = text.partition("=")
         files.setdefault(part, []).append(Path(path))
-    runs = {part: Path(path) for part, _, path in (text.partition("=") for text in run)}
+    runs = command.named_paths("--run", run, system.parts)
     return fused.Lists(system, runs, files)
 
 

@@ -18,12 +18,13 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.core import cells, command, files, manifest, schema, trec
+from residuum.core import command, depth_curves, files, manifest, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill
 from residuum.neural.resume import fingerprint
+from residuum.tuning.depths import best_depth, candidates, measured, with_scores
 from residuum.tuning.record import Record
 
 app = command.app(__doc__)
@@ -50,22 +51,22 @@ class Tried(schema.Strict):
 def score(
     run: Annotated[list[Path], typer.Option(help="first-stage run, may be repeated")],
     depth: Annotated[list[int], typer.Option(help="candidates of a query, one per --run")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    queries: command.Queries,
+    corpus: command.Corpus,
     model: Annotated[str, typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
     spec: Annotated[str, typer.Option(help="JSON of batch_size")],
     store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
     output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
-    revision: Annotated[str | None, typer.Option(help="hub commit of --model")] = None,
+    revision: command.Revision = None,
     reading: Annotated[str | None, typer.Option(help="schema.Reading of a foreign model")] = None,
-    threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once."""
     form = command.parse_spec(Scoring, spec)
-    cuts = dict(zip(run, depth, strict=True))
-    lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
+    tops = dict(zip(run, depth, strict=True))
+    lists = {path: trec.cut(trec.read_run(path), top) for path, top in tops.items()}
     chosen = devices.choose(device, precision, threads)
     encoder = _encoder(model, revision, reading, chosen)
     local = [Path(model)] if Path(model).is_dir() else []
@@ -89,7 +90,7 @@ def score(
     manifest.write(
         manifest.beside(output),
         artefact={**shared(lists, scored), **encoder.room.facts()},
-        spec={**setting, "depths": {str(path): cut for path, cut in cuts.items()}},
+        spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
         inputs=[*lists, *texts, *local],
         module="residuum.rerank",
     )
@@ -108,7 +109,7 @@ def _encoder(
 
 def shared(lists: Mapping[Path, pl.DataFrame], scored: pl.DataFrame) -> dict[str, Any]:
     """Return the pairs scored, those of each run, and the share saved by scoring a pair once."""
-    each = {str(path): docs.height for path, docs in lists.items()}
+    each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())
     return {
         "pairs": scored.height,
@@ -125,17 +126,13 @@ def depths(
     spec: Annotated[str, typer.Option(help="JSON of depths and measures")],
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels")],
+    qrels: command.Qrels,
     output: Annotated[Path, typer.Option(help="TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
-    from residuum.tuning.depths import candidates, measured
-
     form = command.parse_spec(Tried, spec)
-    named = {name: Path(path) for name, _, path in (text.partition("=") for text in run)}
+    named = command.named_paths("--run", run, form.depths)
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
-    if set(named) != set(form.depths):
-        raise ResiduumError(f"--spec: depths of {sorted(form.depths)}, but runs {sorted(named)}")
     tables = {
         name: measured(
             candidates(path, max(form.depths[name]), scored, scores),
@@ -146,7 +143,7 @@ def depths(
         for name, path in named.items()
     }
     rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    columns = list(cells.DEPTH_CURVE)
+    columns = list(depth_curves.COLUMNS)
     table = pl.concat(rows).select(columns).sort(columns[:-1])
     files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
     manifest.write(
@@ -164,16 +161,14 @@ def cut(
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
     name: Annotated[str, typer.Option(help="the run's name in --curve")],
     spec: Annotated[str, typer.Option(help="schema.RerankSystem as JSON")],
-    tag: Annotated[str, typer.Option(help="last column of the run")],
-    output: Annotated[Path, typer.Option(help="run to write")],
+    tag: command.Tag,
+    output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
     curve: Annotated[
         Path | None, typer.Option(help="what depths wrote of the tuning split, if depth has a grid")
     ] = None,
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split."""
-    from residuum.tuning.depths import candidates, with_scores
-
     system = command.parse_spec(schema.RerankSystem, spec)
     chosen = _depth(system.depth, name, curve)
     depth = int(chosen.setting["depth"])
@@ -192,13 +187,11 @@ def cut(
 
 
 def _depth(depth: schema.Depth, name: str, curve: Path | None) -> Record:
-    from residuum.tuning.depths import best_depth
-
     if depth.value is not None:
         return Record.fixed({"depth": depth.value})
     if curve is None:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    return best_depth(cells.read_depths(curve), name, depth, curve)
+    return best_depth(depth_curves.read(curve), name, depth, curve)
 
 
 if __name__ == "__main__":

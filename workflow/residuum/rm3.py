@@ -12,11 +12,13 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum import evaluate, lexical
+from residuum import lexical
 from residuum.core import command, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.measures import cutoff
 from residuum.core.progress import track
 from residuum.core.schema.systems import LexicalSystem, Rm3, Rm3Setting
+from residuum.evaluate import evaluate
 from residuum.lucene.anserini import CHUNK, Searcher
 from residuum.tuning import folds
 from residuum.tuning.choosing import Values, choose
@@ -29,18 +31,15 @@ SLACK = 10  # hits behind the cut-off, whose scores may become equal to its last
 @app.command()
 def tune(
     index: lexical.Index,
-    queries: lexical.Queries,
-    qrels: Annotated[Path, typer.Option(help="qrels of the same split")],
+    queries: command.Queries,
+    qrels: command.Qrels,
     spec: lexical.SystemText,
     measure: Annotated[str, typer.Option(help="ir_measures name by which settings are chosen")],
-    tag: lexical.Tag,
-    output: lexical.Output,
+    tag: command.Tag,
+    output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: folds, settings and their values")],
-    threads: lexical.Threads = 1,
-    fold: Annotated[
-        list[Path] | None,
-        typer.Option(help="queries of a fold, where the collection has its own; repeat"),
-    ] = None,
+    threads: command.JavaThreads = 1,
+    fold: command.Folds = None,
 ) -> None:
     """Search at every setting, choose by cross-validation and search each fold at its setting."""
     system = command.parse_spec(LexicalSystem, spec)
@@ -80,7 +79,7 @@ def _values(
     k: int,
 ) -> Values:
     """Return the measure of each setting and query; hits are dropped once evaluated."""
-    depth = min(k, evaluate.cutoff(measure) or k)
+    depth = min(k, cutoff(measure) or k)
     column = {query_id: number for number, query_id in enumerate(texts)}
     row = {setting: number for number, setting in enumerate(settings)}
     values = np.zeros((len(settings), len(texts)))
@@ -88,7 +87,7 @@ def _values(
     found = searcher.search_grid(list(texts.items()), settings, min(k, depth + SLACK))
     for ids, setting, hits in track(found, "tune", searches, "searches"):
         judged = qrels.filter(pl.col("query_id").is_in(ids))
-        metrics = evaluate.evaluate(trec.rank(hits, depth), judged, [measure])
+        metrics = evaluate(trec.rank(hits, depth), judged, [measure])
         for query_id, value in metrics.select("query_id", "value").iter_rows():
             values[row[setting], column[query_id]] = value
     return values

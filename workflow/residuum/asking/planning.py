@@ -16,9 +16,13 @@ from residuum.asking.costing import Card
 from residuum.asking.descent import line, wrapped
 from residuum.asking.dryrun import Job
 from residuum.asking.holdings import File, amount
-from residuum.core import casting, entries, loading, pages
+from residuum.core import entries, loading
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
+from residuum.pages import layout
+from residuum.wiring import binding
+from residuum.wiring.availability import all_available
+from residuum.wiring.paths import results_of
 
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
@@ -43,7 +47,7 @@ def plan(scale: str | None, papers: Sequence[str], card: Card) -> str:
     todo, every = dryrun.plans(registry.config.scale, registry.config.papers)
     rows = tally(registry, todo, every)
     files, models = fetching.dataset_files(registry, todo), fetching.hub_models(registry, todo)
-    needs = {Path("results") / registry.config.scale: total(rows).disk}
+    needs = {Path(results_of(registry.config.scale)): total(rows).disk}
     parts = [
         _head(registry, len(todo), len(every)),
         "\n".join(_downloads(registry, files, models)),
@@ -99,7 +103,7 @@ def _downloads(
     absent = [file.bytes or 0 for of in files.values() for file in of if not file.here]
     absent += [model.bytes for model in models if not model.here]
     yield f"Downloads: {amount(sum(absent))} to come" if absent else "Downloads: all here"
-    yield pages.grid(["of", "file", "size", "here", "from"], rows)
+    yield layout.grid(["of", "file", "size", "here", "from"], rows)
     for name in files:
         dataset = registry.datasets[name]
         yield name
@@ -121,7 +125,7 @@ def _model_row(model: fetching.Model) -> list[str]:
 
 
 def _stages(rows: list[Row], card: Card) -> Iterator[str]:
-    yield pages.grid(HEADER, [*(_row(row, card) for row in rows), _sums(rows, card)])
+    yield layout.grid(HEADER, [*(_row(row, card) for row in rows), _sums(rows, card)])
     heap = os.environ.get("RESIDUUM_JVM_HEAP", HEAP)
     yield (
         "disk: what stays below results/. RAM, card: of the largest job; RAM is what its rule asks "
@@ -176,21 +180,9 @@ def hours(value: float) -> str:
 def gaps(registry: Registry) -> dict[str, list[str]]:
     """Return each reason why something is not run at this scale, with what: pages, their rows."""
     found: dict[str, dict[str, None]] = {}
-    for page in registry.chosen("table"):
-        job = casting.job_of(registry, page, _planned)
-        for row in job.table.rows:
-            for column in job.table.columns:
-                if why := job.not_run(row, column):
-                    found.setdefault(why, {})[f"{page}/{row.id}"] = None
-    for page in registry.chosen("figure", "cases"):
-        if why := casting.page_reason(registry, page, _planned):
-            found.setdefault(why, {})[page] = None
+    for gap in binding.gaps(registry, all_available):
+        found.setdefault(gap.why, {})[gap.where] = None
     return {why: list(what) for why, what in found.items()}
-
-
-def _planned(model: str, revision: str) -> str | None:
-    """Suppose, as the dry run does, that a hub model can be had."""
-    return None
 
 
 def _gaps(registry: Registry) -> Iterator[str]:
@@ -212,7 +204,7 @@ def disks(needs: dict[Path, float]) -> Iterator[str]:
         free = shutil.disk_usage(there).free
         rows.append([str(folder), _size(size) or "nothing", amount(free)])
         shared.setdefault(there.stat().st_dev, []).append(folder)
-    yield pages.grid(["folder", "needs", "free"], rows)
+    yield layout.grid(["folder", "needs", "free"], rows)
     for folders in shared.values():
         size, free = sum(needs[f] for f in folders), shutil.disk_usage(_existing(folders[0])).free
         if size > free:

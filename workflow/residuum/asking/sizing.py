@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from residuum.asking.assumptions import assumed
-from residuum.core import absence, schema
+from residuum.core import schema
 from residuum.core.registry import Place, Registry
+from residuum.wiring.availability import all_available
+from residuum.wiring.runs import candidates
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {
@@ -86,7 +88,7 @@ def _shape_in(folder: Path) -> Shape:
 
 def shape_of_model(registry: Registry, name: str) -> Shape:
     """Return the shape of an entry of config/models: its own, or that of what it starts from."""
-    model = registry.model(name)
+    model = registry.models[name]
     if model.kind == "backbone":
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
     return shape(registry, registry.backbone(model.backbone))
@@ -153,27 +155,13 @@ def steps(training: schema.Training, examples: int) -> int:
 
 def hits(registry: Registry, system: str) -> int:
     """Return the most docs that a run of a system holds for a query."""
-    entry = registry.system(system)
+    entry = registry.systems[system]
     if entry.kind == "rerank":
         return hits(registry, entry.first_stage)
     return EXTERNAL_HITS if entry.kind == "external" else int(entry.k)
 
 
-def reranked(registry: Registry, reranker: str, place: Place) -> dict[str, tuple[int, int]]:
-    """Return each first-stage run whose docs a reranker scores: its largest depth, all it tries."""
-    found: dict[str, tuple[int, int]] = {}
-    for name in registry.of_kind("rerank"):
-        can = absence.reason(registry, name, place, lambda model, revision: None) is None
-        if registry.reranker(name) == reranker and can:
-            system = registry.system(name)
-            for run in registry.runs(system.first_stage):
-                deepest, tried = found.get(run, (0, 0))
-                grid = system.depth.tried()
-                found[run] = max(deepest, *grid), tried + len(grid)
-    return found
-
-
 def rerank_pairs(registry: Registry, reranker: str, place: Place) -> int:
     """Return the most pairs that a reranker scores on a split: no doc stands in two lists."""
-    deepest = (depth for depth, _ in reranked(registry, reranker, place).values())
-    return queries(registry, place) * sum(deepest)
+    deepest = candidates(registry, reranker, place, all_available)
+    return queries(registry, place) * sum(deepest.values())

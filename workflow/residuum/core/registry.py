@@ -1,21 +1,24 @@
-"""All entries of config/, and what a scale makes of them: casts, budgets, runs, measures.
+"""All entries of config/, and what a scale makes of them: casts, seeds, runs, measures.
 
-Made by `residuum.core.loading`; Snakemake imports it and nothing heavier.
-Must not know files, paths below results/ or any stage.
+Made by `residuum.core.loading`, which lays the scale's budgets over what names them; Snakemake
+imports it and nothing heavier. Must not know files, paths below results/ or any stage.
 """
 
 import hashlib
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict, TypeVar
 
-from pydantic import BaseModel
-
-from residuum.core import entries, schema
-from residuum.core.driver import canonical
+from residuum.core import schema
 from residuum.core.errors import ResiduumError, unknown
+from residuum.core.references import references
+from residuum.core.schema.base import OWN, Ref
+from residuum.wiring import specs
+from residuum.wiring.run_ids import FixedId, RunId
 
-FOR_READERS = {"description", "label", "budgets"}
+Entry = TypeVar("Entry")
+Start = schema.FromHub | schema.FromPath | schema.FromModel  # what plays a backbone
 
 
 class Place(NamedTuple):
@@ -25,21 +28,31 @@ class Place(NamedTuple):
     split: str
 
 
-class Registry(NamedTuple):
+class Facts(TypedDict):
+    """What every page says of the scale."""
+
+    scale: str
+    comparable: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
 
     config: schema.Config
     scale: schema.Scale
     datasets: dict[str, schema.Dataset]
-    models: dict[str, Any]
-    systems: dict[str, Any]
+    models: dict[str, schema.Model]
+    systems: dict[str, schema.System]
     tests: dict[str, schema.Tests]
-    pages: dict[str, Any]
+    pages: dict[str, schema.Page]
 
-    @property
-    def seeds(self) -> list[int]:
-        """Seeds of every model that is trained."""
-        return self.config.seeds or self.scale.seeds
+    @cached_property
+    def _named(self) -> dict[str, list[tuple[Ref, str]]]:
+        """What each system names: other systems, models, roles."""
+        to = ("system", "model", "role")
+        return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
     @property
     def scale_file(self) -> str:
@@ -68,7 +81,7 @@ class Registry(NamedTuple):
         vectors = max(docs) * (windows.expected if windows else 1)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 
-    def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel | None:
+    def backbone(self, role: str) -> Start | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
         cast = self.scale.backbones.get(role)
         if self.config.encoder is None or cast is None or isinstance(cast, schema.FromModel):
@@ -77,76 +90,135 @@ class Registry(NamedTuple):
             return schema.FromPath(path=self.config.encoder)
         return schema.FromHub(hub=self.config.encoder, revision="main")
 
-    def model(self, name: str) -> Any:
-        """Return a model with the scale's budgets laid over it, in the order it names them."""
-        return self._overlaid("models", name, self.models[name], schema.Model)
+    def model(self, name: str, form: type[Entry]) -> Entry:
+        """Return a model of which the caller knows the class."""
+        return _expect(self.models[name], form)
 
-    def system(self, name: str) -> Any:
-        """Return a system with the scale's budgets laid over it."""
-        return self._overlaid("systems", name, self.systems[name], schema.System)
+    def system(self, name: str, form: type[Entry]) -> Entry:
+        """Return a system of which the caller knows the class."""
+        return _expect(self.systems[name], form)
 
-    def _overlaid(self, kind: str, name: str, entry: Any, form: Any) -> Any:
-        budgets = [self.scale.budgets.get(name, {}) for name in getattr(entry, "budgets", [])]
-        if not any(budgets):
-            return entry
-        merged = entry.model_dump(exclude_unset=True)
-        for budget in budgets:
-            merged = merge(merged, budget)
-        where = f"config/{kind}/{name}.yaml with budgets of {self.scale_file}"
-        return entries.validate(where, merged, form)
+    def page(self, name: str, form: type[Entry]) -> Entry:
+        """Return a page of which the caller knows the class."""
+        return _expect(self.pages[name], form)
 
     def tuples_of(self, name: str) -> str:
         """Return the model whose training tuples a model uses: itself, or the one it names."""
-        negatives = self.models[name].negatives
-        return negatives.model if negatives.kind == "same_as" else name
+        shared = [m for ref, m in references(self.models[name], "model") if ref.use == "tuples"]
+        return shared[0] if shared else name
 
-    def mined_dense(self, name: str) -> str | None:
-        """Return the dense system whose hits are among a model's negatives, or None."""
-        return getattr(self.models[self.tuples_of(name)].negatives, "dense", None)
+    def negatives(self, name: str) -> schema.Negatives | None:
+        """Return the negatives in a model's tuples; None for a model that learns from none."""
+        found: schema.Negatives | None
+        found = getattr(self.models.get(self.tuples_of(name)), "negatives", None)
+        return found
+
+    def mined_models(self, name: str) -> list[str]:
+        """Return the models whose own hits are among a model's negatives."""
+        negatives = self.negatives(name)
+        systems = [system for _, system in references(negatives, "system")] if negatives else []
+        return [model for system in systems for model in self.trained_behind(system)]
+
+    def mined_dense(self, name: str) -> tuple[str, int] | None:
+        """Return the dense system whose hits join a model's negatives, and its seed, or None."""
+        negatives = self.negatives(name)
+        if isinstance(negatives, schema.LexicalErrorNegatives) and negatives.dense:
+            return negatives.dense, negatives.dense_seed
+        return None
+
+    def model_for(self, name: str, dataset: str) -> str:
+        """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
+        if getattr(self.models[name], "train_on", None) != OWN:
+            return name
+        split = self.datasets[dataset].own.train
+        return str(FixedId(name, f"{dataset}.{split}")) if split else self._no_own(dataset, "train")
+
+    def train_place(self, model: str) -> Place:
+        """Return the split that a model, by its id, is trained on."""
+        name, of = FixedId.parse(model)
+        return (
+            Place(*of.split(".")) if of else self.place(self.model(name, schema.OnPairs).train_on)
+        )
+
+    def tune_place(self, system: str, dataset: str) -> Place | None:
+        """Return the split on which a system is tuned for a collection; None for a fixed one."""
+        role = self.tuned_on(system)
+        if role != OWN:
+            return self.place(role) if role else None
+        return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
+
+    def _no_own(self, dataset: str, key: str) -> str:
+        raise ResiduumError(
+            f"config/datasets/{dataset}.yaml: own.{key}: no split given, but what is its own is "
+            f"needed; one of {', '.join(self.datasets[dataset].splits)}"
+        )
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
-        reranker = self.systems[system].reranker
+        reranker = self.system(system, schema.RerankSystem).reranker
         if isinstance(reranker, str):
             return reranker
         if isinstance(reranker, schema.FromModel):
-            return f"{reranker.model}@seed{reranker.seed}"
-        digest = hashlib.sha256(spec(reranker).encode()).hexdigest()
-        return f"{reranker.hub.replace('/', '_')}@{digest[:8]}"
+            return str(FixedId(reranker.model, f"seed{reranker.seed}"))
+        digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
+        return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
     def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
         """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
-        own = (s for s in self.of_kind("rerank") if self.reranker(s) == name and "@" in name)
-        found = next(own, None)
-        return self.systems[found].reranker if found else self.scale.rerankers.get(name)
+        for system, entry in self.systems.items():
+            own = isinstance(entry, schema.RerankSystem) and entry.reranker
+            if own and not isinstance(own, str) and self.reranker(system) == name:
+                return own
+        return self.scale.rerankers.get(name)
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
-        entry = self.systems[system]
-        if entry.kind == "fusion":
-            return list(entry.parts)
-        return [entry.first_stage] if entry.kind == "rerank" else []
+        return [name for ref, name in self._named.get(system, []) if ref.to == "system"]
 
     def trained_for(self, system: str) -> str | None:
-        """Return the model of a system itself, trained once per seed; None for other kinds."""
-        entry = self.systems[system]
-        if entry.kind == "dense":
-            return str(entry.model)
-        return entry.weights if entry.kind == "lexical" else None
+        """Return the model of a system itself, trained once per seed; None without one."""
+        own = [name for ref, name in self._named[system] if ref.to == "model"]
+        return next((name for name in own if name in self.trained_behind(system)), None)
+
+    def tuned_on(self, system: str) -> str | None:
+        """Return the role of the split on which something of a system is chosen, or None."""
+        tuned = (name for ref, name in self._named[system] if ref.use == "tuning")
+        return next(tuned, None)
+
+    def trained_behind(self, system: str) -> list[str]:
+        """Return the models, trained once per seed, of a system and of all that it is made from."""
+        systems = [system]
+        for name in systems:
+            systems += [part for part in self.parts(name) if part not in systems]
+        return [
+            model
+            for name in systems
+            for ref, model in self._named.get(name, [])
+            if ref.to == "model" and ref.use != "released"
+        ]
 
     def seeded(self, system: str) -> bool:
         """Say whether a system descends from a model that is trained once per seed."""
-        if self.trained_for(system):
-            return True
-        return any(self.seeded(part) for part in self.parts(system))
+        return bool(self.trained_behind(system))
 
-    def run(self, system: str, seed: int | str | None) -> str:
+    def seeds_of(self, system: str) -> list[int]:
+        """Return the seeds of a system's runs: those that every model behind it is trained with.
+
+        A model has seeds of its own if its file or a budget says so, unless the command line does.
+        """
+        if self.config.seeds:
+            return self.config.seeds
+        trained = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
+        every = [seeds or self.scale.seeds for seeds in trained] or [self.scale.seeds]
+        return [seed for seed in every[0] if all(seed in seeds for seeds in every)]
+
+    def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
-        return f"{system}.seed{seed}" if self.seeded(system) else system
+        return str(RunId(system, seed if self.seeded(system) else None))
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""
-        return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds))
+        return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds_of(system)))
 
     def of_kind(self, kind: str) -> list[str]:
         """Return the ids of all systems of one kind."""
@@ -161,68 +233,15 @@ class Registry(NamedTuple):
         wanted = (page for page in self.pages if schema.parts_of(page)[0] in self.config.papers)
         return [page for page in wanted if self.pages[page].kind in kinds]
 
-    def corrected_with(self, page: str) -> list[str]:
-        """Return the other tables whose comparisons are corrected together with a table's."""
-        tests = self.pages[page].tests
-        if self.tests[tests].family != "paper":
-            return []
-        return [
-            other
-            for other, entry in self.pages.items()
-            if entry.kind == "table" and entry.tests == tests
-            if other != page and schema.parts_of(other)[0] == schema.parts_of(page)[0]
-        ]
-
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""
         own = list(self.datasets[place.dataset].splits[place.split].measures)
-        tables = [page for page in self.pages.values() if page.kind == "table"]
+        tables = [page for page in self.pages.values() if isinstance(page, schema.Table)]
         columns = [c for table in tables for c in table.columns if not c.is_depth]
         asked = [column.measure for column in columns if self.cast(column.role) == place]
         return sorted({*own, *asked})
 
-    def searched(self, dataset: str) -> list[str]:
-        """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
-        casts = [self.cast(role) for name in self.systems if (role := self.tuned_on(name))]
-        splits = self.datasets[dataset].splits
-        return [
-            name
-            for name, split in splits.items()
-            if split.unjudged
-            or Place(dataset, name) in casts
-            or self.measures(Place(dataset, name))
-        ]
-
-    def mined(self, dataset: str, dense_model: str, seed: int) -> list[str]:
-        """Return the training splits that a dense model is searched on for others' negatives.
-
-        Only models that play a role at this scale ask for it.
-        """
-        casts = [*self.scale.backbones.values(), *self.scale.rerankers.values()]
-        playing = {cast.model for cast in casts if isinstance(cast, schema.FromModel)}
-        found: dict[str, None] = {}
-        for name in sorted(n for n in playing if hasattr(self.models[n], "negatives")):
-            negatives = self.models[self.tuples_of(name)].negatives
-            dense = getattr(negatives, "dense", None)
-            if dense and self.trained_for(dense) == dense_model and negatives.dense_seed == seed:
-                place = self.cast(self.models[name].train_on)
-                found |= {place.split: None} if place and place.dataset == dataset else {}
-        return list(found)
-
-    def tuned_on(self, system: str) -> str | None:
-        """Return the role that a system's lambda or depth is tuned on; None if it is fixed."""
-        entry = self.systems[system]
-        settings = {"fusion": "interpolation", "rerank": "depth"}
-        found = entry.kind in settings and getattr(entry, settings[entry.kind])
-        return found.tune_on if found else None
-
-    def rm3_measure(self, system: str, place: Place) -> str | None:
-        """Return the measure by which RM3 is tuned on a split; None if the system names none."""
-        measures = self.systems[system].rm3.measures
-        found = [measures[role] for role in measures if self.cast(role) == place]
-        return found[0] if found else None
-
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Return what every page says of the scale: its name, and whether numbers compare."""
         replaced = self.config.encoder
         instead = f"encoder {replaced} takes the place of the scale's own."
@@ -233,22 +252,7 @@ class Registry(NamedTuple):
         }
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one nested mapping over another; None removes a key."""
-    merged = dict(base)
-    for key, value in over.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = merge(merged[key], value)
-        elif value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = value
-    return merged
-
-
-def spec(entry: BaseModel) -> str:
-    """Write an entry as the canonical JSON of a `--spec` argument.
-
-    What only people read stays out, so that mending a description reruns nothing.
-    """
-    return canonical(entry.model_dump(mode="json", exclude=FOR_READERS))
+def _expect(entry: object, form: type[Entry]) -> Entry:
+    if not isinstance(entry, form):
+        raise TypeError(f"{form.__name__} required, {type(entry).__name__} given")
+    return entry

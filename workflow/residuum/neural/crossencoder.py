@@ -18,7 +18,7 @@ from residuum.core.errors import ResiduumError
 from residuum.core.seeds import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import TEXTS_AT_ONCE, pool
-from residuum.neural.room import Room
+from residuum.neural.room import Room, busy
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -183,8 +183,9 @@ class CrossEncoder:
         """Return float32 scores (pairs,) in the order of the pairs.
 
         A pair's score is the same to the last bit whatever stands beside it, because the shape
-        of its batch follows from its own length: a short batch is filled with repeats. On a GPU
-        this holds for batches of one size: where memory ends it is halved, as `room` knows.
+        of its batch follows from its own length: a short batch is filled with repeats, and on a
+        CPU a batch is no larger than keeps it `busy`. On a GPU this holds for batches of one size:
+        where memory ends it is halved, as `room` knows.
         """
         import torch
 
@@ -199,7 +200,8 @@ class CrossEncoder:
                     full = [pairs[i] for i in np.resize(batch, size)]
                     scores[batch] = self.forward(full, width)[: len(batch)].cpu().numpy()
 
-                self.room.each(np.flatnonzero(widths == width), batch_size, score)
+                size = busy(batch_size, abs(int(width)), self.config.hidden_size, self.device.name)
+                self.room.each(np.flatnonzero(widths == width), size, score)
         return scores
 
     def _widths(self, lengths: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
 from residuum.neural import devices, pretrained
-from residuum.neural.room import Room
+from residuum.neural.room import Room, busy
 from residuum.neural.tokens import padded
 
 if TYPE_CHECKING:
@@ -105,8 +105,9 @@ class Encoder:
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> np.ndarray:
         """Return float32 vectors (texts, dimensions) in the order of the texts.
 
-        Batches hold texts of about one length, so that little of the work is padding. On a
-        GPU they are as large as `batch_size` and its memory allow; `room` knows how large.
+        Batches hold texts of about one length, so that little of the work is padding. They are
+        as large as `batch_size` and a GPU's memory allow, which `room` knows, or as keeps a CPU
+        `busy`.
         """
         import torch
 
@@ -121,7 +122,9 @@ class Encoder:
         total = -(-len(order) // batch_size)
         with torch.inference_mode():
             for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
-                self.room.each(batch, batch_size, encode)
+                width = len(tokens[batch[-1]])
+                size = busy(batch_size, width, self.dimensions, self.device.name)
+                self.room.each(batch, size, encode)
         return vectors
 
     def save(self, folder: Path) -> None:

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from residuum.core import files, manifest
-from residuum.core.sources import sources
 
 
 def fingerprint(module: str, setting: Mapping[str, Any], inputs: Iterable[Path]) -> str:
-    """Return a hash of the setting, the bytes of the inputs, the code and the packages."""
+    """Return a hash of the setting, the bytes of the inputs, the code behind it, the packages."""
     record = {
         "setting": dict(setting),
         "inputs": [files.sha256_of(Path(path)) for path in inputs],
-        "code": [files.sha256(path) for path in sources(module)],
+        "code": manifest.made_by(module)["sha256"],
         "packages": manifest.environment()["packages"],
     }
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

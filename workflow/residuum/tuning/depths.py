@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from residuum.core import cells, trec
+from residuum.core import depth_curves, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.measures import cutoff
 from residuum.core.schema.systems import Depth
 from residuum.core.trec import PAIR
-from residuum.evaluate import cutoff, evaluate
+from residuum.evaluate import evaluate
 from residuum.tuning.choosing import choose
 from residuum.tuning.record import Record
 
@@ -82,7 +83,7 @@ def _parted(measures: list[str]) -> tuple[int, list[str]]:
 def _last_rank(measures: list[str]) -> int | None:
     """Return the rank below which no measure looks; None if one looks at everything."""
     cutoffs = [cutoff(name) for name in measures]
-    return None if None in cutoffs else max((c for c in cutoffs if c is not None), default=1)
+    return max((depth for depth in cutoffs if depth), default=1) if all(cutoffs) else None
 
 
 def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.DataFrame]:
@@ -95,8 +96,8 @@ def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.Dat
         table = table.join(known, on="query_id", how="left", maintain_order="left")
     recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0)
     columns = {
-        cells.RECALL: recall,
-        cells.DOCS_RERANKED: pl.col("reranked").fill_null(0).cast(pl.Float64),
+        depth_curves.RECALL: recall,
+        depth_curves.DOCS_RERANKED: pl.col("reranked").fill_null(0).cast(pl.Float64),
     }
     return [
         table.select("query_id", pl.lit(name).alias("measure"), value.alias("value"))

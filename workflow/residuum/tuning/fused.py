@@ -62,8 +62,6 @@ class Lists:
     ) -> None:
         """Read the run of each part, and of parts that give true scores the files of these."""
         self._system, self._files = system, scores
-        if set(runs) != set(system.parts):
-            raise ResiduumError(f"--run: runs of {sorted(runs)}, but parts {sorted(system.parts)}")
         scoring = list(dict.fromkeys(part for part, _ in system.true_scores()))
         for part in scoring:
             if not scores.get(part):

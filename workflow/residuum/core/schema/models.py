@@ -4,7 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from residuum.core.schema.base import Id, Positive, Probability, Strict
+from residuum.core.schema.base import (
+    BackboneRole,
+    Budget,
+    Id,
+    Positive,
+    Probability,
+    Ref,
+    Role,
+    Seeds,
+    Strict,
+    TrainRole,
+)
+
+LexicalId = Annotated[Id, Ref("system", kinds=("lexical",))]
 
 
 class Backbone(Strict):
@@ -12,7 +25,7 @@ class Backbone(Strict):
 
     kind: Literal["backbone"]
     description: str = Field("", description="for readers; no part of any spec")
-    corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
+    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
     vocabulary: Positive
     hidden: Positive
     layers: Positive
@@ -20,7 +33,7 @@ class Backbone(Strict):
     intermediate: Positive
     max_length: Positive
     seed: int
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
+    budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
 
 
 class Encoder(Strict):
@@ -43,9 +56,9 @@ class LexicalErrorNegatives(Strict):
     """
 
     kind: Literal["lexical_error"]
-    system: Id = Field(description="lexical system that makes the errors and the scores")
+    system: LexicalId = Field(description="lexical system that makes the errors and the scores")
     pool: Positive = Field(description="top N docs drawn from")
-    dense: Id | None = Field(
+    dense: Annotated[Id, Ref("system", kinds=("dense",))] | None = Field(
         None, description="dense system whose hits for the training queries join the pool"
     )
     dense_seed: int = Field(1, description="seed of that system's model")
@@ -57,7 +70,7 @@ class RandomNegatives(Strict):
     """Negatives drawn uniformly from the corpus; the system gives their lexical scores."""
 
     kind: Literal["random"]
-    system: Id
+    system: LexicalId
     per_pair: Positive
     seed: int = 1
 
@@ -72,7 +85,7 @@ class SameNegatives(Strict):
     """The tuples of another model, so that an ablation differs in one thing only."""
 
     kind: Literal["same_as"]
-    model: Id
+    model: Annotated[Id, Ref("model", use="tuples")]
 
 
 Negatives = Annotated[
@@ -131,27 +144,40 @@ class MaskedLanguage(Strict):
 
     kind: Literal["masked-language"]
     description: str = Field("", description="for readers; no part of any spec")
-    backbone: Id = Field(description="backbone role that the scale casts")
-    corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
+    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(description="tokens kept of a doc, special ones included")
     training: Training
     seed: int
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
+    budgets: list[Budget] = Field(
+        default=[], description="scale budgets laid over this file, in order"
+    )
 
 
-class TermWeights(Strict):
+class OnPairs(Strict):
+    """What all models share that are trained on (query, positive) pairs."""
+
+    description: str = Field("", description="for readers; no part of any spec")
+    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    train_on: TrainRole = Field(
+        description="role of the training split; own: that of the collection that is searched"
+    )
+    negatives: Negatives
+    training: Training
+    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
+    budgets: list[Budget] = Field(
+        default=[], description="scale budgets laid over this file, in order"
+    )
+
+
+class TermWeights(OnPairs):
     """DeepCT: a BERT that predicts the recall of each word of a doc in the doc's queries."""
 
     kind: Literal["term-weights"]
-    description: str = Field("", description="for readers; no part of any spec")
-    backbone: Id = Field(description="backbone role that the scale casts")
-    train_on: Id = Field(description="role of the training split")
     negatives: Negatives = Field(description="in_batch: its training pairs have none")
     length: Positive = Field(128, description="tokens kept of a doc, special ones included")
     scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
-    training: Training
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
 
     @model_validator(mode="after")
     def pairs_only(self) -> "TermWeights":
@@ -169,21 +195,15 @@ class Reading(Strict):
     length: Positive = Field(512, description="tokens kept of the pair, special ones included")
 
 
-class CrossEncoder(Strict):
+class CrossEncoder(OnPairs):
     """A reranker: one encoder reads query and doc together and gives a score.
 
     Trained by the negative log-likelihood of the positive among itself and `group` negatives.
     """
 
     kind: Literal["cross-encoder"]
-    description: str = Field("", description="for readers; no part of any spec")
-    backbone: Id = Field(description="backbone role that the scale casts")
-    train_on: Id = Field(description="role of the training split")
-    negatives: Negatives
     group: Positive = Field(description="negatives beside each positive")
     reading: Reading
-    training: Training
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
 
     @model_validator(mode="after")
     def has_negatives(self) -> "CrossEncoder":
@@ -196,18 +216,12 @@ class CrossEncoder(Strict):
 Loss = Annotated[ResidualMargin | ConstantMargin | Nll, Field(discriminator="kind")]
 
 
-class DualEncoder(Strict):
+class DualEncoder(OnPairs):
     """One shared encoder for queries and docs, trained on (query, positive, negative)."""
 
     kind: Literal["dual-encoder"]
-    description: str = Field("", description="for readers; no part of any spec")
-    backbone: Id = Field(description="backbone role that the scale casts")
-    train_on: Id = Field(description="role of the training split")
-    negatives: Negatives
     loss: Loss
     encoder: Encoder
-    training: Training
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
 
     @model_validator(mode="after")
     def loss_fits_negatives(self) -> "DualEncoder":

@@ -4,8 +4,20 @@ from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from residuum.core.schema.base import Id, Positive, Probability, Strict
-from residuum.core.schema.scales import FromModel, HubReranker
+from residuum.core.schema.base import (
+    Budget,
+    Id,
+    Positive,
+    Probability,
+    Ref,
+    Role,
+    Strict,
+    TunedMeasure,
+    TuningRole,
+)
+from residuum.core.schema.scales import HubReranker, RerankerModel
+
+RerankerRole = Annotated[Id, Ref("reranker")]
 
 
 class Analysis(Strict):
@@ -99,7 +111,7 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
     folds: int | None = Field(None, ge=2)
     seed: int | None = Field(None, description="of the split of the queries into folds")
-    measures: dict[Id, str] = Field(
+    measures: dict[Role, TunedMeasure] = Field(
         default={}, description="role of a split: the measure that is reported on it"
     )
 
@@ -114,13 +126,13 @@ class LexicalSystem(Strict):
         default={},
         description="field: weight; the score is the weighted sum of the fields' own BM25 scores",
     )
-    weights: Id | None = Field(
+    weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
         None, description="model of kind term-weights whose weights take the place of tf"
     )
     bm25: Bm25
     rm3: Rm3Setting | None = None
     k: Positive = Field(description="hits asked for")
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
+    budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
 
     def index(self) -> IndexForm:
         """Return the form of the index that the system searches."""
@@ -149,7 +161,7 @@ class DenseSystem(Strict):
 
     kind: Literal["dense"]
     label: str = Field("", description="for readers; no part of any spec")
-    model: Id
+    model: Annotated[Id, Ref("model", kinds=("dual-encoder",))]
     k: Positive
 
 
@@ -157,8 +169,8 @@ class Interpolation(Setting[float, Floats]):
     """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on."""
 
     weighted: Id = Field(description="the part whose scores are weighted; CLEAR Eq. 8: the lexical")
-    tune_on: Id | None = Field(None, description="role of the tuning split")
-    measure: str | None = None
+    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
+    measure: TunedMeasure | None = None
     others: dict[Id, float] = Field(
         default={}, description="part: its fixed weight; 1 for each that is not named"
     )
@@ -172,7 +184,9 @@ class FusionSystem(Strict):
 
     kind: Literal["fusion"]
     label: str = Field("", description="for readers; no part of any spec")
-    parts: list[Id] = Field(min_length=2, description="systems, in the order of the sum")
+    parts: list[Annotated[Id, Ref("system", but=("rerank",))]] = Field(
+        min_length=2, description="systems, in the order of the sum"
+    )
     interpolation: Interpolation
     unretrieved: Unretrieved | dict[Id, Unretrieved] = Field(
         description="what a part gives to a doc that only another one's list holds: for all, or "
@@ -210,8 +224,8 @@ class FusionSystem(Strict):
 class Depth(Setting[Positive, Depths]):
     """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on."""
 
-    tune_on: Id | None = Field(None, description="role of the tuning split")
-    measure: str | None = None
+    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
+    measure: TunedMeasure | None = None
 
     def tried(self) -> list[int]:
         """Return the depths whose docs are scored, the least first."""
@@ -223,12 +237,14 @@ class RerankSystem(Strict):
 
     kind: Literal["rerank"]
     label: str = Field("", description="for readers; no part of any spec")
-    first_stage: Id = Field(description="system that gives the candidates")
-    reranker: Id | HubReranker | FromModel = Field(
+    first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))] = Field(
+        description="system that gives the candidates"
+    )
+    reranker: RerankerRole | HubReranker | RerankerModel = Field(
         description="reranker role that the scale casts, or the reranker itself"
     )
     depth: Depth
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
+    budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
 
 
 class ExternalSystem(Strict):
@@ -237,7 +253,7 @@ class ExternalSystem(Strict):
     kind: Literal["external"]
     label: str = Field("", description="for readers; no part of any spec")
     source: str = Field(description="who made it and where to get it; shown where it is absent")
-    runs: dict[Id, str] = Field(
+    runs: dict[Role, str] = Field(
         min_length=1, description="role of a split: file below the folder of RESIDUUM_DATA"
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from residuum.core import schema
+from residuum.core.tables import OpenTable
 from residuum.neural.learners.base import Files, Learner
 
 if TYPE_CHECKING:
@@ -31,30 +32,13 @@ def make(
     material: Files,
 ) -> Learner:
     """Return the learner of the spec's kind, ready for its first step."""
-    return KINDS[form.kind]()(form, start, revision, device, seed, material)
+    return KINDS[form.kind](form, start, revision, device, seed, material)
 
 
-def _dual() -> Maker:
-    from residuum.neural.learners import dual
-
-    return dual.make
-
-
-def _terms() -> Maker:
-    from residuum.neural.learners import terms
-
-    return terms.make
-
-
-def _cross() -> Maker:
-    from residuum.neural.learners import cross
-
-    return cross.make
-
-
-# Functions, because one kind's imports are no concern of another.
-KINDS: dict[str, Callable[[], Maker]] = {
-    "dual-encoder": _dual,
-    "term-weights": _terms,
-    "cross-encoder": _cross,
-}
+KINDS: OpenTable[Maker] = OpenTable(
+    {
+        "dual-encoder": "residuum.neural.learners.dual:make",
+        "term-weights": "residuum.neural.learners.terms:make",
+        "cross-encoder": "residuum.neural.learners.cross:make",
+    }
+)

@@ -1,0 +1,155 @@
+"""The ledger's page: counts first, then what contradicts a paper, what is not run, every row."""
+
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from residuum.__main__ import app
+from residuum.core.errors import ResiduumError
+from residuum.pages import layout, ledger_page, tsv
+from residuum.pages.ledger_page import LedgerRow
+from residuum.wiring import driver
+
+ABSENT = "no such file: theirs.txt. Get it."
+
+
+def row(verdict, paper="toy", kind="number", **changes):
+    made = {
+        "paper": paper,
+        "printed_in": f"{paper.title()}, Table 1",
+        "table": f"{paper}-table1",
+        "row": "ours",
+        "column": "rr",
+        "kind": kind,
+        "claim": "RR@10 = 0.3" if kind == "number" else "ours significantly above base",
+        "reported": 0.3,
+        "measured": None if verdict == "not run" else 0.25,
+        "delta": None if verdict == "not run" else -0.05,
+        "tolerance": 0.005 if kind == "number" else None,
+        "p_adjusted": None if kind == "number" or verdict == "not run" else 0.0123,
+        "verdict": verdict,
+        "reason": "|delta| is more than 0.005",
+    }
+    return LedgerRow(**{**made, **changes})
+
+
+ROWS = [
+    row("reproduced"),
+    row("differs"),
+    row("differs", column="ndcg"),
+    row("not run", row="theirs", reason=ABSENT),
+    row("not run", row="theirs", column="ndcg", reason=ABSENT),
+    row("holds", kind="comparison", reason="p 0.01"),
+    row("reversed", kind="comparison", measured=-0.25),
+    row("not run", kind="comparison", claim="ours significantly above theirs",
+        reason=f"theirs: {ABSENT}"),
+    row("not comparable", paper="other", reason="a toy."),
+]  # fmt: skip
+
+
+def lines(text, start):
+    """Return the cells of the lines of a grid that start so."""
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line.startswith(start)
+    ]
+
+
+def test_counts_have_a_line_per_paper_and_kind():
+    counts = ledger_page.counts(ROWS)
+    header, *body = lines(counts, "| ")
+    assert header[2:] == [
+        "holds", "inconclusive", "reversed", "not run",
+        "reproduced", "close", "differs", "not comparable",
+    ]  # fmt: skip
+    dash = layout.DASH
+    assert body == [
+        ["toy", "comparisons", "1", "0", "1", "1", dash, dash, dash, dash],
+        ["toy", "numbers", dash, dash, dash, "2", "1", "0", "2", "0"],
+        ["other", "numbers", dash, dash, dash, "0", "0", "0", "0", "1"],
+    ]
+
+
+def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_rows():
+    page = ledger_page.page(ROWS, "toy", "a toy.")
+    opening, rest = page.split(layout.MORE)
+    assert opening.startswith("# Ledger, scale toy\n\nScale toy: a toy.\n\n| paper")
+    assert "Against" not in opening
+    order = [
+        "## toy", "Against the paper: 3.", "Not run: 3.", "## other",
+        "Nothing contradicts the paper.", "## Every number and comparison",
+        "### Toy, Table 1", "### Other, Table 1",
+    ]  # fmt: skip
+    assert sorted(order, key=rest.index) == order
+
+
+def test_reasons_are_shown_once_with_where_they_apply():
+    page = ledger_page.page(ROWS, "toy", "a toy.")
+    where = "Toy, Table 1 (theirs, ours; 2 numbers, 1 comparison)"
+    assert f"- no such file: theirs.txt. Get it: {where}" in page
+    assert "Get it" not in page.split("## Every number")[0].replace(f"Get it: {where}", "")
+
+
+def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
+    page = ledger_page.page(ROWS, "toy", "a toy.").split("## Every number")[1]
+    found = lines(page, "| ours") + lines(page, "| theirs")
+    assert len(found) == len(ROWS)
+    assert found[0] == [
+        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "reproduced",
+        r"\|delta\| is more than 0.005",
+    ]  # fmt: skip
+    assert found[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]
+
+
+def test_only_the_scales_own_reason_is_left_out():
+    rows = [row("not comparable", reason="a toy."), row("not comparable", reason="another index")]
+    page = ledger_page.page(rows, "toy", "a toy.").split("## Every number")[1]
+    assert [line[-1] for line in lines(page, "| ours")] == ["", "another index"]
+
+
+def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
+    path = tmp_path / "ledger.md"
+    path.write_text(ledger_page.page(ROWS, "toy", "a toy."))
+    workflow = SimpleNamespace(dag_settings=SimpleNamespace(targets=None))
+    shown = driver.show([str(path), str(tmp_path / "nothing.md")], workflow)
+    assert shown.startswith(f"\n{path}\n\n# Ledger, scale toy")
+    assert "| toy " in shown and "Against" not in shown and "more -->" not in shown
+
+
+def test_an_empty_ledger_says_so():
+    assert "report no number" in ledger_page.page([], "toy", "a toy.")
+
+
+def test_the_command_prints_the_counts_and_where_the_pages_lie(tmp_path):
+    tsv.frame(ROWS, LedgerRow).write_csv(tmp_path / "ledger.tsv", separator="\t")
+    shown = CliRunner().invoke(app, ["ledger", "--results", str(tmp_path)]).output
+    assert shown.startswith("| paper | printed ")
+    assert f"{tmp_path / 'ledger.md'}" in shown and f"{tmp_path / 'ledger.tsv'}" in shown
+
+
+def test_a_folder_without_a_ledger_is_one_error(tmp_path):
+    with pytest.raises(
+        ResiduumError, match=r"no such file; name a results folder with --results: "
+    ):
+        ledger_page.digest(tmp_path)
+    (tmp_path / "ledger.tsv").write_text("a\tb\n1\t2\n")
+    with pytest.raises(ResiduumError, match="it lacks the column paper; make it again: delete"):
+        ledger_page.digest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "it is empty"),
+        ("paper\tkind\tverd", "its last line is cut short"),
+        ("paper\tkind\n1\t2\t3\n", r"cannot be read as a TSV \("),
+    ],
+)
+def test_a_ledger_that_is_cut_short_is_one_error_that_says_how_to_mend(tmp_path, text, says):
+    (tmp_path / "ledger.tsv").write_text(text)
+    with pytest.raises(ResiduumError, match=rf"^\S*ledger\.tsv: {says}") as error:
+        ledger_page.digest(tmp_path)
+    assert str(error.value).endswith("make it again: delete it, then snakemake --cores all")
+    assert "\n" not in str(error.value)

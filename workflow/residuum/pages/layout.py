@@ -1,0 +1,154 @@
+"""A page with one grid, for reading as Markdown and for typesetting as LaTeX.
+
+Usage: `write(Path("table.tsv"), rows, Layout(...))` writes table.tsv, .md and .tex. Cells hold
+text; superscripts, arrows and bold words are put in by form. Must not know what a cell means.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from residuum.core import files
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DASH = "\N{EN DASH}"
+MORE = "<!-- more -->"  # in a long page: what stands above is enough to print
+LATEX = str.maketrans(
+    {**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+SYMBOLS = {"±": r"$\pm$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", DASH: "--"}
+MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*`<["})
+SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
+
+
+class TextCell(NamedTuple):
+    """A text, its superscript, an arrow for "below", and the (start, end) of what is bold."""
+
+    text: str
+    superscript: str = ""
+    below: bool = False
+    bold: tuple[tuple[int, int], ...] = ()
+
+
+class Layout(NamedTuple):
+    """A grid under its title; `align` holds a LaTeX column type for each column."""
+
+    title: str
+    printed_in: str
+    header: list[str]
+    rows: list[list[TextCell]]
+    notes: list[str]
+    align: list[str]
+
+
+def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> None:
+    """Write the rows as .tsv, unrounded, and the page as .md and .tex beside.
+
+    With the name of an image the page is the image's caption: Markdown alone.
+    """
+    files.write_text(output, rows.write_csv(separator="\t"))
+    files.write_text(output.with_suffix(".md"), markdown(page, image))
+    if not image:
+        files.write_text(output.with_suffix(".tex"), latex(page))
+
+
+def markdown(page: Layout, image: str = "") -> str:
+    """Render for reading as Markdown or as plain text: columns are padded.
+
+    `image` names a picture to put between the title and the grid.
+    """
+    picture = [f"![{page.title}]({image})"] if image else []
+    table = [grid(page.header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
+    notes = "\n".join(f"- {note}" for note in page.notes)
+    parts = [f"## {page.title}", f"({page.printed_in})", *picture, *table, notes]
+    return "\n\n".join(parts) + "\n"
+
+
+def grid(header: list[str], body: list[list[str]]) -> str:
+    """Write a padded Markdown table of texts that are Markdown already."""
+    rows = [header, *body]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    padded = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
+    return "\n".join([padded[0], rule, *padded[1:]])
+
+
+def _plain(cell: TextCell) -> str:
+    text = "".join(
+        f"**{part.translate(MARKDOWN)}**" if bold else part.translate(MARKDOWN)
+        for part, bold in _parts(cell)
+    )
+    superscript = raised(cell.superscript).translate(SUPERSCRIPTS)
+    return text + (f" {superscript}" if superscript else "") + (" ↓" if cell.below else "")
+
+
+def _parts(cell: TextCell) -> list[tuple[str, bool]]:
+    """Cut a cell's text into (part, is bold)."""
+    parts, done = [], 0
+    for start, end in sorted(cell.bold):
+        parts += [(cell.text[done:start], False), (cell.text[start:end], True)]
+        done = end
+    return [part for part in [*parts, (cell.text[done:], False)] if part[0]]
+
+
+def span(indices: list[int]) -> str:
+    """Write row indices as the papers do: 1-3 for a run of three or more, else 1,2."""
+    runs: list[list[int]] = []
+    for index in sorted(indices):
+        if runs and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    parts = [f"{r[0]}-{r[-1]}" if len(r) > 2 else ",".join(map(str, r)) for r in runs]
+    return ",".join(parts)
+
+
+def raised(beats: str) -> str:
+    """Write beaten rows as the papers raise them: 1-5, or 135 where one digit is enough."""
+    plain = beats.replace(",", "")
+    return plain if plain.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
+
+
+def latex(page: Layout) -> str:
+    """Render as a LaTeX table in booktabs style; without rows, the notes alone."""
+    grid = [
+        rf"\begin{{tabular}}{{{''.join(page.align)}}}",
+        r"\toprule",
+        " & ".join(map(escape, page.header)) + r" \\",
+        r"\midrule",
+        *(" & ".join(map(_typeset, row)) + r" \\" for row in page.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(
+        [
+            r"% needs \usepackage{booktabs}",
+            r"\begin{table}",
+            rf"\caption{{{escape(page.title)}}}",
+            *(grid if page.rows else []),
+            *(rf"\par\footnotesize {escape(note)}" for note in page.notes),
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _typeset(cell: TextCell) -> str:
+    text = "".join(
+        rf"\textbf{{{escape(part)}}}" if bold else escape(part) for part, bold in _parts(cell)
+    )
+    superscript = raised(cell.superscript).replace("-", r"\textrm{--}")
+    arrow = r"$^{\downarrow}$" if cell.below else ""
+    return text + (f"$^{{{superscript}}}$" if superscript else "") + arrow
+
+
+def escape(text: str) -> str:
+    """Write text so that LaTeX prints it literally."""
+    text = text.replace("\\", "\0").translate(LATEX).replace("\0", r"\textbackslash{}")
+    for symbol, command in SYMBOLS.items():
+        text = text.replace(symbol, command)
+    return text
