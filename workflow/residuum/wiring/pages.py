@@ -53,7 +53,7 @@ class Pages(Part):
         """Return the tuning files behind the rows of a table that run at this scale."""
         table = self._table(wildcards.page)
         files: dict[str, None] = {}
-        for row, column in table.there():
+        for row, column in table.available():
             system = str(row.system)
             if is_tuned(self.registry, system):
                 place = tuning_place(self.registry, system, self.registry.place(column.role))
