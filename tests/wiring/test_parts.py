@@ -81,8 +81,6 @@ def test_a_fusion_reads_the_runs_of_its_parts_and_the_scores_that_it_takes_as_tr
     lists = ["r/runs/toy/dev/bm25.trec.gz", "r/runs/toy/dev/vectors.seed2.trec.gz"]
     scores = "r/scores/toy/dev/bm25.on.vectors.trec.gz"
     assert (runs.fused(made), runs.true_scores(made)) == (lists, [scores])
-    options = f"--run bm25={lists[0]} --run vectors={lists[1]} --scores bm25={scores}"
-    assert runs.fusion_options(made) == options
     other = runs.true_scores(named(**ON_DEV, run="fixed.seed1"))
     assert other == ["r/scores/toy/dev/vectors.seed1.on.bm25.trec.gz"]
     tuning = runs.tuning(named(**ON_DEV, run="fused.seed2"))
