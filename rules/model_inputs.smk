@@ -5,7 +5,7 @@ def negatives_spec(wildcards):
     """Return what negatives mines by: how they are drawn, by which system, what is positive."""
     model = REGISTRY.model(wildcards.model)
     place = REGISTRY.place(model.train_on)
-    system = getattr(model.negatives, "system", None)
+    system = model.negatives.scores
     return driver.canonical(
         {
             "negatives": model.negatives.model_dump(mode="json"),
@@ -20,20 +20,23 @@ def negatives_spec(wildcards):
 
 
 def negatives_index(wildcards):
-    """Return the index that negatives are mined from; none for in-batch negatives."""
+    """Return the index that negatives are mined from; none for a model without pools."""
     model = REGISTRY.model(wildcards.model)
-    system = getattr(model.negatives, "system", None)
+    system = model.negatives.scores
     return [index_of(REGISTRY.place(model.train_on).dataset, system, "")] if system else []
 
 
-def negatives_run(wildcards):
-    """Return the run of the dense system that negatives are mined from too."""
-    dense = REGISTRY.mined_dense(wildcards.model)
-    if dense is None:
-        return []
-    model = REGISTRY.models[wildcards.model]
-    run = REGISTRY.run(dense, model.negatives.dense_seed)
-    return [RUN.format(run=run, **REGISTRY.place(model.train_on)._asdict())]
+def negatives_runs(wildcards):
+    """Return the runs of the other systems that negatives are mined from."""
+    split = REGISTRY.place(REGISTRY.models[wildcards.model].train_on)._asdict()
+    sources = REGISTRY.mined_from(wildcards.model)
+    return [RUN.format(run=REGISTRY.run(s.system, s.seed), **split) for s in sources]
+
+
+def mined_options(wildcards, input):
+    """Return the command-line options that name those runs."""
+    named = zip(REGISTRY.mined_from(wildcards.model), input.runs)
+    return " ".join(f"--run {source.system}={path}" for source, path in named)
 
 
 def text_of(wildcards):

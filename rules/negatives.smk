@@ -8,7 +8,7 @@ rule negatives_mine:
         queries=trained_on(QUERIES),
         qrels=trained_on(QRELS),
         index=negatives_index,
-        dense=negatives_run,
+        runs=negatives_runs,
         code=code("residuum.negatives"),
     output:
         tuples=TUPLES,
@@ -27,8 +27,8 @@ rule negatives_mine:
         spec=negatives_spec,
         corpus=lambda w, input: folder(input.corpus),
         index=lambda w, input: f"--index {folder(input.index)}" if input.index else "",
-        dense=lambda w, input: f"--dense {input.dense}" if input.dense else "",
+        runs=mined_options,
     shell:
-        "python -m residuum.negatives mine {params.index} {params.dense} --corpus {params.corpus} "
+        "python -m residuum.negatives mine {params.index} {params.runs} --corpus {params.corpus} "
         "--queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "
         "--threads {threads} --output {output.tuples} 2>&1 | tee {log}"

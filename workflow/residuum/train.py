@@ -19,12 +19,12 @@ import typer
 
 from residuum.core import command, schema
 from residuum.neural import devices, fitting, learners, processes
-from residuum.neural.resume import Saved, fingerprint
+from residuum.neural.resume import TrainingState, fingerprint
 
 app = command.app(__doc__)
 
 
-class Form(pydantic.RootModel[schema.Trained]):
+class Spec(pydantic.RootModel[schema.Trained]):
     """The spec of a model of any trained kind."""
 
 
@@ -44,14 +44,14 @@ def train(
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
 ) -> None:
     """Train a model and write its checkpoint."""
-    form = command.parse_spec(Form, spec).root
+    model = command.parse_spec(Spec, spec).root
     chosen = devices.choose(device, precision, threads)
-    material = learners.Files(tuples, corpus, queries)
+    data = learners.TrainingData(tuples, corpus, queries)
     inputs = [tuples, queries, corpus / "manifest.json", *fitting.local(start)]
     with processes.joined(chosen.name):
-        learner = learners.make(form, start, revision, chosen, seed, material)
-        setting = {
-            "model": form.model_dump(mode="json"),
+        learner = learners.make(model, learners.Start(start, revision, chosen, seed), data)
+        config = {
+            "model": model.model_dump(mode="json"),
             "start": start,
             "revision": learner.revision or revision,
             "seed": seed,
@@ -60,10 +60,10 @@ def train(
             "device": chosen.name,
             "precision": chosen.precision,
         }
-        saved = Saved(work, fingerprint("residuum.train", setting, inputs))
-        trained = fitting.fit(learner, form.training, seed, saved)
+        state = TrainingState(work, fingerprint("residuum.train", config, inputs))
+        trained = fitting.fit(learner, model.training, seed, state)
         if processes.first():
-            fitting.write(output, learner, trained, setting, inputs, module="residuum.train")
+            fitting.write(output, learner, trained, config, inputs, module="residuum.train")
             shutil.rmtree(work, ignore_errors=True)
 
 

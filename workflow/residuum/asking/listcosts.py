@@ -87,7 +87,7 @@ def score(registry: Registry, w: Wildcards) -> Cost:
 def mine(registry: Registry, w: Wildcards) -> Cost:
     """Cost training tuples: a search for each training query, and the scores of what is drawn."""
     model = registry.model(w["model"])
-    place, per_pair = registry.place(model.train_on), getattr(model.negatives, "per_pair", 0)
+    place, per_pair = registry.place(model.train_on), model.negatives.per_pair or 0
     pairs = sizing.pairs(registry, place)
     queries = min(pairs, sizing.queries(registry, place)) if per_pair else 0
     seconds = queries * _query_s(registry, place.dataset) + pairs * per_pair * assumed("score")

@@ -91,8 +91,9 @@ def _no_model(registry: "Registry", name: str, hub: Hub) -> str | None:
     model = registry.models[name]
     roles = [model.train_on] if hasattr(model, "train_on") else model.corpora
     reasons = [_no_role(registry, role) for role in roles]
-    if hasattr(model, "negatives") and (dense := registry.mined_dense(name)):
-        reasons.append(_no_model(registry, registry.systems[dense].model, hub))
+    if hasattr(model, "negatives"):
+        mined = [registry.trained_for(source.system) for source in registry.mined_from(name)]
+        reasons += [_no_model(registry, other, hub) for other in mined if other]
     if model.kind != "backbone":
         cast = registry.backbone(model.backbone)
         reasons.append(_no_cast(registry, cast, model.backbone, hub))

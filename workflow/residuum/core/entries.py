@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from residuum.core.command import sentence, where
 from residuum.core.errors import hint
-from residuum.core.schema.base import ID
+from residuum.core.schema.base import ID, Kinds
 
 
 # libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
@@ -96,7 +96,8 @@ def _walk(form: Any, location: tuple[Any, ...]) -> tuple[Any, list[tuple[Any, bo
 
 def _members(form: Any) -> list[Any]:
     if get_origin(form) is Annotated:
-        return _members(get_args(form)[0])
+        open_kinds = [some for some in get_args(form) if isinstance(some, Kinds)]
+        return [*open_kinds[0].classes().values()] if open_kinds else _members(get_args(form)[0])
     if get_origin(form) in (Union, types.UnionType):
         return [member for part in get_args(form) for member in _members(part)]
     return [form]

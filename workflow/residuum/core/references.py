@@ -103,16 +103,17 @@ def _model_faults(
 
 
 def _negatives_faults(file: Path, model: Any, registry: "Registry") -> Iterator[str]:
-    if model.negatives.kind == "same_as":
+    if model.negatives.same_as:
         yield from _same_as_faults(file, model, registry)
-    elif model.negatives.kind != "in_batch":
-        key = "negatives.system"
-        yield from system_fault(file, key, model.negatives.system, registry, ["lexical"])
-        lexical = registry.systems.get(model.negatives.system)
+    elif model.negatives.pools:
+        key, scores = "negatives.scores", model.negatives.scores
+        yield from system_fault(file, key, scores, registry, ["lexical"])
+        lexical = registry.systems.get(scores)
         if getattr(lexical, "expands", False) or getattr(lexical, "weights", None):
-            yield f"{file}: {key}: '{model.negatives.system}' is no plain BM25; its scores are kept"
-        if dense := getattr(model.negatives, "dense", None):
-            yield from system_fault(file, "negatives.dense", dense, registry, ["dense"])
+            yield f"{file}: {key}: '{scores}' is no plain BM25; its scores are kept"
+        for source in model.negatives.runs:
+            fits = ["lexical", "dense"]
+            yield from system_fault(file, "negatives.pools", source.system, registry, fits)
 
 
 def _budget_faults(registry: "Registry", folder: Path, budgets: set[str]) -> Iterator[str]:
@@ -127,15 +128,15 @@ def _budget_faults(registry: "Registry", folder: Path, budgets: set[str]) -> Ite
 
 def _same_as_faults(file: Path, model: Any, registry: "Registry") -> Iterator[str]:
     """Tell of tuples that are not there: pairs alone will do for a term-weights model only."""
-    name = model.negatives.model
+    name = model.negatives.same_as
     other = registry.models.get(name)
     if other is None and _has_faults(file.parents[1], "models", name):
         return
-    unfit = ["same_as"] if model.kind == "term-weights" else ["same_as", "in_batch"]
+    own = getattr(other, "negatives", None)
     if other is None:
-        yield f"{file}: negatives.model: {unknown('model', name, registry.models)}"
-    elif not hasattr(other, "negatives") or other.negatives.kind in unfit:
-        yield f"{file}: negatives.model: '{name}' has no tuples of its own"
+        yield f"{file}: negatives.same_as: {unknown('model', name, registry.models)}"
+    elif own is None or own.same_as or not (own.pools or model.kind == "term-weights"):
+        yield f"{file}: negatives.same_as: '{name}' has no tuples of its own"
 
 
 def _cycle_faults(registry: "Registry", folder: Path) -> Iterator[str]:
@@ -156,12 +157,15 @@ def _made_from(registry: "Registry", name: str) -> list[str]:
     model = registry.models.get(name)
     cast = registry.scale.backbones.get(getattr(model, "backbone", ""))
     negatives = getattr(model, "negatives", None)
-    if getattr(negatives, "kind", None) == "same_as":
-        other = registry.models.get(getattr(negatives, "model", ""))
-        negatives = getattr(other, "negatives", None)
-    dense = registry.systems.get(getattr(negatives, "dense", None) or "")
-    found = [getattr(cast, "model", None), getattr(dense, "model", None)]
+    if negatives and negatives.same_as:
+        negatives = getattr(registry.models.get(negatives.same_as), "negatives", None)
+    mined = [registry.systems.get(source.system) for source in negatives.runs] if negatives else []
+    found = [getattr(cast, "model", None), *(_model_of(system) for system in mined)]
     return [step for step in found if step]
+
+
+def _model_of(system: Any) -> str | None:
+    return getattr(system, "model", None) or getattr(system, "weights", None)
 
 
 def _system_faults(

@@ -97,12 +97,11 @@ class Registry(NamedTuple):
 
     def tuples_of(self, name: str) -> str:
         """Return the model whose training tuples a model uses: itself, or the one it names."""
-        negatives = self.models[name].negatives
-        return negatives.model if negatives.kind == "same_as" else name
+        return self.models[name].negatives.same_as or name
 
-    def mined_dense(self, name: str) -> str | None:
-        """Return the dense system whose hits are among a model's negatives, or None."""
-        return getattr(self.models[self.tuples_of(name)].negatives, "dense", None)
+    def mined_from(self, name: str) -> list[schema.models.Source]:
+        """Return the systems whose runs are among the pools of a model's negatives."""
+        return list(self.models[self.tuples_of(name)].negatives.runs)
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
@@ -205,9 +204,8 @@ class Registry(NamedTuple):
         playing = {cast.model for cast in casts if isinstance(cast, schema.FromModel)}
         found: dict[str, None] = {}
         for name in sorted(n for n in playing if hasattr(self.models[n], "negatives")):
-            negatives = self.models[self.tuples_of(name)].negatives
-            dense = getattr(negatives, "dense", None)
-            if dense and self.trained_for(dense) == dense_model and negatives.dense_seed == seed:
+            sources = [(self.trained_for(s.system), s.seed) for s in self.mined_from(name)]
+            if (dense_model, seed) in sources:
                 place = self.cast(self.models[name].train_on)
                 found |= {place.split: None} if place and place.dataset == dataset else {}
         return list(found)
