@@ -81,7 +81,7 @@ def made(
     device, start = devices.Device("cpu", precision), str(toy / "start")
     if name == "masked":
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
-        learner: Any = masked.make(spec, start, None, device, texts)
+        learner: Any = masked.make(spec, learners.Start(start, None, device, 1), texts)
     else:
         paths = (toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
         learner = learners.make(

@@ -25,7 +25,7 @@ from residuum.core.progress import track
 from residuum.core.spill import Spilled, spilled
 from residuum.lexical import Threads, open_index, require_queries
 from residuum.lucene.anserini import Searcher
-from residuum.pools import Draw, Drawable
+from residuum.pools import POOLS, Draw
 
 app = command.app(__doc__)
 PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
@@ -141,8 +141,8 @@ class Miner:
         relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
         self.relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
         self._negatives = spec.negatives
-        pools: list[tuple[str, Any]] = sorted(spec.negatives.pools.items())
-        self.pools: list[Drawable] = [pool for _, pool in pools]
+        pools = [pool for _, pool in sorted(spec.negatives.pools.items())]
+        self.pools = [POOLS[pool.kind].model_validate(pool) for pool in pools]
         self.doc_ids = doc_ids
         self._searcher = searcher
         self._hits = hits

@@ -10,7 +10,6 @@ Must not know queries, losses or which models start from the backbone.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -25,7 +24,7 @@ from residuum.core.progress import track
 from residuum.core.seeds import derive
 from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
-from residuum.neural.resume import TrainingState, fingerprint
+from residuum.neural.learners.base import Start
 
 app = command.app(__doc__)
 
@@ -78,23 +77,11 @@ def adapt(
     parsed = command.parse_spec(schema.MaskedLanguage, spec)
     _check_corpora(corpus, parsed)
     chosen = devices.choose(device, precision, threads)
-    inputs = [*(path / "manifest.json" for path in corpus), *fitting.local(start)]
+    begin = Start(start, revision, chosen, parsed.seed)
+    inputs, folders = [path / "manifest.json" for path in corpus], fitting.Folders(work, output)
     with processes.joined(chosen.name):
-        learner = masked.make(parsed, start, revision, chosen, texts(corpus, "tokens"))
-        config = {
-            "model": parsed.model_dump(mode="json"),
-            "start": start,
-            "revision": learner.revision or revision,
-            "threads": threads,
-            "processes": processes.count(),
-            "device": chosen.name,
-            "precision": chosen.precision,
-        }
-        state = TrainingState(work, fingerprint("residuum.pretrain", config, inputs))
-        trained = fitting.fit(learner, parsed.training, parsed.seed, state)
-        if processes.first():
-            fitting.write(output, learner, trained, config, inputs, module="residuum.pretrain")
-            shutil.rmtree(work, ignore_errors=True)
+        learner = masked.make(parsed, begin, texts(corpus, "tokens"))
+        fitting.run(learner, parsed, begin, threads, inputs, folders, "residuum.pretrain")
 
 
 def _check_corpora(corpus: Sequence[Path], spec: schema.Backbone | schema.MaskedLanguage) -> None:

@@ -10,7 +10,6 @@ Must not know where the tuples come from, what a kind's losses are or who uses t
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +18,6 @@ import typer
 
 from residuum.core import command, schema
 from residuum.neural import devices, fitting, learners, processes
-from residuum.neural.resume import TrainingState, fingerprint
 
 app = command.app(__doc__)
 
@@ -46,25 +44,12 @@ def train(
     """Train a model and write its checkpoint."""
     model = command.parse_spec(Spec, spec).root
     chosen = devices.choose(device, precision, threads)
+    begin = learners.Start(start, revision, chosen, seed)
     data = learners.TrainingData(tuples, corpus, queries)
-    inputs = [tuples, queries, corpus / "manifest.json", *fitting.local(start)]
+    inputs, folders = [tuples, queries, corpus / "manifest.json"], fitting.Folders(work, output)
     with processes.joined(chosen.name):
-        learner = learners.make(model, learners.Start(start, revision, chosen, seed), data)
-        config = {
-            "model": model.model_dump(mode="json"),
-            "start": start,
-            "revision": learner.revision or revision,
-            "seed": seed,
-            "threads": threads,
-            "processes": processes.count(),
-            "device": chosen.name,
-            "precision": chosen.precision,
-        }
-        state = TrainingState(work, fingerprint("residuum.train", config, inputs))
-        trained = fitting.fit(learner, model.training, seed, state)
-        if processes.first():
-            fitting.write(output, learner, trained, config, inputs, module="residuum.train")
-            shutil.rmtree(work, ignore_errors=True)
+        learner = learners.make(model, begin, data)
+        fitting.run(learner, model, begin, threads, inputs, folders, "residuum.train")
 
 
 if __name__ == "__main__":

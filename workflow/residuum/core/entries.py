@@ -14,7 +14,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from residuum.core.command import sentence, where
 from residuum.core.errors import hint
-from residuum.core.schema.base import ID, Kinds
+from residuum.core.schema.base import ID
+from residuum.core.tables import Kinds
 
 
 # libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.

@@ -7,7 +7,10 @@ residuum.core.code counts an entry for the jobs whose specs name it. Must not kn
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from residuum.core.errors import ResiduumError, unknown
 
@@ -24,6 +27,13 @@ class OpenTable(Mapping[str, T]):
         """Import and return an entry; a kind without one is an error with the closest known."""
         if kind not in self.entries:
             raise ResiduumError(unknown(self.what, kind, self.entries))
+        return self._imported(kind)
+
+    def all(self) -> dict[str, T]:
+        """Import and return every entry."""
+        return {kind: self._imported(kind) for kind in self}
+
+    def _imported(self, kind: str) -> T:
         module, _, name = self.entries[kind].partition(":")
         return cast(T, getattr(import_module(module), name))
 
@@ -36,3 +46,36 @@ class OpenTable(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(self.entries)
+
+
+class Kinds:
+    """Annotation of a field that holds an entry of an open table, given as `module:NAME`.
+
+    The value's `kind` chooses the class that checks it; a kind alone stands for an entry without
+    parameters. The table is imported when the first value is checked.
+    """
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+
+    def classes(self) -> dict[str, type[BaseModel]]:
+        """Return the class of each kind."""
+        module, _, name = self.table.partition(":")
+        table: OpenTable[type[BaseModel]] = getattr(import_module(module), name)
+        return table.all()
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        choices = {kind: handler.generate_schema(form) for kind, form in self.classes().items()}
+        entry = core_schema.tagged_union_schema(choices, "kind")
+        return core_schema.no_info_before_validator_function(_spelt_out, entry)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), {"enum": sorted(self.classes())}]}
+
+
+def _spelt_out(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value

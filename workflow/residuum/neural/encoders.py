@@ -19,7 +19,7 @@ from residuum.core.chunks import chunks
 from residuum.core.progress import track
 from residuum.neural import devices, pretrained
 from residuum.neural.adaptive import AdaptiveBatchSize
-from residuum.neural.heads import Head, Kind
+from residuum.neural.heads import HEADS, Kind
 from residuum.neural.tokens import padded
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Encoder:
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
-        self.head: Head = settings.pooling  # type: ignore[assignment]
+        self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         self.sizes = AdaptiveBatchSize("texts", "encoder.doc_length")
 
     @classmethod

@@ -1,25 +1,64 @@
 """The training loop: from the last saved step to the end, with a log of every step.
 
-Usage: `rows, sizes = fitting.fit(learner, spec.training, seed, state)`, then
-`fitting.write(output, ...)`. Must not know what is trained, from what, or how gradients are found.
+Usage: `fitting.run(learner, spec, start, threads, inputs, Folders(work, output), module)`.
+Must not know what is trained, from what, or how gradients are found.
 """
 
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from residuum.core import files, manifest, schema
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.neural import gradients, optimisers, processes
 from residuum.neural.adaptive import AdaptiveBatchSize
-from residuum.neural.learners.base import Learner
-from residuum.neural.resume import TrainingState, log
+from residuum.neural.learners.base import Learner, Start
+from residuum.neural.resume import TrainingState, fingerprint, log
 
 Rows = list[dict[str, float]]
+
+
+class Folders(NamedTuple):
+    """Where the resumable checkpoint lies while the training runs, and the finished one after."""
+
+    work: Path
+    output: Path
+
+
+def run(
+    learner: Learner[Any],
+    spec: schema.Trained | schema.MaskedLanguage,
+    start: Start,
+    threads: int,
+    inputs: Sequence[Path],
+    folders: Folders,
+    module: str,
+) -> None:
+    """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
+
+    The bytes of a start that is a folder count as those of an input.
+    """
+    config = {
+        "model": spec.model_dump(mode="json"),
+        "start": start.name,
+        "revision": learner.revision or start.revision,
+        "seed": start.seed,
+        "threads": threads,
+        "processes": processes.count(),
+        "device": start.device.name,
+        "precision": start.device.precision,
+    }
+    inputs = [*inputs, *([Path(start.name)] if Path(start.name).is_dir() else [])]
+    state = TrainingState(folders.work, fingerprint(module, config, inputs))
+    trained = fit(learner, spec.training, start.seed, state)
+    if processes.first():
+        write(folders.output, learner, trained, config, inputs, module)
+        shutil.rmtree(folders.work, ignore_errors=True)
 
 
 def fit(
@@ -68,11 +107,6 @@ def _finite(value: float, step: int) -> float:
             "encoder.score_scale if scores overflow; nothing was written to the output"
         )
     return value
-
-
-def local(start: str) -> list[Path]:
-    """Return the start as an input whose bytes count, if it is a folder."""
-    return [Path(start)] if Path(start).is_dir() else []
 
 
 def write(

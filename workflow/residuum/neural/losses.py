@@ -46,19 +46,42 @@ class Objective(Loss):
         """Return one loss for each query: (queries,)."""
 
 
-class ResidualMargin(Objective):
-    """Hinge loss with CLEAR's residual margin (Eq. 6-7), a mean over the sampled negatives."""
+class Hinge(Objective):
+    """Base of hinge losses: means over a query's own negatives."""
+
+    needs: ClassVar[frozenset[Needs]] = frozenset({"negatives"})
+
+    @abstractmethod
+    def margins(self, lexical: Tensor) -> Tensor | float:
+        """Return the margins (queries, n), or one for all, given lexical scores as `Candidates`."""
+
+    def losses(self, batch: Candidates) -> Tensor:
+        """Return the mean hinge over each query's own negatives."""
+        margin = self.margins(batch.lexical)
+        return triplet_hinge(batch.own[:, :1], batch.own[:, 1:], margin).mean(dim=1)
+
+
+class ResidualMargin(Hinge):
+    """Hinge loss with CLEAR's residual margin (Eq. 6-7)."""
 
     kind: Literal["residual_margin"]
     xi: float = Field(ge=0)
     lambda_train: float
-    needs: ClassVar[frozenset[Needs]] = frozenset({"negatives"})
 
-    def losses(self, batch: Candidates) -> Tensor:
-        """Return the mean hinge over each query's own negatives."""
-        positive, negative = batch.lexical[:, :1], batch.lexical[:, 1:]
-        margin = residual_margin(positive, negative, self.xi, self.lambda_train)
-        return triplet_hinge(batch.own[:, :1], batch.own[:, 1:], margin).mean(dim=1)
+    def margins(self, lexical: Tensor) -> Tensor:
+        """Return a margin for each negative."""
+        return residual_margin(lexical[:, :1], lexical[:, 1:], self.xi, self.lambda_train)
+
+
+class ConstantMargin(Hinge):
+    """Hinge loss with a constant margin (CLEAR Eq. 5)."""
+
+    kind: Literal["constant_margin"]
+    margin: float = Field(gt=0)
+
+    def margins(self, lexical: Tensor) -> float:
+        """Return the margin."""
+        return self.margin
 
 
 def residual_margin(s_lex_pos: Tensor, s_lex_neg: Tensor, xi: float, lambda_train: float) -> Tensor:
@@ -68,18 +91,6 @@ def residual_margin(s_lex_pos: Tensor, s_lex_neg: Tensor, xi: float, lambda_trai
     lexical system ranks the pair right by a wide gap. CLEAR Eq. 6.
     """
     return xi - lambda_train * (s_lex_pos - s_lex_neg)
-
-
-class ConstantMargin(Objective):
-    """Hinge loss with a constant margin (CLEAR Eq. 5), a mean over the sampled negatives."""
-
-    kind: Literal["constant_margin"]
-    margin: float = Field(gt=0)
-    needs: ClassVar[frozenset[Needs]] = frozenset({"negatives"})
-
-    def losses(self, batch: Candidates) -> Tensor:
-        """Return the mean hinge over each query's own negatives."""
-        return triplet_hinge(batch.own[:, :1], batch.own[:, 1:], self.margin).mean(dim=1)
 
 
 def triplet_hinge(s_emb_pos: Tensor, s_emb_neg: Tensor, margin: Tensor | float) -> Tensor:

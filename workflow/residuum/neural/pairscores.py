@@ -6,7 +6,6 @@ Usage: `store = Store(folder, fingerprint); fill(store, pairs, model, texts, 64,
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from residuum.core import contracts, files, trec
 from residuum.core.progress import track
 from residuum.core.trec import PAIR
 from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.parts import open_folder
 from residuum.neural.resume import log
 from residuum.neural.tokens import TokenStore, wanted
 
@@ -34,11 +34,7 @@ class Store:
     """Scored pairs, kept in files that appear whole; those of other work are thrown away."""
 
     def __init__(self, folder: Path, mark: str) -> None:
-        self.folder, path = folder, folder / "fingerprint"
-        if folder.exists() and not (path.exists() and path.read_text() == mark):
-            log(f"{folder}: stale scores (texts, weights, settings or code changed): restarting")
-            shutil.rmtree(folder)
-        files.write_text(path, mark)
+        self.folder = open_folder(folder, mark).parent
 
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("part-*.parquet"))

@@ -8,7 +8,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from residuum.core.schema.base import Id, Kinds, Positive, Probability, Strict
+from residuum.core.schema.base import Id, Positive, Probability, Strict
+from residuum.core.tables import Kinds
 
 Needs = Literal["negatives", "candidates", "vectors"]
 NEEDS: dict[Needs, str] = {
@@ -18,11 +19,17 @@ NEEDS: dict[Needs, str] = {
 }
 
 
-class Backbone(Strict):
+class Entry(Strict):
+    """What all models share."""
+
+    description: str = Field("", description="for readers; no part of any spec")
+    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
+
+
+class Backbone(Entry):
     """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
 
     kind: Literal["backbone"]
-    description: str = Field("", description="for readers; no part of any spec")
     corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
     vocabulary: Positive
     hidden: Positive
@@ -31,7 +38,6 @@ class Backbone(Strict):
     intermediate: Positive
     max_length: Positive
     seed: int
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
 
 
 class Pooling(Strict):
@@ -162,24 +168,21 @@ class Training(Strict):
         return self
 
 
-class MaskedLanguage(Strict):
+class MaskedLanguage(Entry):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
 
     kind: Literal["masked-language"]
-    description: str = Field("", description="for readers; no part of any spec")
     backbone: Id = Field(description="backbone role that the scale casts")
     corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(description="tokens kept of a doc, special ones included")
     training: Training
     seed: int
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
 
 
-class OnPairs(Strict):
+class OnPairs(Entry):
     """What all models share that are trained on (query, positive) pairs."""
 
-    description: str = Field("", description="for readers; no part of any spec")
     backbone: Id = Field(description="backbone role that the scale casts")
     train_on: Id = Field(description="role of the training split")
     negatives: Negatives = Field(
@@ -187,7 +190,6 @@ class OnPairs(Strict):
         description="absent: the other docs of a batch, where they count",
     )
     training: Training
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
 
 
 class TermWeights(OnPairs):

@@ -30,7 +30,7 @@ class ContrastiveLearner(Learner[Batch]):
 
     def __init__(self, encoder: Any, spec: schema.Contrastive, examples: Examples) -> None:
         self.encoder, self.model, self.stream = encoder, encoder.model, examples
-        self.objectives: Sequence[losses.Objective] = spec.objectives  # type: ignore[assignment]
+        self.objectives = [losses.LOSSES[one.kind].model_validate(one) for one in spec.objectives]
         self.pairs, self.group = len(examples.batches.pairs), examples.batches.group
         self.steps = steps_of(spec.training, examples.batches.sampler)
 

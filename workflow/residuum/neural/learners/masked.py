@@ -1,6 +1,6 @@
 """How a backbone learns a corpus by masked-language modelling (Devlin et al. 2019).
 
-Usage: `masked.make(spec, start, revision, device, texts)`. One example is a token to predict.
+Usage: `masked.make(spec, start, texts)`. One example is a token to predict.
 Must not know the training loop, queries, or which models start from the backbone.
 """
 
@@ -17,7 +17,7 @@ from residuum.core.errors import ResiduumError
 from residuum.core.seeds import derive
 from residuum.neural import batches, devices, masking, pretrained
 from residuum.neural.devices import Device
-from residuum.neural.learners.base import BatchLoss, Learner, Outputs
+from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start
 from residuum.neural.learners.training_data import steps_of
 from residuum.neural.tokens import PackedTokens, padded
 
@@ -106,13 +106,7 @@ def alphabet_of(tokenizer: Any) -> masking.Alphabet:
     return masking.Alphabet(tokenizer.mask_token_id, special, ordinary)
 
 
-def make(
-    spec: schema.MaskedLanguage,
-    start: str,
-    revision: str | None,
-    device: Device,
-    texts: Iterable[str],
-) -> MaskedLearner:
+def make(spec: schema.MaskedLanguage, start: Start, texts: Iterable[str]) -> MaskedLearner:
     """Return the learner; a start without the head gets one from a fixed seed.
 
     The head's output weights are the word embeddings. All texts are tokenised at once.
@@ -122,11 +116,11 @@ def make(
     from transformers import AutoModelForMaskedLM
 
     dropout = spec.training.dropout
-    model, tokenizer = pretrained.load(AutoModelForMaskedLM, start, revision, dropout)
-    pretrained.check_length(start, model.config, "length", spec.length)
+    model, tokenizer = pretrained.load(AutoModelForMaskedLM, start.name, start.revision, dropout)
+    pretrained.check_length(start.name, model.config, "length", spec.length)
 
     def tokenise(texts: Sequence[str]) -> list[np.ndarray]:
         found = tokenizer(list(texts), truncation=True, max_length=spec.length)
         return [np.array(row, dtype=np.int32) for row in found["input_ids"]]
 
-    return MaskedLearner(model, tokenizer, spec, device, PackedTokens(texts, tokenise))
+    return MaskedLearner(model, tokenizer, spec, start.device, PackedTokens(texts, tokenise))
