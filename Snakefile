@@ -9,12 +9,11 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-FUNCTIONS = ["common", "inputs", "model_inputs", "run_inputs", "page_inputs"]
 STAGES = ["data", "lexical", "negatives", "pretrain", "train", "termweights", "encode", "dense"]
 STAGES += ["fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"]
 STAGES += ["cases", "figures", "ledger"]
 
-for part in FUNCTIONS + STAGES:
+for part in ["wiring", *STAGES]:
 
     include: f"rules/{part}.smk"
 
@@ -23,15 +22,13 @@ rule all:
     """Make the pages of the chosen papers and the ledger."""
     default_target: True
     input:
-        pages=wanted_pages,
-        ledger=LEDGER,
+        pages=WIRING.pages.all,
+        ledger=PATHS.ledger,
 
 
 onstart:
-    hold_lock()
-    calm_scheduler()
-    tell_absent()
+    WIRING.start()
 
 
 onsuccess:
-    print(driver.show(finished_pages()))
+    print(WIRING.finished())

@@ -4,30 +4,29 @@
 rule cases_find:
     """Find the docs that meet the rule of a case study."""
     input:
-        unpack(case_runs),
-        queries=lambda w: at(QUERIES, page_place(w)),
-        qrels=lambda w: at(QRELS, page_place(w)),
-        corpus=lambda w: at(CORPUS, page_place(w)),
-        code=code("residuum.cases"),
+        lists=WIRING.pages.lists,
+        queries=WIRING.pages.of_split(PATHS.queries),
+        qrels=WIRING.pages.of_split(PATHS.qrels),
+        corpus=WIRING.pages.of_split(PATHS.corpus),
     output:
-        tsv=CASES,
-        md=CASES.replace(".tsv", ".md"),
-        tex=CASES.replace(".tsv", ".tex"),
-        manifest=CASES + MANIFEST,
+        tsv=PATHS.cases,
+        md=PATHS.cases.beside(".md"),
+        tex=PATHS.cases.beside(".tex"),
+        manifest=PATHS.cases.manifest,
     log:
-        f"{LOGS}/cases/{{page}}.log",
+        PATHS.log("cases/{page}"),
     benchmark:
-        f"{TIMES}/cases/{{page}}.tsv"
+        PATHS.time("cases/{page}")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=8000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=8000),
     params:
-        spec=page_spec,
-        lists=case_options,
-        corpus=lambda w, input: folder(input.corpus),
+        code=code("residuum.cases", "find", WIRING.pages.spec),
+        spec=WIRING.pages.spec,
+        lists=WIRING.pages.list_options,
+        corpus=options.folder("corpus"),
     shell:
         "python -m residuum.cases find --spec {params.spec:q} --queries {input.queries} "
         "--qrels {input.qrels} --corpus {params.corpus} {params.lists} "

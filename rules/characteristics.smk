@@ -4,28 +4,27 @@
 rule characteristics_count:
     """Count the queries and the relevant docs of the splits that play the roles."""
     input:
-        unpack(counted_splits),
-        code=code("residuum.characteristics"),
+        splits=WIRING.pages.counted,
     output:
-        tsv=TABLE,
-        md=TABLE.replace(".tsv", ".md"),
-        tex=TABLE.replace(".tsv", ".tex"),
-        manifest=TABLE + MANIFEST,
+        tsv=PATHS.table,
+        md=PATHS.table.beside(".md"),
+        tex=PATHS.table.beside(".tex"),
+        manifest=PATHS.table.manifest,
     log:
-        f"{LOGS}/characteristics/{{page}}.log",
+        PATHS.log("characteristics/{page}"),
     benchmark:
-        f"{TIMES}/characteristics/{{page}}.tsv"
+        PATHS.time("characteristics/{page}")
     wildcard_constraints:
-        page=either(COUNTED),
+        page=ONLY.pages("characteristics"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=page_spec,
-        splits=counted_options,
+        code=code("residuum.characteristics", "count", WIRING.pages.spec),
+        spec=WIRING.pages.spec,
+        splits=WIRING.pages.counted_folders,
     shell:
         "python -m residuum.characteristics count --spec {params.spec:q} {params.splits} "
         "--output {output.tsv} 2>&1 | tee {log}"

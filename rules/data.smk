@@ -4,23 +4,22 @@
 rule data_corpus:
     """Export a corpus as JSON-lines shards and check its ids and count."""
     input:
-        files=source_files,
-        code=code("residuum.data"),
+        files=WIRING.data.corpus_files,
     output:
-        CORPUS,
+        PATHS.corpus,
     log:
-        f"{LOGS}/data/{{dataset}}.corpus.log",
+        PATHS.log("data/{dataset}.corpus"),
     benchmark:
-        f"{TIMES}/data/{{dataset}}.corpus.tsv"
+        PATHS.time("data/{dataset}.corpus")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=export_mb,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=RESOURCES.corpus_mb),
     params:
-        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_corpus()),
-        folder=lambda w, output: folder(output[0]),
+        code=code("residuum.data", "corpus", WIRING.data.corpus_spec),
+        spec=WIRING.data.corpus_spec,
+        folder=options.output_folder,
     shell:
         "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "
         "--page config/datasets/{wildcards.dataset}.yaml --output {params.folder} 2>&1 | tee {log}"
@@ -29,24 +28,23 @@ rule data_corpus:
 rule data_split:
     """Export the queries and qrels of a split and check one against the other."""
     input:
-        files=source_files,
-        code=code("residuum.data"),
+        files=WIRING.data.split_files,
     output:
-        queries=QUERIES,
-        qrels=QRELS,
-        manifest=QUERIES + MANIFEST,
+        queries=PATHS.queries,
+        qrels=PATHS.qrels,
+        manifest=PATHS.queries.manifest,
     log:
-        f"{LOGS}/data/{{dataset}}.{{split}}.log",
+        PATHS.log("data/{dataset}.{split}"),
     benchmark:
-        f"{TIMES}/data/{{dataset}}.{{split}}.tsv"
+        PATHS.time("data/{dataset}.{split}")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=export_mb,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=RESOURCES.split_mb),
     params:
-        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
+        code=code("residuum.data", "split", WIRING.data.split_spec),
+        spec=WIRING.data.split_spec,
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
@@ -56,23 +54,21 @@ rule data_split:
 rule data_answers:
     """Export the answers to the questions of a split."""
     input:
-        files=source_files,
-        code=code("residuum.data"),
+        files=WIRING.data.split_files,
     output:
-        answers=ANSWERS,
-        manifest=ANSWERS + MANIFEST,
+        **recorded(answers=PATHS.answers),
     log:
-        f"{LOGS}/data/{{dataset}}.{{split}}.answers.log",
+        PATHS.log("data/{dataset}.{split}.answers"),
     benchmark:
-        f"{TIMES}/data/{{dataset}}.{{split}}.answers.tsv"
+        PATHS.time("data/{dataset}.{split}.answers")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=export_mb,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=RESOURCES.split_mb),
     params:
-        spec=lambda w: driver.canonical(REGISTRY.datasets[w.dataset].for_split(w.split)),
+        code=code("residuum.data", "answers", WIRING.data.split_spec),
+        spec=WIRING.data.split_spec,
     shell:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "

@@ -4,26 +4,25 @@
 rule dense_search:
     """Search one shard exactly for the queries of all splits."""
     input:
-        embeddings=EMBEDDINGS,
-        queries=QUERY_EMBEDDINGS,
-        code=code("residuum.dense"),
+        embeddings=PATHS.embeddings,
+        queries=PATHS.query_embeddings,
     output:
-        HITS,
+        PATHS.hits,
     log:
-        f"{LOGS}/dense/{{dataset}}.{{model}}.seed{{seed}}.top{{k}}.{{shard}}.search.log",
+        PATHS.log("dense/{dataset}.{model}.seed{seed}.top{k}.{shard}.search"),
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{model}}.seed{{seed}}.top{{k}}.{{shard}}.search.tsv"
+        PATHS.time("dense/{dataset}.{model}.seed{seed}.top{k}.{shard}.search")
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=6000 + 2 * SHARD_MB,
-        gpu=GPU,
+        **RESOURCES.card(mem_mb=6000 + 2 * RESOURCES.shard_mb),
     params:
-        embeddings=lambda w, input: folder(input.embeddings),
-        queries=lambda w, input: folder(input.queries),
-        folder=lambda w, output: folder(output[0]),
-        compute=COMPUTE,
+        code=code("residuum.dense", "search"),
+        embeddings=options.folder("embeddings"),
+        queries=options.folder("queries"),
+        folder=options.output_folder,
+        compute=RESOURCES.compute,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
         "--queries {params.queries} --k {wildcards.k} {params.compute} "
@@ -33,26 +32,24 @@ rule dense_search:
 rule dense_gather:
     """Merge the hits of all shards into the run of a split."""
     input:
-        hits=model_behind(HITS),
-        code=code("residuum.dense"),
+        hits=WIRING.searching.shards(PATHS.hits),
     output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
+        **recorded(run=PATHS.run),
     log:
-        f"{LOGS}/dense/{{dataset}}.{{split}}.{{run}}.gather.log",
+        PATHS.log("dense/{dataset}.{split}.{run}.gather"),
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{split}}.{{run}}.gather.tsv"
+        PATHS.time("dense/{dataset}.{split}.{run}.gather")
     wildcard_constraints:
-        run=runs_of("dense"),
+        run=ONLY.runs("dense"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=6000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=6000),
     params:
-        spec=system_spec,
-        hits=lambda w, input: folder_options("hits", input.hits),
+        code=code("residuum.dense", "gather", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        hits=options.each("hits", "hits", folder_of),
     shell:
         "python -m residuum.dense gather {params.hits} --split {wildcards.split} "
         "--spec {params.spec:q} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
@@ -61,31 +58,29 @@ rule dense_gather:
 rule dense_score:
     """Score the docs of another system by inner product, for fusion by true scores."""
     input:
-        embeddings=model_behind(EMBEDDINGS),
-        queries=model_behind(QUERY_EMBEDDINGS),
-        runs=other_runs,
-        code=code("residuum.dense"),
+        embeddings=WIRING.searching.shards(PATHS.embeddings),
+        queries=WIRING.searching.shards(PATHS.query_embeddings),
+        runs=WIRING.runs.others,
     output:
-        run=SCORES,
-        manifest=SCORES + MANIFEST,
+        **recorded(run=PATHS.scores),
     log:
-        f"{LOGS}/dense/{{dataset}}.{{split}}.{{run}}.on.{{other}}.log",
+        PATHS.log("dense/{dataset}.{split}.{run}.on.{other}"),
     benchmark:
-        f"{TIMES}/dense/{{dataset}}.{{split}}.{{run}}.on.{{other}}.tsv"
+        PATHS.time("dense/{dataset}.{split}.{run}.on.{other}")
     wildcard_constraints:
-        run=runs_of("dense"),
+        run=ONLY.runs("dense"),
     conda:
         NEURAL
     threads: 1
     resources:
-        mem_mb=6000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=6000),
     params:
-        spec=system_spec,
-        embeddings=lambda w, input: folder_options("embeddings", input.embeddings),
-        queries=lambda w, input: f"{folder(input.queries)}/{w.split}",
-        runs=run_options,
+        code=code("residuum.dense", "score", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        embeddings=options.each("embeddings", "embeddings", folder_of),
+        queries=options.folder("queries"),
+        runs=options.each("run", "runs"),
     shell:
         "python -m residuum.dense score {params.embeddings} "
-        "--queries {params.queries} {params.runs} --spec {params.spec:q} "
+        "--queries {params.queries}/{wildcards.split} {params.runs} --spec {params.spec:q} "
         "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

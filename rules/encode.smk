@@ -4,28 +4,27 @@
 rule encode_docs:
     """Encode one shard of a corpus."""
     input:
-        corpus=CORPUS,
-        model=CHECKPOINT,
-        code=code("residuum.encode"),
+        corpus=PATHS.corpus,
+        model=PATHS.checkpoint,
     output:
-        EMBEDDINGS,
+        PATHS.embeddings,
     log:
-        f"{LOGS}/encode/{{dataset}}.{{model}}.seed{{seed}}.{{shard}}.log",
+        PATHS.log("encode/{dataset}.{model}.seed{seed}.{shard}"),
     benchmark:
-        f"{TIMES}/encode/{{dataset}}.{{model}}.seed{{seed}}.{{shard}}.tsv"
+        PATHS.time("encode/{dataset}.{model}.seed{seed}.{shard}")
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000 + 2 * SHARD_MB,
-        gpu=GPU,
+        **RESOURCES.card(mem_mb=4000 + 2 * RESOURCES.shard_mb),
     params:
-        corpus=lambda w, input: folder(input.corpus),
-        model=lambda w, input: folder(input.model),
-        shard=lambda w: f"--shard {int(w.shard)} --of {REGISTRY.shards(w.dataset)}",
-        windows=window_option,
-        folder=lambda w, output: folder(output[0]),
-        compute=f"{BATCHES} {COMPUTE} {PRECISION}",
+        code=code("residuum.encode", "docs"),
+        corpus=options.folder("corpus"),
+        model=options.folder("model"),
+        shard=WIRING.searching.shard,
+        windows=WIRING.searching.windows,
+        folder=options.output_folder,
+        compute=RESOURCES.batches,
     shell:
         "python -m residuum.encode docs --corpus {params.corpus} --model {params.model} "
         "{params.shard} {params.windows} {params.compute} --output {params.folder} 2>&1 | tee {log}"
@@ -34,26 +33,25 @@ rule encode_docs:
 rule encode_queries:
     """Encode the queries of all splits of a dataset that a model searches."""
     input:
-        queries=searched_queries,
-        model=CHECKPOINT,
-        code=code("residuum.encode"),
+        queries=WIRING.searching.queries,
+        model=PATHS.checkpoint,
     output:
-        QUERY_EMBEDDINGS,
+        PATHS.query_embeddings,
     log:
-        f"{LOGS}/encode/{{dataset}}.{{model}}.seed{{seed}}.queries.log",
+        PATHS.log("encode/{dataset}.{model}.seed{seed}.queries"),
     benchmark:
-        f"{TIMES}/encode/{{dataset}}.{{model}}.seed{{seed}}.queries.tsv"
+        PATHS.time("encode/{dataset}.{model}.seed{seed}.queries")
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=6000,
-        gpu=GPU,
+        **RESOURCES.card(mem_mb=6000),
     params:
-        model=lambda w, input: folder(input.model),
-        splits=split_options,
-        folder=lambda w, output: folder(output[0]),
-        compute=f"{BATCHES} {COMPUTE} {PRECISION}",
+        code=code("residuum.encode", "queries"),
+        model=options.folder("model"),
+        splits=options.each("split", "queries", options.by_split),
+        folder=options.output_folder,
+        compute=RESOURCES.batches,
     shell:
         "python -m residuum.encode queries {params.splits} --model {params.model} "
         "{params.compute} --output {params.folder} 2>&1 | tee {log}"

@@ -4,27 +4,25 @@
 rule evaluate_run:
     """Evaluate a run per query; a judged query that the run lacks counts 0."""
     input:
-        run=RUN,
-        record=RUN + MANIFEST,
-        qrels=QRELS,
-        texts=answer_texts,
-        code=code("residuum.evaluate"),
+        run=PATHS.run,
+        record=PATHS.run.manifest,
+        qrels=PATHS.qrels,
+        texts=WIRING.runs.texts,
     output:
-        metrics=METRICS,
-        manifest=METRICS + MANIFEST,
+        **recorded(metrics=PATHS.metrics),
     log:
-        f"{LOGS}/evaluate/{{dataset}}.{{split}}.{{run}}.log",
+        PATHS.log("evaluate/{dataset}.{split}.{run}"),
     benchmark:
-        f"{TIMES}/evaluate/{{dataset}}.{{split}}.{{run}}.tsv"
+        PATHS.time("evaluate/{dataset}.{split}.{run}")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        measures=measure_options,
-        texts=answer_options,
+        code=code("residuum.evaluate", "run"),
+        measures=WIRING.runs.measures,
+        texts=WIRING.runs.text_options,
     shell:
         "python -m residuum.evaluate run --run {input.run} --qrels {input.qrels} "
         "{params.measures} {params.texts} --output {output.metrics} 2>&1 | tee {log}"

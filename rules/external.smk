@@ -4,28 +4,26 @@
 rule external_accept:
     """Check a run file and take it in; a faulty one is refused with its reason."""
     input:
-        run=external_source,
-        queries=QUERIES,
-        corpus=CORPUS,
-        code=code("residuum.external"),
+        run=WIRING.runs.external,
+        queries=PATHS.queries,
+        corpus=PATHS.corpus,
     output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
+        **recorded(run=PATHS.run),
     log:
-        f"{LOGS}/external/{{dataset}}.{{split}}.{{run}}.log",
+        PATHS.log("external/{dataset}.{split}.{run}"),
     benchmark:
-        f"{TIMES}/external/{{dataset}}.{{split}}.{{run}}.tsv"
+        PATHS.time("external/{dataset}.{split}.{run}")
     wildcard_constraints:
-        run=runs_of("external"),
+        run=ONLY.runs("external"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=system_spec,
-        corpus=lambda w, input: folder(input.corpus),
+        code=code("residuum.external", "accept", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        corpus=options.folder("corpus"),
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "
         "--corpus {params.corpus} --spec {params.spec:q} --tag {wildcards.run} "

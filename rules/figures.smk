@@ -4,29 +4,28 @@
 rule figures_draw:
     """Draw recall and accuracy at every rerank depth."""
     input:
-        sweeps=of_rerankers(SWEEP),
-        scored=of_rerankers(PAIRS + MANIFEST),
-        code=code("residuum.figures"),
+        sweeps=WIRING.pages.of_rerankers(PATHS.depth_curve),
+        scored=WIRING.pages.of_rerankers(PATHS.pairs.manifest),
     output:
-        tsv=FIGURE,
-        md=FIGURE.replace(".tsv", ".md"),
-        pdf=FIGURE.replace(".tsv", ".pdf"),
-        png=FIGURE.replace(".tsv", ".png"),
-        manifest=FIGURE + MANIFEST,
+        tsv=PATHS.figure,
+        md=PATHS.figure.beside(".md"),
+        pdf=PATHS.figure.beside(".pdf"),
+        png=PATHS.figure.beside(".png"),
+        manifest=PATHS.figure.manifest,
     log:
-        f"{LOGS}/figures/{{page}}.log",
+        PATHS.log("figures/{page}"),
     benchmark:
-        f"{TIMES}/figures/{{page}}.tsv"
+        PATHS.time("figures/{page}")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=page_spec,
-        sweeps=lambda w, input: " ".join(f"--sweep {path}" for path in input.sweeps),
-        scored=lambda w, input: " ".join(f"--scored {path}" for path in input.scored),
+        code=code("residuum.figures", "draw", WIRING.pages.spec),
+        spec=WIRING.pages.spec,
+        sweeps=options.each("sweep", "sweeps"),
+        scored=options.each("scored", "scored"),
     shell:
         "python -m residuum.figures draw --spec {params.spec:q} {params.sweeps} "
         "{params.scored} --output {output.tsv} 2>&1 | tee {log}"

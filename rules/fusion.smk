@@ -4,29 +4,27 @@
 rule fusion_tune:
     """Choose lambda on the tuning split."""
     input:
-        unpack(fused),
-        qrels=QRELS,
-        folds=named_folds,
-        code=code("residuum.fusion"),
+        unpack(WIRING.runs.fused),
+        qrels=PATHS.qrels,
+        folds=WIRING.runs.folds,
     output:
-        tuning=TUNING,
-        manifest=TUNING + MANIFEST,
+        **recorded(tuning=PATHS.tuning),
     log:
-        f"{LOGS}/fusion/{{dataset}}.{{split}}.{{run}}.tune.log",
+        PATHS.log("fusion/{dataset}.{split}.{run}.tune"),
     benchmark:
-        f"{TIMES}/fusion/{{dataset}}.{{split}}.{{run}}.tune.tsv"
+        PATHS.time("fusion/{dataset}.{split}.{run}.tune")
     wildcard_constraints:
-        run=runs_of("fusion"),
+        run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=system_spec,
-        runs=fusion_options,
-        folds=fold_options,
+        code=code("residuum.fusion", "tune", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        runs=options.named(*WIRING.runs.parts),
+        folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
         "--qrels {input.qrels} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
@@ -35,27 +33,25 @@ rule fusion_tune:
 rule fusion_fuse:
     """Fuse the lexical and the dense run with the lambda that was tuned or given."""
     input:
-        unpack(fused),
-        tuning=tuning_file,
-        code=code("residuum.fusion"),
+        unpack(WIRING.runs.fused),
+        tuning=WIRING.runs.tuning,
     output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
+        **recorded(run=PATHS.run),
     log:
-        f"{LOGS}/fusion/{{dataset}}.{{split}}.{{run}}.fuse.log",
+        PATHS.log("fusion/{dataset}.{split}.{run}.fuse"),
     benchmark:
-        f"{TIMES}/fusion/{{dataset}}.{{split}}.{{run}}.fuse.tsv"
+        PATHS.time("fusion/{dataset}.{split}.{run}.fuse")
     wildcard_constraints:
-        run=runs_of("fusion"),
+        run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=system_spec,
-        runs=fusion_options,
+        code=code("residuum.fusion", "fuse", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        runs=options.named(*WIRING.runs.parts, "tuning"),
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
         "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

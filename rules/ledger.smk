@@ -4,26 +4,26 @@
 rule ledger_write:
     """Judge every reported number and comparison of the chosen papers."""
     input:
-        tables=expand(TABLE, page=TABLES + COUNTED),
-        tests=expand(SIGNIFICANCE, page=TABLES),
-        code=code("residuum.ledger"),
+        tables=WIRING.pages.judged,
+        tests=WIRING.pages.tests,
     output:
-        ledger=LEDGER,
-        md=LEDGER_MD,
-        manifest=LEDGER + MANIFEST,
+        ledger=PATHS.ledger,
+        md=PATHS.ledger.beside(".md"),
+        manifest=PATHS.ledger.manifest,
     log:
-        f"{LOGS}/ledger/ledger.log",
+        PATHS.log("ledger/ledger"),
     benchmark:
-        f"{TIMES}/ledger/ledger.tsv"
+        PATHS.time("ledger/ledger")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=2000),
     params:
-        specs=ledger_specs,
-        files=ledger_files,
+        code=code("residuum.ledger", "write"),
+        specs=WIRING.pages.judged_specs,
+        tables=options.each("table", "tables"),
+        tests=options.each("significance", "tests"),
     shell:
-        "python -m residuum.ledger write {params.specs} {params.files} "
+        "python -m residuum.ledger write {params.specs} {params.tables} {params.tests} "
         "--output {output.ledger} 2>&1 | tee {log}"

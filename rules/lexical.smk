@@ -4,26 +4,25 @@
 rule lexical_index:
     """Index a corpus, or its predicted term weights, and check the document count."""
     input:
-        corpus=CORPUS,
-        weights=index_weights,
-        code=code("residuum.lexical"),
+        corpus=PATHS.corpus,
+        weights=WIRING.searching.term_weights,
     output:
-        INDEX,
+        PATHS.index,
     log:
-        f"{LOGS}/lexical/{{dataset}}.{{index}}.index.log",
+        PATHS.log("lexical/{dataset}.{index}.index"),
     benchmark:
-        f"{TIMES}/lexical/{{dataset}}.{{index}}.index.tsv"
+        PATHS.time("lexical/{dataset}.{index}.index")
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=index_form,
-        corpus=lambda w, input: folder(input.corpus),
-        weights=lambda w, input: f"--weights {folder(input.weights)}" if input.weights else "",
-        folder=lambda w, output: folder(output[0]),
+        code=code("residuum.lexical", "index", WIRING.searching.index_form),
+        spec=WIRING.searching.index_form,
+        corpus=options.folder("corpus"),
+        weights=options.each("weights", "weights", folder_of),
+        folder=options.output_folder,
     shell:
         "python -m residuum.lexical index --corpus {params.corpus} {params.weights} "
         "--spec {params.spec:q} --threads {threads} --output {params.folder} 2>&1 | tee {log}"
@@ -32,27 +31,25 @@ rule lexical_index:
 rule lexical_search:
     """Search with BM25, with or without fixed RM3, and write the run."""
     input:
-        index=run_index,
-        queries=QUERIES,
-        code=code("residuum.lexical"),
+        index=WIRING.searching.index_behind,
+        queries=PATHS.queries,
     output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
+        **recorded(run=PATHS.run),
     log:
-        f"{LOGS}/lexical/{{dataset}}.{{split}}.{{run}}.search.log",
+        PATHS.log("lexical/{dataset}.{split}.{run}.search"),
     benchmark:
-        f"{TIMES}/lexical/{{dataset}}.{{split}}.{{run}}.search.tsv"
+        PATHS.time("lexical/{dataset}.{split}.{run}.search")
     wildcard_constraints:
-        run=runs_of("lexical", swept=False),
+        run=ONLY.runs("lexical", swept=False),
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=system_spec,
-        index=lambda w, input: folder(input.index),
+        code=code("residuum.lexical", "search", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        index=options.folder("index"),
     shell:
         "python -m residuum.lexical search --index {params.index} --queries {input.queries} "
         "--spec {params.spec:q} --tag {wildcards.run} --threads {threads} "
@@ -62,33 +59,29 @@ rule lexical_search:
 rule lexical_sweep:
     """Search at every setting of RM3, choose by cross-validation and write the run."""
     input:
-        index=run_index,
-        queries=QUERIES,
-        qrels=QRELS,
-        folds=named_folds,
-        code=code("residuum.lexical"),
+        index=WIRING.searching.index_behind,
+        queries=PATHS.queries,
+        qrels=PATHS.qrels,
+        folds=WIRING.runs.folds,
     output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
-        tuning=TUNING,
-        record=TUNING + MANIFEST,
+        **recorded(run=PATHS.run, tuning=PATHS.tuning),
     log:
-        f"{LOGS}/lexical/{{dataset}}.{{split}}.{{run}}.sweep.log",
+        PATHS.log("lexical/{dataset}.{split}.{run}.sweep"),
     benchmark:
-        f"{TIMES}/lexical/{{dataset}}.{{split}}.{{run}}.sweep.tsv"
+        PATHS.time("lexical/{dataset}.{split}.{run}.sweep")
     wildcard_constraints:
-        run=runs_of("lexical", swept=True),
+        run=ONLY.runs("lexical", swept=True),
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=system_spec,
-        index=lambda w, input: folder(input.index),
-        measure=swept_measure,
-        folds=fold_options,
+        code=code("residuum.lexical", "sweep", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        index=options.folder("index"),
+        measure=WIRING.searching.swept_measure,
+        folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.lexical sweep --index {params.index} --queries {input.queries} "
         "--qrels {input.qrels} {params.folds} --spec {params.spec:q} --measure {params.measure:q} "
@@ -99,29 +92,27 @@ rule lexical_sweep:
 rule lexical_score:
     """Score the docs of another system with BM25, for fusion by true scores."""
     input:
-        index=run_index,
-        queries=QUERIES,
-        runs=other_runs,
-        code=code("residuum.lexical"),
+        index=WIRING.searching.index_behind,
+        queries=PATHS.queries,
+        runs=WIRING.runs.others,
     output:
-        run=SCORES,
-        manifest=SCORES + MANIFEST,
+        **recorded(run=PATHS.scores),
     log:
-        f"{LOGS}/lexical/{{dataset}}.{{split}}.{{run}}.on.{{other}}.log",
+        PATHS.log("lexical/{dataset}.{split}.{run}.on.{other}"),
     benchmark:
-        f"{TIMES}/lexical/{{dataset}}.{{split}}.{{run}}.on.{{other}}.tsv"
+        PATHS.time("lexical/{dataset}.{split}.{run}.on.{other}")
     wildcard_constraints:
-        run=runs_of("lexical"),
+        run=ONLY.runs("lexical"),
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=system_spec,
-        index=lambda w, input: folder(input.index),
-        runs=run_options,
+        code=code("residuum.lexical", "score", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        index=options.folder("index"),
+        runs=options.each("run", "runs"),
     shell:
         "python -m residuum.lexical score --index {params.index} --queries {input.queries} "
         "{params.runs} --spec {params.spec:q} --tag {wildcards.run} "

@@ -4,30 +4,28 @@
 rule negatives_mine:
     """Draw the negatives of every training pair, with true lexical scores."""
     input:
-        corpus=trained_on(CORPUS),
-        queries=trained_on(QUERIES),
-        qrels=trained_on(QRELS),
-        index=negatives_index,
-        runs=negatives_runs,
-        code=code("residuum.negatives"),
+        corpus=WIRING.models.trained_on(PATHS.corpus),
+        queries=WIRING.models.trained_on(PATHS.queries),
+        qrels=WIRING.models.trained_on(PATHS.qrels),
+        index=WIRING.models.mined_index,
+        runs=WIRING.models.mined_runs,
     output:
-        tuples=TUPLES,
-        manifest=TUPLES + MANIFEST,
+        **recorded(tuples=PATHS.tuples),
     log:
-        f"{LOGS}/negatives/{{model}}.log",
+        PATHS.log("negatives/{model}"),
     benchmark:
-        f"{TIMES}/negatives/{{model}}.tsv"
+        PATHS.time("negatives/{model}")
     conda:
         f"{ENVS}/lucene.yaml"
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=negatives_spec,
-        corpus=lambda w, input: folder(input.corpus),
-        index=lambda w, input: f"--index {folder(input.index)}" if input.index else "",
-        runs=mined_options,
+        code=code("residuum.negatives", "mine", WIRING.models.mined_spec),
+        spec=WIRING.models.mined_spec,
+        corpus=options.folder("corpus"),
+        index=options.each("index", "index", folder_of),
+        runs=options.each("run", "runs", options.by_system),
     shell:
         "python -m residuum.negatives mine {params.index} {params.runs} --corpus {params.corpus} "
         "--queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "

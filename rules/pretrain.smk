@@ -4,27 +4,26 @@
 rule pretrain_backbone:
     """Make a small BERT: WordPiece vocabulary, LSA-initialised word embeddings."""
     input:
-        corpora=text_of,
-        code=code("residuum.pretrain"),
+        corpora=WIRING.models.corpora,
     output:
-        BACKBONE,
+        PATHS.backbone,
     log:
-        f"{LOGS}/pretrain/{{backbone}}.log",
+        PATHS.log("pretrain/{backbone}"),
     benchmark:
-        f"{TIMES}/pretrain/{{backbone}}.tsv"
+        PATHS.time("pretrain/{backbone}")
     wildcard_constraints:
-        backbone=either(REGISTRY.models_of("backbone")),
+        backbone=ONLY.models("backbone"),
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=4000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=4000),
     params:
-        spec=lambda w: _registry.spec(REGISTRY.model(w.backbone)),
-        corpora=corpus_options,
-        folder=lambda w, output: folder(output[0]),
-        compute_threads=REGISTRY.scale.threads,
+        code=code("residuum.pretrain", "backbone", WIRING.models.spec),
+        spec=WIRING.models.spec,
+        corpora=options.each("corpus", "corpora", folder_of),
+        folder=options.output_folder,
+        compute_threads=RESOURCES.threads,
     shell:
         "python -m residuum.pretrain backbone {params.corpora} --spec {params.spec:q} "
         "--threads {params.compute_threads} --output {params.folder} 2>&1 | tee {log}"
@@ -33,31 +32,30 @@ rule pretrain_backbone:
 rule pretrain_adapt:
     """Adapt a backbone to a corpus by masked-language modelling; a rerun resumes."""
     input:
-        corpora=text_of,
-        start=start_inputs,
-        code=code("residuum.pretrain"),
+        corpora=WIRING.models.corpora,
+        start=WIRING.models.start_files,
     output:
-        BACKBONE,
+        PATHS.backbone,
     log:
-        f"{LOGS}/pretrain/{{backbone}}.log",
+        PATHS.log("pretrain/{backbone}"),
     benchmark:
-        f"{TIMES}/pretrain/{{backbone}}.tsv"
+        PATHS.time("pretrain/{backbone}")
     wildcard_constraints:
-        backbone=either(REGISTRY.models_of("masked-language")),
+        backbone=ONLY.models("masked-language"),
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads * GPUS
+    threads: RESOURCES.threads * RESOURCES.gpus
     resources:
-        mem_mb=6000 * GPUS,
-        gpu=GPU * GPUS,
+        **RESOURCES.training(mem_mb=6000),
     params:
-        spec=lambda w: _registry.spec(REGISTRY.model(w.backbone)),
-        start=start_argument,
-        corpora=corpus_options,
-        folder=lambda w, output: folder(output[0]),
-        work=f"{RESULTS}/work/{{backbone}}",
-        compute=f"{COMPUTE} {PRECISION}",
-        torchrun=TORCHRUN,
+        code=code("residuum.pretrain", "adapt", WIRING.models.spec),
+        spec=WIRING.models.spec,
+        start=WIRING.models.start,
+        corpora=options.each("corpus", "corpora", folder_of),
+        folder=options.output_folder,
+        work=PATHS.work("{backbone}"),
+        compute=RESOURCES.precise,
+        torchrun=RESOURCES.torchrun,
     shell:
         "{params.torchrun} "
         "python -m residuum.pretrain adapt {params.corpora} --start {params.start} "

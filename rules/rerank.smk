@@ -4,31 +4,29 @@
 rule rerank_score:
     """Score the union of all first stages' candidates once; a rerun resumes."""
     input:
-        runs=lambda w: list(first_stages(w)),
-        queries=QUERIES,
-        corpus=CORPUS,
-        model=lambda w: cast_inputs(reranker_cast(w)),
-        code=code("residuum.rerank"),
+        runs=WIRING.runs.candidates,
+        queries=PATHS.queries,
+        corpus=PATHS.corpus,
+        model=WIRING.runs.reranker_files,
     output:
-        scores=PAIRS,
-        manifest=PAIRS + MANIFEST,
+        **recorded(scores=PATHS.pairs),
     log:
-        f"{LOGS}/rerank/{{dataset}}.{{split}}.{{reranker}}.score.log",
+        PATHS.log("rerank/{dataset}.{split}.{reranker}.score"),
     benchmark:
-        f"{TIMES}/rerank/{{dataset}}.{{split}}.{{reranker}}.score.tsv"
+        PATHS.time("rerank/{dataset}.{split}.{reranker}.score")
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=16000,
-        gpu=GPU,
+        **RESOURCES.card(mem_mb=16000),
     params:
-        spec=driver.canonical({"batch_size": REGISTRY.scale.pair_batch_size}),
-        runs=depth_options,
-        corpus=lambda w, input: folder(input.corpus),
-        model=reranker_argument,
-        store=f"{RESULTS}/work/{{dataset}}.{{split}}.{{reranker}}",
-        compute=f"{COMPUTE} {PRECISION}",
+        code=code("residuum.rerank", "score", WIRING.runs.pairs_spec),
+        spec=WIRING.runs.pairs_spec,
+        runs=WIRING.runs.depths,
+        corpus=options.folder("corpus"),
+        model=WIRING.runs.reranker,
+        store=PATHS.work("{dataset}.{split}.{reranker}"),
+        compute=RESOURCES.precise,
     shell:
         "python -m residuum.rerank score {params.runs} "
         "--queries {input.queries} --corpus {params.corpus} {params.model} "
@@ -39,26 +37,24 @@ rule rerank_score:
 rule rerank_sweep:
     """Evaluate every run that shares a reranker at every depth."""
     input:
-        runs=lambda w: list(first_stages(w)),
-        scores=PAIRS,
-        qrels=QRELS,
-        code=code("residuum.rerank"),
+        runs=WIRING.runs.candidates,
+        scores=PATHS.pairs,
+        qrels=PATHS.qrels,
     output:
-        sweep=SWEEP,
-        manifest=SWEEP + MANIFEST,
+        **recorded(sweep=PATHS.depth_curve),
     log:
-        f"{LOGS}/rerank/{{dataset}}.{{split}}.{{reranker}}.sweep.log",
+        PATHS.log("rerank/{dataset}.{split}.{reranker}.sweep"),
     benchmark:
-        f"{TIMES}/rerank/{{dataset}}.{{split}}.{{reranker}}.sweep.tsv"
+        PATHS.time("rerank/{dataset}.{split}.{reranker}.sweep")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=12000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=12000),
     params:
-        spec=sweep_spec,
-        runs=swept_runs,
+        code=code("residuum.rerank", "sweep", WIRING.runs.curves_spec),
+        spec=WIRING.runs.curves_spec,
+        runs=WIRING.runs.curves,
     shell:
         "python -m residuum.rerank sweep --spec {params.spec:q} {params.runs} "
         "--scores {input.scores} --qrels {input.qrels} --output {output.sweep} 2>&1 | tee {log}"
@@ -67,27 +63,23 @@ rule rerank_sweep:
 rule rerank_cut:
     """Rerank a run down to the depth that is best on the tuning split."""
     input:
-        unpack(cut_inputs),
-        code=code("residuum.rerank"),
+        unpack(WIRING.runs.cut),
     output:
-        run=RUN,
-        manifest=RUN + MANIFEST,
-        tuning=TUNING,
-        record=TUNING + MANIFEST,
+        **recorded(run=PATHS.run, tuning=PATHS.tuning),
     log:
-        f"{LOGS}/rerank/{{dataset}}.{{split}}.{{run}}.cut.log",
+        PATHS.log("rerank/{dataset}.{split}.{run}.cut"),
     benchmark:
-        f"{TIMES}/rerank/{{dataset}}.{{split}}.{{run}}.cut.tsv"
+        PATHS.time("rerank/{dataset}.{split}.{run}.cut")
     wildcard_constraints:
-        run=runs_of("rerank"),
+        run=ONLY.runs("rerank"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=12000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=12000),
     params:
-        spec=system_spec,
+        code=code("residuum.rerank", "cut", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
     shell:
         "python -m residuum.rerank cut --run {input.first} --scores {input.scores} "
         "--tuning {input.tuning} --name {wildcards.run} --spec {params.spec:q} "

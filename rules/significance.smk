@@ -4,25 +4,23 @@
 rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:
-        metrics=tested_metrics,
-        code=code("residuum.significance"),
+        metrics=WIRING.pages.tested_metrics,
     output:
-        tests=SIGNIFICANCE,
-        manifest=SIGNIFICANCE + MANIFEST,
+        **recorded(tests=PATHS.significance),
     log:
-        f"{LOGS}/significance/{{page}}.log",
+        PATHS.log("significance/{page}"),
     benchmark:
-        f"{TIMES}/significance/{{page}}.tsv"
+        PATHS.time("significance/{page}")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=page_spec,
-        together=corrected_with,
-        metrics=f"{RESULTS}/metrics",
+        code=code("residuum.significance", "compare", WIRING.pages.spec),
+        spec=WIRING.pages.spec,
+        together=WIRING.pages.together,
+        metrics=PATHS.metrics_root,
     shell:
         "python -m residuum.significance compare --spec {params.spec:q} "
         "{params.together} --metrics {params.metrics} --workers {threads} "

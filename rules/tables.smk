@@ -4,32 +4,31 @@
 rule tables_render:
     """Render a paper's table with our numbers and our markers."""
     input:
-        metrics=table_metrics,
-        records=table_records,
-        tests=SIGNIFICANCE,
-        tuning=tuning_files,
-        code=code("residuum.tables"),
+        metrics=WIRING.pages.metrics,
+        records=WIRING.pages.records,
+        tests=PATHS.significance,
+        tuning=WIRING.pages.tuning,
     output:
-        tsv=TABLE,
-        md=TABLE.replace(".tsv", ".md"),
-        tex=TABLE.replace(".tsv", ".tex"),
-        manifest=TABLE + MANIFEST,
+        tsv=PATHS.table,
+        md=PATHS.table.beside(".md"),
+        tex=PATHS.table.beside(".tex"),
+        manifest=PATHS.table.manifest,
     log:
-        f"{LOGS}/tables/{{page}}.log",
+        PATHS.log("tables/{page}"),
     benchmark:
-        f"{TIMES}/tables/{{page}}.tsv"
+        PATHS.time("tables/{page}")
     wildcard_constraints:
-        page=either(TABLES),
+        page=ONLY.pages("table"),
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        gpu=0,
+        **RESOURCES.cpu(mem_mb=2000),
     params:
-        spec=page_spec,
-        metrics=f"{RESULTS}/metrics",
-        tuning=lambda w, input: " ".join(f"--tuning {path}" for path in input.tuning),
+        code=code("residuum.tables", "render", WIRING.pages.spec),
+        spec=WIRING.pages.spec,
+        metrics=PATHS.metrics_root,
+        tuning=options.each("tuning", "tuning"),
     shell:
         "python -m residuum.tables render --spec {params.spec:q} --metrics {params.metrics} "
         "--significance {input.tests} {params.tuning} --output {output.tsv} 2>&1 | tee {log}"

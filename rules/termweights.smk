@@ -4,26 +4,25 @@
 rule termweights_predict:
     """Predict the term weights of a corpus in parts; a rerun resumes."""
     input:
-        corpus=CORPUS,
-        model=CHECKPOINT,
-        code=code("residuum.termweights"),
+        corpus=PATHS.corpus,
+        model=PATHS.checkpoint,
     output:
-        WEIGHTS,
+        PATHS.term_weights,
     log:
-        f"{LOGS}/termweights/{{dataset}}.{{model}}.seed{{seed}}.log",
+        PATHS.log("termweights/{dataset}.{model}.seed{seed}"),
     benchmark:
-        f"{TIMES}/termweights/{{dataset}}.{{model}}.seed{{seed}}.tsv"
+        PATHS.time("termweights/{dataset}.{model}.seed{seed}")
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads
+    threads: RESOURCES.threads
     resources:
-        mem_mb=6000,
-        gpu=GPU,
+        **RESOURCES.card(mem_mb=6000),
     params:
-        corpus=lambda w, input: folder(input.corpus),
-        model=lambda w, input: folder(input.model),
-        folder=lambda w, output: folder(output[0]),
-        compute=f"{BATCHES} {COMPUTE} {PRECISION}",
+        code=code("residuum.termweights", "predict"),
+        corpus=options.folder("corpus"),
+        model=options.folder("model"),
+        folder=options.output_folder,
+        compute=RESOURCES.batches,
     shell:
         "python -m residuum.termweights predict --corpus {params.corpus} --model {params.model} "
         "{params.compute} --output {params.folder} 2>&1 | tee {log}"

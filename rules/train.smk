@@ -4,31 +4,30 @@
 rule train_train:
     """Train a dual encoder; after a kill the same command resumes."""
     input:
-        tuples=lambda w: TUPLES.format(model=REGISTRY.tuples_of(w.model)),
-        corpus=trained_on(CORPUS),
-        queries=trained_on(QUERIES),
-        start=start_inputs,
-        code=code("residuum.train"),
+        tuples=WIRING.models.tuples,
+        corpus=WIRING.models.trained_on(PATHS.corpus),
+        queries=WIRING.models.trained_on(PATHS.queries),
+        start=WIRING.models.start_files,
     output:
-        CHECKPOINT,
+        PATHS.checkpoint,
     log:
-        f"{LOGS}/train/{{model}}.seed{{seed}}.log",
+        PATHS.log("train/{model}.seed{seed}"),
     benchmark:
-        f"{TIMES}/train/{{model}}.seed{{seed}}.tsv"
+        PATHS.time("train/{model}.seed{seed}")
     conda:
         NEURAL
-    threads: REGISTRY.scale.threads * GPUS
+    threads: RESOURCES.threads * RESOURCES.gpus
     resources:
-        mem_mb=6000 * GPUS,
-        gpu=GPU * GPUS,
+        **RESOURCES.training(mem_mb=6000),
     params:
-        spec=lambda w: _registry.spec(REGISTRY.model(w.model)),
-        start=start_argument,
-        corpus=lambda w, input: folder(input.corpus),
-        folder=lambda w, output: folder(output[0]),
-        work=f"{RESULTS}/work/{{model}}.seed{{seed}}",
-        compute=f"{COMPUTE} {PRECISION}",
-        torchrun=TORCHRUN,
+        code=code("residuum.train", "train", WIRING.models.spec),
+        spec=WIRING.models.spec,
+        start=WIRING.models.start,
+        corpus=options.folder("corpus"),
+        folder=options.output_folder,
+        work=PATHS.work("{model}.seed{seed}"),
+        compute=RESOURCES.precise,
+        torchrun=RESOURCES.torchrun,
     shell:
         "{params.torchrun} "
         "python -m residuum.train train --tuples {input.tuples} --corpus {params.corpus} "

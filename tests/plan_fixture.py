@@ -1,5 +1,7 @@
 """A registry so small that what its jobs take can be computed by hand."""
 
+from types import SimpleNamespace
+
 from pydantic import TypeAdapter
 
 from residuum.core import schema
@@ -118,3 +120,8 @@ def registry() -> Registry:
         tests={},
         pages={},
     )
+
+
+def named(**wildcards: str) -> SimpleNamespace:
+    """Return the wildcards of a job, as Snakemake gives them to a rule."""
+    return SimpleNamespace(**wildcards)

@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from residuum import characteristics, evaluate, figures, ledger, lexical, significance, tables
-from residuum.core import contracts, driver, files, manifest, trec
-from residuum.core.jobs import CharacteristicsJob
+from residuum.core import contracts, files, manifest, trec
+from residuum.wiring.bound import BoundCharacteristics
+from residuum.wiring.specs import canonical_json
 from tables_fixture import job, spec
 
 QUERIES = [f"q{i:02d}" for i in range(12)]
@@ -113,7 +114,7 @@ def make_pages(results: Path) -> None:
 
 
 def _counted_job() -> str:
-    return driver.canonical(CharacteristicsJob.model_validate(COUNTED).model_dump(mode="json"))
+    return canonical_json(BoundCharacteristics.model_validate(COUNTED).model_dump(mode="json"))
 
 
 def _figure(results: Path) -> None:
@@ -136,7 +137,7 @@ def _figure(results: Path) -> None:
         "reason": "a toy.",
     }
     output = results / "figures" / "toy-figure1.tsv"
-    figures.draw(driver.canonical(made), [sweep], [scored], output)
+    figures.draw(canonical_json(made), [sweep], [scored], output)
 
 
 def change(path: Path, old: str, new: str) -> None:

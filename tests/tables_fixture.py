@@ -4,8 +4,9 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import driver, schema, trec
-from residuum.core.jobs import Job
+from residuum.core import schema, trec
+from residuum.wiring.bound import BoundTable
+from residuum.wiring.specs import canonical_json
 
 TABLE = {
     "kind": "table",
@@ -40,9 +41,9 @@ VALUES = {
 }
 
 
-def job(comparable: bool = True, tests: dict | None = None, **changes: object) -> Job:
+def job(comparable: bool = True, tests: dict | None = None, **changes: object) -> BoundTable:
     """Return the table cast for a scale that has `dev` but not `covid`."""
-    return Job(
+    return BoundTable(
         id="toy-table1",
         table=schema.Table.model_validate({**TABLE, **changes}),
         tests=schema.Tests.model_validate({**TESTS, **(tests or {})}),
@@ -64,6 +65,6 @@ def write_metrics(root: Path) -> Path:
     return root
 
 
-def spec(made: Job) -> str:
+def spec(made: BoundTable) -> str:
     """Return the job as a `--spec` argument."""
-    return driver.canonical(made.model_dump(mode="json"))
+    return canonical_json(made.model_dump(mode="json"))

@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 
 from residuum import cases
-from residuum.core import contracts, driver, manifest, schema, trec
+from residuum.core import contracts, manifest, schema, trec
 from residuum.core.errors import ResiduumError
+from residuum.wiring.specs import canonical_json
 
 QUERIES = {"q1": "brief government definition", "q2": "who is robert gray", "q3": "never judged"}
 DOCS = {
@@ -128,7 +129,7 @@ def find(folder, where, lists=None, **changes):
         "reason": "a toy.",
     }
     output = folder / "toy-table3.tsv"
-    cases.find(driver.canonical(spec), queries, qrels_path, corpus, lists or own, output)
+    cases.find(canonical_json(spec), queries, qrels_path, corpus, lists or own, output)
     return pl.read_csv(output, separator="\t"), output
 
 

@@ -5,9 +5,10 @@ import pytest
 
 from conftest import ROOT, irds_process
 from residuum import characteristics, ledger
-from residuum.core import driver, entries, schema, trec
+from residuum.core import entries, schema, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import CharacteristicsJob
+from residuum.wiring.bound import BoundCharacteristics
+from residuum.wiring.specs import canonical_json
 
 ROWS = [
     {"id": "queries", "label": "# of queries", "quantity": "queries"},
@@ -41,7 +42,7 @@ def job(**changes):
         "comparable": True,
         "reason": "a toy.",
     }
-    return CharacteristicsJob.model_validate({**made, **changes})
+    return BoundCharacteristics.model_validate({**made, **changes})
 
 
 def write(folder, queries, qrels):
@@ -51,7 +52,7 @@ def write(folder, queries, qrels):
 
 
 def count(folder, made, splits):
-    spec = driver.canonical(made.model_dump(mode="json"))
+    spec = canonical_json(made.model_dump(mode="json"))
     output = folder / "toy-table1.tsv"
     characteristics.count(spec, output, [f"{name}={path}" for name, path in splits.items()])
     return pl.read_csv(output, separator="\t", infer_schema_length=None), output
@@ -130,7 +131,7 @@ def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     folders = {"dev": tmp_path / "dev", "dl": tmp_path / "trec-dl-2019"}
     for folder in folders.values():
         words = ["-m", "residuum.data", "split", "--dataset", "msmarco-passage"]
-        words += ["--name", folder.name, "--spec", driver.canonical(entry.for_split(folder.name))]
+        words += ["--name", folder.name, "--spec", canonical_json(entry.for_split(folder.name))]
         words += ["--queries", folder / "queries.tsv", "--qrels", folder / "qrels.trec"]
         done = irds_process(official_home, *words)
         assert done.returncode == 0, done.stderr

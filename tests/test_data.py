@@ -13,9 +13,10 @@ import pytest
 from conftest import ROOT
 from residuum import data
 from residuum.collections import splits
-from residuum.core import answers, contracts, driver, files, trec
+from residuum.core import answers, contracts, files, trec
 from residuum.core.errors import NotRun, ResiduumError
 from residuum.core.schema import Collection
+from residuum.wiring.specs import canonical_json
 
 DOCS = [("d1", "one"), ("007", "tab\tnewline\nemoji 🙂 " + "x" * 100_000), ("NA", "")]
 
@@ -38,7 +39,7 @@ def mine(tmp_path, monkeypatch):
 
 
 def export(spec, output):
-    data.corpus("mine", driver.canonical(spec), output, page(output))
+    data.corpus("mine", canonical_json(spec), output, page(output))
     return output
 
 
@@ -51,7 +52,7 @@ def page(output):
 
 def export_split(spec, folder, name="test"):
     paths = (folder / name / "queries.tsv", folder / name / "qrels.trec")
-    data.split("mine", name, driver.canonical(spec), *paths)
+    data.split("mine", name, canonical_json(spec), *paths)
     return trec.read_queries(paths[0]), trec.read_qrels(paths[1])
 
 
@@ -219,7 +220,7 @@ def test_answers_are_all_and_hold_any_character(mine, tmp_path):
     (tmp_path / "home" / "nq.csv").write_text("".join(rows))
     mine["splits"] = {"test": {"questions": "nq.csv"}}
     whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
-    data.answers("mine", "test", driver.canonical(mine), whole)
+    data.answers("mine", "test", canonical_json(mine), whole)
     assert len(answers.read(whole)) == 10
     answers.write(part, {"q": ["one\u2028line", "two\x85lines"]})
     assert answers.read(part) == {"q": ["one\u2028line", "two\x85lines"]}
@@ -234,27 +235,27 @@ def test_questions_in_dprs_form_bring_answers_and_no_judgements(mine, tmp_path):
     mine["splits"]["test"] = {"questions": "nq.csv"}
     mine["editions"][0]["splits"] = {"test": {"queries": 2, "qrels": 0}}
     paths = [tmp_path / name for name in ("queries.tsv", "qrels.trec", "answers.jsonl")]
-    data.split("mine", "test", driver.canonical(mine), *paths[:2])
+    data.split("mine", "test", canonical_json(mine), *paths[:2])
     assert trec.read_queries(paths[0]) == {"0": "who first?", "1": "how many"}
     with pytest.raises(NotRun, match="mine/test has no public judgements"):
         trec.read_qrels(paths[1])
-    data.answers("mine", "test", driver.canonical(mine), paths[2])
+    data.answers("mine", "test", canonical_json(mine), paths[2])
     assert answers.read(paths[2]) == {"0": ["Anne", "O'Neill"], "1": ["3", "three"]}
     (home / "nq.csv").write_text(QUESTIONS + '"a ""b"" c"\t"[""O\'Neill"", \'x\']"\n')
     mine["editions"][0]["splits"]["test"]["queries"] = 3
-    data.answers("mine", "test", driver.canonical(mine), paths[2])
+    data.answers("mine", "test", canonical_json(mine), paths[2])
     assert answers.read(paths[2])["2"] == ["O'Neill", "x"], "csv quotes a column that has quotes"
-    data.split("mine", "test", driver.canonical(mine), *paths[:2])
+    data.split("mine", "test", canonical_json(mine), *paths[:2])
     assert trec.read_queries(paths[0])["2"] == 'a "b" c'
     (home / "nq.csv").write_text(QUESTIONS + "no tab ['x']\n")
     with pytest.raises(ResiduumError, match=r"nq\.csv, line 3: expected question TAB \['answer'"):
-        data.answers("mine", "test", driver.canonical(mine), paths[2])
+        data.answers("mine", "test", canonical_json(mine), paths[2])
 
 
 def test_a_split_without_public_judgements_has_queries_only(mine, tmp_path):
     mine["splits"]["test"] = {"queries": "q.tsv", "unjudged": True}
     paths = [tmp_path / name for name in ("queries.tsv", "qrels.trec")]
-    data.split("mine", "test", driver.canonical(mine), *paths)
+    data.split("mine", "test", canonical_json(mine), *paths)
     assert len(trec.read_queries(paths[0])) == 3
     with pytest.raises(NotRun, match="no public judgements"):
         trec.read_qrels(paths[1])
@@ -325,10 +326,10 @@ def test_the_manifest_names_the_source_files_and_their_hashes(mine, tmp_path):
 
 
 def test_a_recipe_that_cannot_be_made_is_refused_with_what_is_possible(tmp_path):
-    spec = json.loads(driver.canonical(GENERATED))
+    spec = json.loads(canonical_json(GENERATED))
     spec["source"]["judged"] = 5000
     with pytest.raises(ResiduumError, match="source: the generated collection cannot be made"):
-        data.corpus("g", driver.canonical(spec), tmp_path / "corpus")
+        data.corpus("g", canonical_json(spec), tmp_path / "corpus")
 
 
 GENERATED = {
@@ -367,6 +368,7 @@ import sys
 from residuum.collections import irds
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Collection
+from residuum.wiring.specs import canonical_json
 collection = Collection.model_validate_json(sys.argv[1])
 try:
     print(list(irds.docs(collection)))

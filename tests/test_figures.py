@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from residuum import figures, paired
-from residuum.core import cells, driver, schema
+from residuum.core import cells, schema
 from residuum.core.errors import ResiduumError
 from residuum.paired import corrections
+from residuum.wiring.specs import canonical_json
 
 QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
@@ -49,7 +50,7 @@ def sweep_text(recall=0.5):
 
 def job(tests=None, **changes):
     runs = {"ours": ["ours.seed1", "ours.seed2"], "base": ["base"]}
-    return figures.FigureJob.model_validate(
+    return figures.BoundFigure.model_validate(
         {"id": "toy-figure1", "figure": {**FIGURE, **changes}, "place": "data/dev", "runs": runs,
          "tests": {**TESTS, **(tests or {})}, "scale": "toy", "reason": "a toy."}
     )  # fmt: skip
@@ -62,7 +63,7 @@ def draw(folder, made=None, text=None):
     pairs = {"ours.seed1": 2000, "ours.seed2": 2000, "base": 2000}
     facts = {"pairs": 4500, "pairs_without_sharing": 6000, "pairs_per_run": pairs}
     scored.write_text(json.dumps({"artefact": facts}))
-    spec = driver.canonical((made or job()).model_dump(mode="json"))
+    spec = canonical_json((made or job()).model_dump(mode="json"))
     figures.draw(spec, [folder / "sweep.tsv"], [scored], folder / "toy-figure1.tsv")
     return pl.read_csv(folder / "toy-figure1.tsv", separator="\t", infer_schema_length=None)
 

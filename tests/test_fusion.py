@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 
 from residuum import fusion
-from residuum.core import driver, trec
+from residuum.core import trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import FusionSystem
+from residuum.wiring.specs import canonical_json
 
 
 def system(lexical="minimum", dense="minimum", grid=(0.0, 0.5), k=10):
@@ -92,7 +93,7 @@ def test_a_scores_file_adds_no_docs(run, lists):
 
 def tuned(tmp_path, lists, grid, relevant):
     trec.write_qrels(tmp_path / "qrels", [("q", relevant, 1)])
-    spec = driver.canonical(system(grid=grid).model_dump(mode="json"))
+    spec = canonical_json(system(grid=grid).model_dump(mode="json"))
     fusion.tune(spec, *lists, tmp_path / "qrels", tmp_path / "t.json")
     return json.loads((tmp_path / "t.json").read_text())
 
@@ -117,7 +118,7 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
     paths = [tmp_path / "fold1", tmp_path / "fold2"]
     for path, text in zip(paths, FOLDS, strict=True):
         path.write_text(text)
-    spec = driver.canonical(system(grid=(0.0, 9.0)).model_dump(mode="json"))
+    spec = canonical_json(system(grid=(0.0, 9.0)).model_dump(mode="json"))
     tuning, output = tmp_path / "t.json", tmp_path / "run.trec.gz"
     fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
     record = json.loads(tuning.read_text())

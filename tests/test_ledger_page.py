@@ -1,13 +1,16 @@
 """The ledger's page: counts first, then what contradicts a paper, what is not run, every row."""
 
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from residuum import ledger, ledger_page
 from residuum.__main__ import app
-from residuum.core import driver, pages
+from residuum.core import pages
 from residuum.core.errors import ResiduumError
+from residuum.wiring import driver
 
 ABSENT = "no such file: theirs.txt. Get it."
 
@@ -114,7 +117,8 @@ def test_only_the_scales_own_reason_is_left_out():
 def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
     path = tmp_path / "ledger.md"
     path.write_text(ledger_page.page(frame(), "toy", "a toy."))
-    said = driver.show([str(path), str(tmp_path / "nothing.md")])
+    workflow = SimpleNamespace(dag_settings=SimpleNamespace(targets=None))
+    said = driver.show([str(path), str(tmp_path / "nothing.md")], workflow)
     assert said.startswith(f"\n{path}\n\n# Ledger, scale toy")
     assert "| toy " in said and "Against" not in said and "more -->" not in said
 

@@ -12,11 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from residuum.collections import article_lexicon as lexicon
-from residuum.collections.article_topics import Topic, draw_topics
-from residuum.collections.article_world import Facts, World, draw_articles, draw_world
-from residuum.collections.articles import Collection, generate
-from residuum.collections.world import stream
+from residuum.collections.article_facts import Facts, World, draw_facts, draw_world
+from residuum.collections.article_facts import words as article_words
+from residuum.collections.article_texts import Topic
+from residuum.collections.articles import draw_topics, generate, grading
+from residuum.collections.draws import stream
+from residuum.collections.worlds import Collection
 
 SMOKE = {
     "seed": 1,
@@ -50,10 +51,10 @@ def digest(collection: Collection) -> str:
 def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     """What the docs and queries of a collection are about, in their order."""
     recipe = SimpleNamespace(**(scale | changes))
-    rng = stream(recipe, "docs")
+    rng = stream(recipe.seed, "docs")
     world = draw_world(rng, recipe)
-    facts = draw_articles(rng, world)
-    return world, facts, draw_topics(stream(recipe, "judged"), world, facts)
+    facts = draw_facts(rng, world)
+    return world, facts, draw_topics(stream(recipe.seed, "judged"), world, grading(facts))
 
 
 def judged(collection: Collection) -> dict[str, dict[str, int]]:
@@ -247,9 +248,9 @@ def test_forms_of_a_concept_share_no_word():
 
 
 def test_a_form_and_a_collocate_belong_to_one_aspect():
-    forms = [form for aspect in lexicon.ASPECTS for form in aspect.forms]
-    collocates = [word for aspect in lexicon.ASPECTS for word in aspect.collocates]
-    assert len(lexicon.ASPECTS) == 28
+    forms = [form for aspect in article_words.aspects for form in aspect.forms]
+    collocates = [word for aspect in article_words.aspects for word in aspect.collocates]
+    assert len(article_words.aspects) == 28
     assert len(set(forms)) == len(forms) == 84
     assert len(set(collocates)) == len(collocates) == 224
 
@@ -257,12 +258,12 @@ def test_a_form_and_a_collocate_belong_to_one_aspect():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"conditions": 1}, r"conditions: 1 asked, 2 to 24 possible; change conditions"),
-        ({"conditions": 25}, r"conditions: 25 asked, 2 to 24 possible"),
-        ({"agents": 21}, r"agents: 21 asked, 2 to 20 possible; change agents"),
+        ({"conditions": 1}, r"conditions: 1 requested, 2 to 24 possible; change conditions"),
+        ({"conditions": 25}, r"conditions: 25 requested, 2 to 24 possible"),
+        ({"agents": 21}, r"agents: 21 requested, 2 to 20 possible; change agents"),
         (
             {"judged": 400},
-            r"judged: 400 queries asked, 200 of them on aspects, but \d+ such topics",
+            r"judged: 400 queries requested, 200 of them on aspects, but \d+ such topics",
         ),
         ({"articles": 5}, r"judged: 14 .* have 4 relevant docs; lower judged or conditions, or"),
     ],

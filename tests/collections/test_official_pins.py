@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from conftest import ROOT, irds_process
-from residuum.core import driver, entries, schema, trec
+from residuum.core import entries, schema, trec
+from residuum.wiring.specs import canonical_json
 
 DATASETS = ROOT / "config" / "datasets"
 
@@ -38,7 +39,7 @@ def test_official_queries_and_qrels_fit_their_pins(
     if name == "nfcorpus":  # the home holds a part of its docs, so of their qrels
         pin = entry.editions[1].splits[split]
     words = ["-m", "residuum.data", "split", "--dataset", name, "--name", split]
-    words += ["--spec", driver.canonical(entry.for_split(split))]
+    words += ["--spec", canonical_json(entry.for_split(split))]
     paths = [tmp_path / "queries.tsv", tmp_path / "qrels.trec"]
     words += ["--queries", str(paths[0]), "--qrels", str(paths[1])]
     done = irds_process(official_home, *words)

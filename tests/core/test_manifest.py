@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from conftest import ROOT
+from residuum.code import closure
 from residuum.core import manifest
 
 RUN = "q1 Q0 d1 1 2.0 x\n"
@@ -30,6 +31,29 @@ def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
     assert shlex.split(first["environment"].pop("command")) == words
     assert "--run 'a run.trec'" in second["environment"].pop("command")
     assert first == second, "nothing else depends on the command line"
+    verb = {"module": "residuum.evaluate", "verb": "run", "kinds": None}
+    assert first["code"] == {**verb, "sha256": closure.sha256("residuum.evaluate", "run")}
+    assert manifest.same_code(first["code"])
+    assert not manifest.same_code({**first["code"], "sha256": "0" * 64})
+    assert not manifest.same_code({**first["code"], "verb": "no-such-verb"})
+
+
+def test_a_kind_that_no_argument_names_is_refused(tmp_path):
+    code = (
+        "import sys; from residuum.core import manifest, tables;"
+        "sys.modules['__main__'].__spec__ = type('Spec', (), {'name': 'residuum.evaluate'});"
+        "table = tables.OpenTable({'a': 'json:dumps', 'b': 'json:loads'});"
+        "table['a']; print(manifest.made_by('residuum.evaluate')['kinds']);"
+        "table['b']; manifest.made_by('residuum.evaluate')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "--spec", '{"kind": "a"}'],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "['a']\n"
+    assert "residuum.evaluate run used kinds that no argument names: b" in done.stderr
 
 
 def test_the_same_command_gives_the_same_bytes(tmp_path):
@@ -43,4 +67,5 @@ def test_a_function_that_is_called_has_no_command(tmp_path):
     manifest.write(tmp_path / "m.json", artefact={}, spec={}, inputs=[], module="residuum.ledger")
     record = json.loads((tmp_path / "m.json").read_text())
     assert record["environment"]["command"] is None
-    assert record["code"]["sha256"] == manifest.code_hash("residuum.ledger")
+    whole = {"module": "residuum.ledger", "verb": None, "kinds": None}
+    assert record["code"] == {**whole, "sha256": closure.sha256("residuum.ledger")}

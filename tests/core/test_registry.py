@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import absence, casting, loading, registry, schema
+from residuum.core import loading, registry, schema
 from residuum.core.errors import ResiduumError
+from residuum.wiring import availability, binding, specs, splits
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
@@ -79,9 +80,9 @@ def test_measures_are_those_of_the_split_and_of_the_tables():
 
 def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
-    assert loaded.searched("generated-mini") == ["tune", "dev", "judged"]
-    assert loaded.searched("nfcorpus") == ["dev", "test"]
-    found = load(scale="full").searched("msmarco-passage")
+    assert splits.searched(loaded, "generated-mini") == ["tune", "dev", "judged"]
+    assert splits.searched(loaded, "nfcorpus") == ["dev", "test"]
+    found = splits.searched(load(scale="full"), "msmarco-passage")
     assert found == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
@@ -101,11 +102,11 @@ def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(confi
 
 
 def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
-    assert load(config).corrected_with("clear-table1") == []
+    assert binding.family(load(config), "clear-table1") == []
     edit(config, "tests/clear.yaml", family="paper")
     made = load(config)
-    assert made.corrected_with("clear-table1") == ["clear-table2"]
-    assert made.corrected_with("dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
+    assert binding.family(made, "clear-table1") == ["clear-table2"]
+    assert binding.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
 
 
 def test_a_page_is_cast_with_its_tests(config):
@@ -114,9 +115,9 @@ def test_a_page_is_cast_with_its_tests(config):
 
     edit(config, "tests/clear.yaml", seed=7)
     made = load(config, scale="mini")
-    assert casting.job_of(made, "clear-table1", hub).tests == made.tests["clear"]
-    assert json.loads(casting.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
-    figure = json.loads(casting.page_spec(made, "clear-figure1", hub))
+    assert binding.bind_table(made, "clear-table1", hub).tests == made.tests["clear"]
+    assert json.loads(binding.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
+    figure = json.loads(binding.page_spec(made, "clear-figure1", hub))
     assert figure["tests"]["correction"] == "holm"
 
 
@@ -281,7 +282,7 @@ def test_what_a_scale_does_not_cast_is_not_run_with_its_reason(config):
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
     edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
-    job = casting.job_of(load(config, scale="mini"), "clear-table1", nothing_missing)
+    job = binding.bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
     absent = {row: cells.get("dev-rr") for row, cells in job.absent.items()}
     assert absent["bm25"] is None
     assert absent["clear"] == "scale mini casts nothing as msmarco-tune"
@@ -295,23 +296,23 @@ def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():
         return "no such model" if "large" in model else None
 
     loaded = load(scale="full")
-    job = casting.job_of(loaded, "clear-table2", hub)
+    job = binding.bind_table(loaded, "clear-table2", hub)
     absent = {row for row, cells in job.absent.items() if cells}
     assert absent == {"bm25-large", "clear-large"}
     assert job.absent["bm25-large"]["dev-rr"] == "no such model"
-    assert casting.page_reason(loaded, "clear-figure1", hub) is None
-    assert casting.page_reason(loaded, "clear-table4", hub) == "no such model"
+    assert binding.why_not_made(loaded, "clear-figure1", hub) is None
+    assert binding.why_not_made(loaded, "clear-table4", hub) == "no such model"
 
 
 def test_an_external_run_is_not_run_where_its_file_is_absent(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     loaded = load(scale="mini")
-    column = casting.job_of(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
+    column = binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
     path = tmp_path / "trec-covid" / "round2" / "GUIR_S2_run1.txt"
     assert column.startswith(f"no such file: {path}. The best automatic run")
     path.parent.mkdir(parents=True)
     path.write_text("")
-    assert casting.job_of(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
+    assert binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
 
 
 CACM = ("docs.jsonl", "queries.tsv", "qrels.txt")
@@ -322,7 +323,7 @@ def test_a_dataset_whose_files_are_absent_is_not_run_with_its_access_note(monkey
     loaded = load(scale="mini")
 
     def absent():
-        return casting.job_of(loaded, "lexical-baselines-cacm", nothing_missing).absent
+        return binding.bind_table(loaded, "lexical-baselines-cacm", nothing_missing).absent
 
     paths = [tmp_path / "cacm" / name for name in CACM]
     note = loaded.datasets["cacm"].access
@@ -345,8 +346,8 @@ def test_what_is_trained_or_tuned_on_absent_data_is_not_run(config, monkeypatch,
         made = load(config, scale="mini")
         edit(config, "scales/mini.yaml", roles=data["roles"])
         place = made.cast("msmarco-dev")
-        assert absence.reason(made, "bm25", place, nothing_missing) is None
-        why = absence.reason(made, "clear", place, nothing_missing)
+        assert availability.why_unavailable(made, "bm25", place, nothing_missing) is None
+        why = availability.why_unavailable(made, "clear", place, nothing_missing)
         assert why.startswith(f"no such file: {tmp_path / 'cacm' / 'docs.jsonl'}"), role
 
 
@@ -355,7 +356,7 @@ def test_characteristics_of_absent_data_are_not_counted(config, monkeypatch, tmp
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     edit(config, "scales/mini.yaml", roles={**data["roles"], "msmarco-dev": "cacm/test"})
     made = load(config, scale="mini")
-    spec = json.loads(casting.page_spec(made, "dualrm-table1", nothing_missing))
+    spec = json.loads(binding.page_spec(made, "dualrm-table1", nothing_missing))
     column = next(c["id"] for c in spec["table"]["columns"] if c["role"] == "msmarco-dev")
     queries = tmp_path / "cacm" / "queries.tsv"
     assert set(spec["absent"]) == {column}
@@ -377,12 +378,17 @@ def test_a_grid_of_the_scale_replaces_the_papers():
 
 def test_an_rm3_sweep_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
-    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
-    assert loaded.swept_measure("bm25-rm3", registry.Place("generated-mini", "judged")) == "nDCG@10"
+    assert (
+        splits.swept_measure(loaded, "bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
+    )
+    assert (
+        splits.swept_measure(loaded, "bm25-rm3", registry.Place("generated-mini", "judged"))
+        == "nDCG@10"
+    )
     tune = registry.Place("generated-mini", "tune")
-    assert loaded.swept_measure("bm25-rm3", tune) is None
+    assert splits.swept_measure(loaded, "bm25-rm3", tune) is None
     assert "names no role that generated-mini/tune plays" in (
-        absence.reason(loaded, "bm25-rm3", tune, nothing_missing)
+        availability.why_unavailable(loaded, "bm25-rm3", tune, nothing_missing)
     )
 
 
@@ -442,8 +448,8 @@ def test_what_only_people_read_is_no_part_of_a_spec(config):
     edit(config, "systems/bm25.yaml", label="Okapi")
     edit(config, "datasets/generated-mini.yaml", access="otherwise", title="New")
     after = load(config, scale="mini")
-    assert registry.spec(before.model("clear")) == registry.spec(after.model("clear"))
-    assert registry.spec(before.systems["bm25"]) == registry.spec(after.systems["bm25"])
+    assert specs.of_entry(before.model("clear")) == specs.of_entry(after.model("clear"))
+    assert specs.of_entry(before.systems["bm25"]) == specs.of_entry(after.systems["bm25"])
     one, two = before.datasets["generated-mini"], after.datasets["generated-mini"]
     assert one.for_corpus() == two.for_corpus()
     assert one.for_split("dev") == two.for_split("dev")

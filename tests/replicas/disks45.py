@@ -37,7 +37,7 @@ def write(home: Path) -> Replica:
     base = home / NAME
     source = places(seed=4, entities=80, passages=2300, listings=100, stubs=100, train_pairs=0,
                     tune=0, dev=0, judged=250)  # fmt: skip
-    texts = [text for _, text in source.docs]
+    texts = [doc["text"] for _, doc in source.docs]
     articles, at = [], 0
     for number, (path, make) in enumerate(_files()):
         size = 1 + (number < len(texts) - FILES)

@@ -39,7 +39,7 @@ def write(home: Path, data: Path) -> Replica:
     """
     source = places(seed=3, passages=440, listings=80, stubs=80, judged=0, dev=40, tune=60)
     position = {doc_id: i for i, (doc_id, _) in enumerate(source.docs)}
-    texts = [text for _, text in source.docs]
+    texts = [doc["text"] for _, doc in source.docs]
     splits: dict[str, list[Question]] = {}
     for split, name in (("train", "train"), ("dev", "dev"), ("tune", TEST)):
         targets = [position[doc] for _, doc, _ in source.qrels[split]]

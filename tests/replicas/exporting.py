@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from conftest import ROOT
 from replicas.truth import Replica
-from residuum.core import driver, entries, schema
+from residuum.core import entries, schema
+from residuum.wiring.specs import canonical_json
 
 
 class Folders(NamedTuple):
@@ -41,7 +42,7 @@ def dataset(name: str, replica: Replica, **source: Any) -> schema.Dataset:
 
 def spec(entry: schema.Dataset, which: str | None = None) -> str:
     """Return the specification that a rule would hand to the stage."""
-    return driver.canonical(entry.for_split(which) if which else entry.for_corpus())
+    return canonical_json(entry.for_split(which) if which else entry.for_corpus())
 
 
 def corpus(folders: Folders, name: str, entry: schema.Dataset, output: Path) -> Any:

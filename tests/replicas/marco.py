@@ -34,7 +34,7 @@ def draw() -> Marco:
         s: [(number[q], position[doc], grade) for q, doc, grade in source.qrels[s]]
         for s in source.qrels
     }
-    return Marco([text for _, text in source.docs], *_filed(queries, qrels))
+    return Marco([doc["text"] for _, doc in source.docs], *_filed(queries, qrels))
 
 
 def _filed(queries: dict[str, Queries], qrels: dict[str, Qrels]) -> tuple[dict, dict]:

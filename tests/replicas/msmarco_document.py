@@ -54,7 +54,7 @@ def _docs(drawn: marco.Marco) -> list[tuple[str, dict[str, str]]]:
     """Return docs in the form that ir_datasets gives them: a body ends with its line break."""
     rng = random.Random(2)
     numbers = rng.sample(range(1, 3_600_000), len(drawn.texts))
-    filler = iter([text for _, text in places(seed=2, train_pairs=0, passages=2300).docs])
+    filler = iter([doc["text"] for _, doc in places(seed=2, train_pairs=0, passages=2300).docs])
     answering = {p for rows in drawn.qrels.values() for _, p, level in rows if level}
     spare = [p for p in range(len(drawn.texts)) if p not in answering]
     untitled, empty = set(spare[:3]), set(spare[3:6])

@@ -19,7 +19,7 @@ def write(home: Path) -> Replica:
     """
     source = places(seed=6, dev=120)
     med = {doc_id: f"MED-{i + 10}" for i, (doc_id, _) in enumerate(source.docs)}
-    docs = [(med[doc_id], _fields(med[doc_id], text)) for doc_id, text in source.docs]
+    docs = [(med[doc_id], _fields(med[doc_id], doc["text"])) for doc_id, doc in source.docs]
     asked = [query_id for split in SPLITS.values() for query_id, _ in source.queries[split]]
     plain = {query_id: f"PLAIN-{i + 2}" for i, query_id in enumerate(asked)}
     queries = {

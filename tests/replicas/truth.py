@@ -8,7 +8,8 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from residuum.collections import articles, generated
+from residuum.collections import articles, worlds
+from residuum.collections import places as invented
 
 
 class Replica(NamedTuple):
@@ -43,11 +44,11 @@ PAPERS = {"seed": 1, "articles": 200, "reviews": 10, "notices": 10, "conditions"
           "judged": 35, "shift": 0.25}  # fmt: skip
 
 
-def places(**changes: float) -> generated.Collection:
+def places(**changes: float) -> worlds.Collection:
     """Generate passages on invented places, 600 if nothing else is asked for, with queries."""
-    return generated.generate(SimpleNamespace(**(PLACES | changes)))
+    return invented.generate(SimpleNamespace(**(PLACES | changes)))
 
 
-def papers() -> articles.Collection:
+def papers() -> worlds.Collection:
     """Generate 220 articles of an invented medicine, with 35 judged questions."""
     return articles.generate(SimpleNamespace(**PAPERS))

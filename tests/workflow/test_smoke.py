@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +22,8 @@ import pytest
 
 from conftest import ROOT
 from projects import PARTS, command, copy_project, snakemake
+from residuum.code.closure import Job, digest
+from residuum.code.names import Library
 from residuum.core import trec
 
 pytestmark = pytest.mark.workflow
@@ -79,9 +82,10 @@ def edited(project):
 
     def edit(name, old, new):
         path = project / name
-        before[path] = path.read_text()
-        assert old in before[path]
-        path.write_text(before[path].replace(old, new))
+        text = path.read_text()
+        before.setdefault(path, text)
+        assert old in text, (name, old)
+        path.write_text(text.replace(old, new))
 
     yield edit
     for path, text in before.items():
@@ -279,19 +283,145 @@ def test_a_deeper_grid_scores_more_pairs(project, edited):
     }
 
 
-def test_editing_fusion_reruns_fusion_and_what_follows_only(project, edited):
-    edited("workflow/residuum/fusion.py", "import json\n", "import json  # and no more\n")
-    made = {name.removeprefix("results/smoke/") for name in planned(project)}
-    assert "tuning/generated-smoke/tune/clear.seed1.json" in made
-    assert "runs/generated-smoke/dev/clear.seed1.trec.gz" in made
-    assert "ledger.tsv" in made
-    first = {name.split("/")[0] for name in made}
-    assert first == {
-        "tuning", "runs", "rerank", "metrics", "significance", "tables", "figures", "cases",
-        "ledger.tsv", "ledger.md", "ledger.tsv.manifest.json",
-    }  # fmt: skip
-    assert not {n for n in made if n.startswith("runs/") and "embedding" in n}
-    assert not {n for n in made if n.startswith("runs/") and "/bm25." in n}
+PACKAGE = "workflow/residuum"
+PAGES = {"significance", "tables", "figures", "cases"}
+PAGES |= {"ledger.tsv", "ledger.md", "ledger.tsv.manifest.json"}
+
+
+def test_words_that_no_result_holds_rerun_nothing(project, edited):
+    for path in (project / PACKAGE).rglob("*.py"):
+        text = path.read_text()
+        edited(path, text, text.replace('"""', '"""In other words: ', 1) + "\n# and no more\n")
+    for name, old, new in [
+        ("core/errors.py", "Did you mean", "Is it"),
+        ("core/progress.py", "about {left:.0f} s left", "{left:.0f} s left"),
+        ("core/command.py", "unknown key", "no such key"),
+        ("core/schema/models.py", "give exactly one of epochs", "choose one of epochs"),
+        ("data.py", "A download may be incomplete", "A file may be cut short"),
+        ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
+        ("lexical.py", "Run the same command again", "Try once more"),
+        ("negatives.py", "pairs are left out: their", "pairs are not used: their"),
+        ("evaluate.py", "the qrels are empty", "the qrels have no line"),
+    ]:
+        edited(f"{PACKAGE}/{name}", old, new)
+    assert planned(project) == set()
+
+
+def test_a_new_kind_reruns_nothing(project, edited):
+    entry = '    {\n        "new": "residuum.neural.learners.dual:make",\n'
+    edited(f"{PACKAGE}/neural/learners/__init__.py", "    {\n", entry)
+    member = 'class Soft(Strict):\n    kind: Literal["soft"]\n\n\nLoss = Annotated[Soft | '
+    edited(f"{PACKAGE}/core/schema/models.py", "Loss = Annotated[", member)
+    assert planned(project) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "folders"),
+    [
+        ("core/schema/papers.py", "limit: Positive = Field(3", "limit: Positive = Field(4", PAGES),
+        ("evaluate.py", "float(m.value)", "float(m.value) / 2",
+         PAGES | {"metrics", "tuning", "rerank", "runs"}),
+        ("neural/learners/cross.py", "LAST = 10", "LAST = 11",
+         PAGES | {"models", "metrics", "tuning", "rerank", "runs"}),
+        ("collections/words/articles.yaml", "airborne", "windborne", None),
+    ],
+)  # fmt: skip
+def test_an_edit_reruns_what_it_can_change_and_what_follows(
+    project, edited, name, old, new, folders
+):
+    edited(f"{PACKAGE}/{name}", old, new)
+    made = {path.removeprefix("results/smoke/") for path in planned(project)}
+    parts = {path.split("/")[0] for path in made}
+    if folders is None:
+        assert "data/generated-articles-smoke/corpus/manifest.json" in made
+        assert not {path for path in made if "/generated-smoke" in path and "articles" not in path}
+    else:
+        assert parts and parts <= folders
+    if "models" in parts and folders:
+        assert {path for path in made if path.startswith("models/")} == {
+            "models/reranker-base/seed1/manifest.json", "models/reranker-large/seed2/manifest.json",
+        }  # fmt: skip
+
+
+# A change in a module of each of twelve stages; an artefact that is made anew; the stages whose
+# own jobs it reaches.
+ALTERED = [
+    ("collections/draws.py", "ZIPF_OFFSET = 2", "ZIPF_OFFSET = 3",
+     "data/generated-smoke/tune/queries.tsv", {"data"}),
+    ("lexical.py", "track(sorted(texts.items())", "track(sorted(texts.items())[1:]",
+     "runs/generated-smoke/dev/bm25.trec.gz", {"lexical"}),
+    ("negatives.py", ".seed, query_id, positive)", ".seed, positive, query_id)",
+     "training/clear/tuples.jsonl.gz", {"negatives"}),
+    ("neural/lsa.py", "DECIMALS = 6", "DECIMALS = 3", "backbones/mini-bert", {"pretrain"}),
+    ("neural/fitting.py", "(step + 1) * how", "(step + 2) * how",
+     "models/clear/seed1", {"pretrain", "train"}),
+    ("neural/termrecall.py", "value >= 1}", "value >= 2}",
+     "weights/generated-smoke/deepct/seed1", {"termweights", "train"}),
+    ("neural/encoders.py", "sqrt(self.", "sqrt(2 * self.",
+     "embeddings/generated-smoke.queries/clear/seed1", {"encode", "train"}),
+    ("neural/search.py", "left.astype(np.float64)", "left.astype(np.float16)",
+     "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
+    ("evaluate.py", "float(m.value)", "float(m.value) / 2",
+     "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "lexical", "rerank"}),
+    ("paired/effects.py", "LEVEL = 0.95", "LEVEL = 0.9",
+     "significance/clear-table1.tsv", {"significance", "figures"}),
+    ("figures.py", ":.3f", ":.2f", "figures/clear-figure1.tsv", {"figures"}),
+    ("ledger.py", "round(a - b, 6)", "round(a - b, 2)", "ledger.tsv", {"ledger"}),
+]  # fmt: skip
+
+
+def stale(project):
+    """Return {artefact: stage} of those whose manifests name other code than the project has."""
+    library, found = Library(project / PACKAGE), {}
+    now = cache(lambda job: digest(library, job))
+    for path in (project / "results" / "smoke").rglob("*manifest.json"):
+        made = json.loads(path.read_text())["code"]
+        job = Job(made["module"], made["verb"], made["kinds"] and frozenset(made["kinds"]))
+        if made["sha256"] != now(job):
+            name = path.relative_to(project).as_posix()
+            found[name] = made["module"].removeprefix("residuum.")
+    return found
+
+
+def remade(project, artefact, aside):
+    """Make an artefact again by the command in its manifest; say whether its bytes differ."""
+    path = project / "results" / "smoke" / artefact
+    folder = path if path.is_dir() else path.parent
+    beside = path / "manifest.json" if path.is_dir() else Path(f"{path}.manifest.json")
+    words = shlex.split(json.loads(beside.read_text())["environment"]["command"])
+    shutil.copytree(folder, aside)
+    environment = reading(project)
+    try:
+        subprocess.run([sys.executable, *words[1:]], cwd=project, env=environment, check=True)
+        return contents(folder) != contents(aside)
+    finally:
+        shutil.rmtree(folder)
+        shutil.move(aside, folder)
+
+
+def contents(folder):
+    """Return the bytes of the files of a folder, without manifests, which hold the code's hash."""
+    files = [p for p in folder.rglob("*") if p.is_file() and "manifest.json" not in p.name]
+    return {p.relative_to(folder): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize(("name", "old", "new", "artefact", "stages"), ALTERED)
+def test_a_change_of_code_is_seen_where_it_changes_bytes(
+    project, edited, tmp_path, name, old, new, artefact, stages
+):
+    edited(f"{PACKAGE}/{name}", old, new)
+    found = stale(project)
+    assert set(found.values()) == stages
+    path = f"results/smoke/{artefact}"
+    assert {f"{path}/manifest.json", f"{path}.manifest.json"} & set(found)
+    assert remade(project, artefact, tmp_path / "aside")
+
+
+def test_all_that_was_made_by_other_code_is_planned(project, edited):
+    assert stale(project) == {}
+    for name, old, new, _, _ in ALTERED:
+        edited(f"{PACKAGE}/{name}", old, new)
+    assert set(stale(project)) <= planned(project)
 
 
 def pages_of(*tables):

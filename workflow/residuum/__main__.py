@@ -11,6 +11,7 @@ import typer
 
 from residuum.asking import comparing
 from residuum.core import command
+from residuum.wiring.paths import results_of
 
 app = command.app(
     "Ask finished results, and test runs from anywhere. Stages: python -m residuum.<stage>"
@@ -22,7 +23,7 @@ app.add_typer(datasets, name="datasets")
 app.command("compare")(comparing.verb)
 
 Results = Annotated[Path, typer.Option(help="results folder of a scale")]
-DEFAULT = Path("results/mini")
+DEFAULT = Path(results_of("mini"))
 Config = Annotated[Path, typer.Option(help="folder of the configuration")]
 CONFIG = Path("config")
 

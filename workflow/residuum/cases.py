@@ -17,23 +17,13 @@ from residuum.core.errors import ResiduumError, unknown
 from residuum.core.progress import track
 from residuum.core.trec import PAIR
 from residuum.core.words import STOP_WORDS
+from residuum.wiring.bound import BoundCases
 
 app = command.app(__doc__)
 LIMIT = 1000  # pairs written to the TSV
 WORDS = 30  # words of an excerpt
 SENTENCE = re.compile(r"[.!?]['\")\]]*$")
 WORD = re.compile(r"\w+")
-
-
-class CasesJob(schema.Strict):
-    """A case study cast for one scale: the split and the run that makes each list."""
-
-    id: str
-    cases: schema.Cases
-    place: str
-    runs: dict[str, str]
-    scale: str
-    reason: str
 
 
 class Found(NamedTuple):
@@ -45,7 +35,7 @@ class Found(NamedTuple):
 
 @app.command()
 def find(
-    spec: Annotated[str, typer.Option(help="CasesJob as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundCases as JSON")],
     queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
     qrels: Annotated[Path, typer.Option(help="TREC qrels of the split")],
     corpus: Annotated[Path, typer.Option(help="corpus folder")],
@@ -53,7 +43,7 @@ def find(
     output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
 ) -> None:
     """Write the pairs that meet the rule as .tsv and the first cases as .md and .tex."""
-    job = command.parse_spec(CasesJob, spec)
+    job = command.parse_spec(BoundCases, spec)
     paths = _paths(job, lists)
     runs = {name: trec.read_run(path) for name, path in paths.items()}
     texts = trec.read_queries(queries)
@@ -72,7 +62,7 @@ def find(
     )
 
 
-def _paths(job: CasesJob, options: list[str]) -> dict[str, Path]:
+def _paths(job: BoundCases, options: list[str]) -> dict[str, Path]:
     given = {name: Path(path) for name, _, path in (option.partition("=") for option in options)}
     wanted = list(job.cases.lists)
     for name in given:
@@ -196,7 +186,7 @@ def _bold(text: str, words: set[str]) -> pages.Cell:
     return pages.Cell(text, bold=tuple(spans))
 
 
-def page(job: CasesJob, found: Found, table: pl.DataFrame) -> pages.Page:
+def page(job: BoundCases, found: Found, table: pl.DataFrame) -> pages.Page:
     """Lay the first cases out: query, excerpt, ranks before and after, ranks in other lists."""
     cases = job.cases
     others = [name for name in cases.lists if name not in (cases.before, cases.after)]
@@ -228,7 +218,7 @@ def _rank(case: dict[str, Any], name: str) -> str:
     return "not retrieved" if rank is None else str(rank)
 
 
-def _notes(job: CasesJob, found: Found, shown: int) -> list[str]:
+def _notes(job: BoundCases, found: Found, shown: int) -> list[str]:
     cases = job.cases
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"

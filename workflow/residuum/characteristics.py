@@ -13,7 +13,7 @@ import typer
 from residuum import tables
 from residuum.core import command, files, manifest, pages, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import CharacteristicsJob
+from residuum.wiring.bound import BoundCharacteristics
 
 app = command.app(__doc__)
 EXPORTED = ("queries.tsv", "qrels.trec")
@@ -21,14 +21,14 @@ EXPORTED = ("queries.tsv", "qrels.trec")
 
 @app.command()
 def count(
-    spec: Annotated[str, typer.Option(help="CharacteristicsJob as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundCharacteristics as JSON")],
     output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
     split: Annotated[
         list[str] | None, typer.Option(help="COLUMN=FOLDER of queries.tsv and qrels.trec")
     ] = None,
 ) -> None:
     """Write the counts as .tsv (unrounded, a row per cell), .md and .tex."""
-    job = command.parse_spec(CharacteristicsJob, spec)
+    job = command.parse_spec(BoundCharacteristics, spec)
     folders = _folders(job, split or [])
     counts = {column: quantities(folder) for column, folder in folders.items()}
     write(job, counts, output)
@@ -41,14 +41,14 @@ def count(
     )
 
 
-def write(job: CharacteristicsJob, counts: dict[str, dict[str, float]], output: Path) -> None:
+def write(job: BoundCharacteristics, counts: dict[str, dict[str, float]], output: Path) -> None:
     """Write the pages from {column id: {quantity: value}}, as `quantities` counts them."""
     table = tidy(job, counts)
     files.write_text(output, table.write_csv(separator="\t"))
     pages.write(output, page(job, table))
 
 
-def _folders(job: CharacteristicsJob, options: list[str]) -> dict[str, Path]:
+def _folders(job: BoundCharacteristics, options: list[str]) -> dict[str, Path]:
     given = {name: Path(path) for name, _, path in (option.partition("=") for option in options)}
     wanted = [column.id for column in job.table.columns if job.not_counted(column) is None]
     if odd := sorted(set(given) ^ set(wanted)):
@@ -76,7 +76,7 @@ def quantities(folder: Path) -> dict[str, float]:
     }
 
 
-def tidy(job: CharacteristicsJob, counts: dict[str, dict[str, float]]) -> pl.DataFrame:
+def tidy(job: BoundCharacteristics, counts: dict[str, dict[str, float]]) -> pl.DataFrame:
     """Return a row per cell, with the columns of a table that is measured on runs."""
     rows = [
         {
@@ -112,7 +112,7 @@ def shown(quantity: str, value: float | None) -> str:
     return f"{value:,.0f}"
 
 
-def page(job: CharacteristicsJob, table: pl.DataFrame) -> pages.Page:
+def page(job: BoundCharacteristics, table: pl.DataFrame) -> pages.Page:
     """Lay the counts out: a line per quantity, a column per query set."""
     columns = job.table.columns
     by_row: dict[str, list[pages.Cell]] = {row.id: [] for row in job.table.rows}
@@ -128,7 +128,7 @@ def page(job: CharacteristicsJob, table: pl.DataFrame) -> pages.Page:
     )
 
 
-def _notes(job: CharacteristicsJob) -> list[str]:
+def _notes(job: BoundCharacteristics) -> list[str]:
     notes = []
     for column in job.table.columns:
         place, paper = job.places[column.id], f"(the paper's {column.header})"

@@ -4,21 +4,31 @@ Command: `python -m residuum.data corpus|split|answers ...`. Where a collection 
 business of residuum.collections. Must not know models, indexes or measures.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from residuum.collections import files as from_files
-from residuum.collections import irds, made, splits
+from residuum.collections import splits
 from residuum.core import answers as core_answers
 from residuum.core import command, contracts, entries, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.schema import Collection, Edition
+from residuum.core.tables import OpenTable
 
 app = command.app(__doc__)
+DOCS: OpenTable[Callable[[Collection], Iterator[tuple[str, dict[str, str]]]]] = OpenTable(
+    {
+        "irds": "residuum.collections.irds:docs",
+        "files": "residuum.collections.files:docs",
+        "generated": "residuum.collections.synthetic:docs",
+        "generated-articles": "residuum.collections.synthetic:docs",
+    },
+    "source",
+)
 
 Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
 SpecText = Annotated[str, typer.Option(help="schema.Collection as JSON")]
@@ -65,15 +75,7 @@ def _write_manifest(
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) of a collection, whatever its source."""
-    match collection.source.kind:
-        case "irds":
-            return irds.docs(collection)
-        case "files":
-            return from_files.docs(collection)
-        case "generated":
-            return ((i, {"text": text}) for i, text in made.generate(collection).docs)
-        case "generated-articles":
-            return iter(made.generate(collection).docs)
+    return DOCS[collection.source.kind](collection)
 
 
 def _repeats(collection: Collection) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from residuum.core import files, pages, schema
-from residuum.core.jobs import FigureJob
+from residuum.wiring.bound import BoundFigure
 
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
 # Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
@@ -33,7 +33,7 @@ METADATA = {
 }
 
 
-def save(job: FigureJob, drawn: pl.DataFrame, output: Path) -> None:
+def save(job: BoundFigure, drawn: pl.DataFrame, output: Path) -> None:
     """Write the drawing as .pdf and .png beside `output`; `drawn` has a row per point."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -53,7 +53,7 @@ def save(job: FigureJob, drawn: pl.DataFrame, output: Path) -> None:
                 figure.savefig(temporary, format=form, metadata=metadata)
 
 
-def _lines(ax: Any, job: FigureJob, points: pl.DataFrame) -> dict[str, Any]:
+def _lines(ax: Any, job: BoundFigure, points: pl.DataFrame) -> dict[str, Any]:
     """Draw each series, thick where docs are reranked; return what the legend shows."""
     handles: dict[str, Any] = {}
     for line, series in zip(itertools.cycle(LINES), job.series()):
@@ -72,7 +72,7 @@ def _line(ax: Any, line: dict[str, Any], own: pl.DataFrame) -> Any:
     return ax.errorbar(own["depth"], mean, yerr=bars, capsize=2, **SIZES, **line)
 
 
-def _marks(ax: Any, job: FigureJob, points: pl.DataFrame) -> dict[str, Any]:
+def _marks(ax: Any, job: BoundFigure, points: pl.DataFrame) -> dict[str, Any]:
     """Put a row of marks above the frame for each other series, where it differs from the first."""
     first, *others = job.series()
     handles: dict[str, Any] = {}

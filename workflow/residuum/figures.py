@@ -15,8 +15,8 @@ import typer
 from residuum import drawing, paired
 from residuum.core import cells, command, files, manifest, pages
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import FigureJob
 from residuum.paired import notes
+from residuum.wiring.bound import BoundFigure
 
 app = command.app(__doc__)
 Curves = dict[tuple[str, str], cells.Curve]  # (panel id, series id)
@@ -37,13 +37,13 @@ class Point(NamedTuple):
 
 @app.command()
 def draw(
-    spec: Annotated[str, typer.Option(help="FigureJob as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
     sweep: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
     scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind a sweep")],
     output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
-    job = command.parse_spec(FigureJob, spec)
+    job = command.parse_spec(BoundFigure, spec)
     drawn = data(job, pl.concat([cells.read_sweep(path) for path in sweep]))
     files.write_text(output, drawn.write_csv(separator="\t"))
     drawing.save(job, drawn, output)
@@ -58,7 +58,7 @@ def draw(
     )
 
 
-def data(job: FigureJob, sweep: pl.DataFrame) -> pl.DataFrame:
+def data(job: BoundFigure, sweep: pl.DataFrame) -> pl.DataFrame:
     """Return a row per panel, series and depth: means over queries and seeds, spread and tests.
 
     `difference`, its 95% t interval and p compare the series with the first one drawn, per
@@ -79,7 +79,7 @@ def data(job: FigureJob, sweep: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema_overrides=form, infer_schema_length=None)
 
 
-def _same_queries(job: FigureJob, curves: Curves) -> None:
+def _same_queries(job: BoundFigure, curves: Curves) -> None:
     (first, base), *others = curves.items()
     for key, curve in others:
         odd = sorted(set(curve.query_ids) ^ set(base.query_ids))
@@ -90,7 +90,7 @@ def _same_queries(job: FigureJob, curves: Curves) -> None:
             )
 
 
-def compare(job: FigureJob, curves: Curves) -> dict[Point, dict[str, Any]]:
+def compare(job: BoundFigure, curves: Curves) -> dict[Point, dict[str, Any]]:
     """Test each other series against the first, per panel, at every depth that both have."""
     first, *others = (series.id for series in job.series())
     points = [
@@ -113,7 +113,7 @@ def compare(job: FigureJob, curves: Curves) -> dict[Point, dict[str, Any]]:
     return dict(zip(points, found, strict=True))
 
 
-def _tested(test: dict[str, Any] | None, job: FigureJob) -> dict[str, Any]:
+def _tested(test: dict[str, Any] | None, job: BoundFigure) -> dict[str, Any]:
     if test is None:
         return dict.fromkeys([*TESTED, *FORM])
     found = {name: test.get(name) for name in (*TESTED, *FORM)}
@@ -121,7 +121,7 @@ def _tested(test: dict[str, Any] | None, job: FigureJob) -> dict[str, Any]:
     return {**found, "significant": test["p_adjusted"] < job.tests.alpha}
 
 
-def _points(job: FigureJob, curves: Curves) -> Iterator[dict[str, Any]]:
+def _points(job: BoundFigure, curves: Curves) -> Iterator[dict[str, Any]]:
     for panel in job.figure.panels:
         for series in job.series():
             curve = curves[panel.id, series.id]
@@ -154,7 +154,7 @@ def cost(scored: Path) -> str:
     )
 
 
-def caption(job: FigureJob, drawn: pl.DataFrame, costs: list[str]) -> pages.Page:
+def caption(job: BoundFigure, drawn: pl.DataFrame, costs: list[str]) -> pages.Page:
     """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
     series = job.series()
     columns = [(panel, s) for panel in job.figure.panels for s in series]
@@ -185,7 +185,7 @@ def _point(test: dict[str, Any]) -> str:
     return f"{test['panel']}, {test['series']} at {test['depth']}"
 
 
-def _notes(job: FigureJob, drawn: pl.DataFrame, costs: list[str]) -> list[str]:
+def _notes(job: BoundFigure, drawn: pl.DataFrame, costs: list[str]) -> list[str]:
     figure, (first, *others) = job.figure, job.series()
     absent = [series.label for series in figure.series if series not in job.series()]
     tests = pages.tests_note(job.tests, "panel", "figure")

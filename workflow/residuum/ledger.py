@@ -14,12 +14,12 @@ import typer
 from residuum import ledger_page
 from residuum.core import command, files, manifest, tsv
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import CharacteristicsJob, Job
 from residuum.core.schema import Cell as Reported
 from residuum.core.schema import parts_of
+from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
 app = command.app(__doc__)
-Page = Job | CharacteristicsJob
+Page = BoundTable | BoundCharacteristics
 COLUMNS = {
     "paper": pl.String,
     "place": pl.String,
@@ -50,7 +50,7 @@ def write(
     jobs = [_job(text) for text in spec]
     tests = {path.stem: tsv.read(path) for path in significance}
     for job, path in zip(jobs, table, strict=True):
-        if isinstance(job, Job) and job.id not in tests:
+        if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
         rows += judge(job, tsv.read(path), tests.get(job.id))
     ledger = pl.DataFrame(rows, schema=COLUMNS)
@@ -68,7 +68,7 @@ def write(
 
 def _job(text: str) -> Page:
     kind = json.loads(text)["table"]["kind"]
-    return command.parse_spec(Job if kind == "table" else CharacteristicsJob, text)
+    return command.parse_spec(BoundTable if kind == "table" else BoundCharacteristics, text)
 
 
 def judge(job: Page, table: pl.DataFrame, tests: pl.DataFrame | None) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def _directed(tests: pl.DataFrame) -> dict[tuple[str, str, str], tuple[float, fl
 
 
 def _comparison(
-    job: Job,
+    job: BoundTable,
     row: str,
     other: str,
     column: str,
@@ -182,7 +182,7 @@ def _comparison(
     }
 
 
-def _reported_gap(job: Job, row: str, other: str, column: str) -> float | None:
+def _reported_gap(job: BoundTable, row: str, other: str, column: str) -> float | None:
     texts = [job.table.reported.get(name, {}).get(column) for name in (row, other)]
     if None in texts:
         return None

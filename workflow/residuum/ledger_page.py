@@ -13,6 +13,7 @@ import polars as pl
 
 from residuum.core import pages, tsv
 from residuum.core.errors import ResiduumError
+from residuum.wiring.paths import Paths
 
 VERDICTS = {
     "comparison": ["holds", "inconclusive", "reversed", "not run"],
@@ -156,9 +157,9 @@ def _text(text: str) -> str:
 
 def digest(results: Path) -> str:
     """Return the counts of a results folder's ledger and where its page and rows lie."""
-    path = Path(results) / "ledger.tsv"
+    path = Path(results) / Paths().ledger
     if not path.is_file():
-        there = sorted(str(p.parent) for p in path.parent.parent.glob("*/ledger.tsv"))
+        there = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{Paths().ledger}"))
         named = f"there is {', '.join(there)}" if there else "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
     ledger = tsv.read(path, ("paper", "kind", "verdict"))

@@ -13,8 +13,8 @@ import typer
 
 from residuum import paired
 from residuum.core import cells, command, files, manifest
-from residuum.core.jobs import Job
 from residuum.core.schema import parts_of
+from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
 COLUMNS = [
@@ -33,16 +33,17 @@ FORM = {
 
 @app.command()
 def compare(
-    spec: Annotated[str, typer.Option(help="Job as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
     metrics: Annotated[Path, typer.Option(help="folder of the metrics files")],
     output: Annotated[Path, typer.Option(help="TSV to write")],
     together: Annotated[
-        list[str] | None, typer.Option(help="Job of another table in the same family, as JSON")
+        list[str] | None,
+        typer.Option(help="another BoundTable of the same family, as JSON"),
     ] = None,
     workers: Annotated[int, typer.Option(help="threads; no value depends on them")] = 1,
 ) -> None:
     """Test the pairs of rows that a table's tests ask for, in every column."""
-    job, *others = (command.parse_spec(Job, text) for text in [spec, *(together or [])])
+    job, *others = (command.parse_spec(BoundTable, text) for text in [spec, *(together or [])])
     rows = compared(job, metrics, workers)
     family = [row for other in others for row in compared(other, metrics, workers)]
     paired.adjust([*rows, *family], job.tests.correction)
@@ -60,7 +61,7 @@ def compare(
     )
 
 
-def compared(job: Job, metrics: Path, workers: int = 1) -> list[dict[str, Any]]:
+def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[dict[str, Any]]:
     """Return a row per comparison of one table, with its family; p is not adjusted yet."""
     job = cells.refused(job, metrics)
     wanted = [paired.Wanted(*names) for names in job.compared()]
@@ -79,7 +80,7 @@ def compared(job: Job, metrics: Path, workers: int = 1) -> list[dict[str, Any]]:
     ]
 
 
-def family(job: Job, column: str) -> str:
+def family(job: BoundTable, column: str) -> str:
     """Name the comparisons that one in this column is corrected with."""
     names = {"column": f"{job.id}/{column}", "table": job.id, "paper": parts_of(job.id)[0]}
     return names[job.tests.family]

@@ -9,19 +9,19 @@ from typing import Any
 import polars as pl
 
 from residuum.core import cells, indexes, pages
-from residuum.core.jobs import Job
 from residuum.core.schema.papers import DEPTH
 from residuum.paired import notes
+from residuum.wiring.bound import BoundTable
 
 NO_DEPTH = "no depth: not a rerank system"
 
 
-def headers(job: Job) -> list[str]:
+def headers(job: BoundTable) -> list[str]:
     """Return a short header per column: split and ir_measures name."""
     return [_header(job, column) for column in job.table.columns]
 
 
-def _header(job: Job, column: Any) -> str:
+def _header(job: BoundTable, column: Any) -> str:
     if column.is_depth:
         return "Rerank depth K"
     place = job.places[column.id]
@@ -29,7 +29,7 @@ def _header(job: Job, column: Any) -> str:
 
 
 def caption(
-    job: Job, table: pl.DataFrame, tests: pl.DataFrame, tuned: list[cells.Tuned]
+    job: BoundTable, table: pl.DataFrame, tests: pl.DataFrame, tuned: list[cells.Tuned]
 ) -> list[str]:
     """Return the lines under a table: what each column is, the tests, the systems' parameters."""
     lines = [_column_note(job, column, table) for column in job.table.columns]
@@ -50,7 +50,7 @@ def caption(
     return [*lines, *_comparability(job, table)]
 
 
-def _comparability(job: Job, table: pl.DataFrame) -> list[str]:
+def _comparability(job: BoundTable, table: pl.DataFrame) -> list[str]:
     """Say what decides whether the numbers compare: the index that is stated, else the scale."""
     if job.table.index is None:
         return [f"Scale {job.scale}: {job.reason}"]
@@ -63,7 +63,7 @@ def _comparability(job: Job, table: pl.DataFrame) -> list[str]:
     return [*here, f"{stated} They compare with numbers of the same index, at any scale."]
 
 
-def _compared(job: Job) -> str:
+def _compared(job: BoundTable) -> str:
     """Say which pairs of rows are tested, where not all."""
     baselines = " and ".join(job.table.baselines)
     return f"compared with {baselines} only" if baselines else ""
@@ -73,7 +73,7 @@ def _comparison(test: dict[str, Any]) -> str:
     return f"{test['column']}, {test['a']} and {test['b']}"
 
 
-def _column_note(job: Job, column: Any, table: pl.DataFrame) -> str:
+def _column_note(job: BoundTable, column: Any, table: pl.DataFrame) -> str:
     place, header = job.places[column.id], _header(job, column)
     if place is None:
         what = f"{column.role} {header}" if column.is_depth else header
@@ -88,7 +88,7 @@ def _column_note(job: Job, column: Any, table: pl.DataFrame) -> str:
     return f"{header}: {place} in the role of {column.role} {paper}, {n} queries."
 
 
-def _not_run_notes(job: Job, table: pl.DataFrame) -> list[str]:
+def _not_run_notes(job: BoundTable, table: pl.DataFrame) -> list[str]:
     """Say each reason once; a column that is not cast says its own in its note."""
     placed = table.filter(pl.col("place").is_not_null())
     partly = set(placed.filter(pl.col("measured").is_not_null())["row"])

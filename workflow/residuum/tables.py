@@ -14,17 +14,17 @@ import typer
 
 from residuum import table_notes
 from residuum.core import cells, command, files, indexes, manifest, pages, tsv
-from residuum.core.jobs import Job
 from residuum.core.schema import Cell as Reported
 from residuum.core.schema.papers import DEPTH
 from residuum.table_notes import NO_DEPTH
+from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
 
 
 @app.command()
 def render(
-    spec: Annotated[str, typer.Option(help="Job as JSON")],
+    spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
     metrics: Annotated[Path, typer.Option(help="folder of the metrics files")],
     significance: Annotated[Path, typer.Option(help="TSV written by significance")],
     output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
@@ -33,7 +33,7 @@ def render(
     ] = None,
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
-    asked = command.parse_spec(Job, spec)
+    asked = command.parse_spec(BoundTable, spec)
     job = cells.refused(asked, metrics)
     tests = tsv.read(significance)
     tuned = [cells.read_tuned(path) for path in tuning or []]
@@ -55,7 +55,7 @@ def render(
 
 
 def tidy(
-    job: Job,
+    job: BoundTable,
     loaded: dict[tuple[str, str], cells.Cell],
     tests: pl.DataFrame,
     tuned: list[cells.Tuned] | None = None,
@@ -89,7 +89,7 @@ def tidy(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _index(job: Job, searched: Sequence[indexes.Record | None]) -> dict[str, str | None]:
+def _index(job: BoundTable, searched: Sequence[indexes.Record | None]) -> dict[str, str | None]:
     """Return what the runs searched, and how it differs from the index that the table states."""
     differs = indexes.other(job.table.index, searched) if job.table.index else None
     return {"index": indexes.described(searched), "other_index": differs}
@@ -133,7 +133,7 @@ def significant_pairs(tests: pl.DataFrame) -> set[tuple[str, str, str]]:
     }
 
 
-def _markers(job: Job, row: Any, column: str, better: set[tuple[str, str, str]]) -> dict:
+def _markers(job: BoundTable, row: Any, column: str, better: set[tuple[str, str, str]]) -> dict:
     indexed = [other for other in job.table.rows if other.index and row.index]
     beats = [o.index for o in indexed if (column, row.id, o.id) in better]
     below = row.below is not None and (column, row.below, row.id) in better
@@ -167,7 +167,7 @@ def number(row: dict[str, Any], decimals: int = 3) -> str:
     return f"{row['measured']:.{decimals}f}{deviation}"
 
 
-def page(job: Job, table: pl.DataFrame, notes: list[str]) -> pages.Page:
+def page(job: BoundTable, table: pl.DataFrame, notes: list[str]) -> pages.Page:
     """Lay the table out: a line per row, its group and label first."""
     by_row: dict[str, list[pages.Cell]] = {row.id: [] for row in job.table.rows}
     for cell in table.iter_rows(named=True):

@@ -18,24 +18,16 @@ from typing import Any, NamedTuple
 from residuum import __version__
 from residuum.core import files, manifest
 from residuum.core.errors import ResiduumError
-from residuum.core.sources import ROOT
+from residuum.core.roots import ROOT
+from residuum.wiring.paths import Paths, Template
 
 FORMAT = 1
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
-KEPT = [
-    "**/*manifest.json",
-    "metrics/**/*.tsv",
-    "tuning/**/*.json",
-    "rerank/**/*.sweep.tsv",
-    "significance/*.tsv",
-    "tables/*.*",
-    "figures/*.*",
-    "cases/*.*",
-    "ledger.*",
-    "absent.json",
-]
-PAGES = ["tables/*.tsv", "figures/*.tsv", "cases/*.tsv", "ledger.tsv"]
+PATHS = Paths()
+PAGES = [PATHS.table, PATHS.figure, PATHS.cases, PATHS.ledger]
+VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
+KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 HINT = "Get it again, or write it anew: residuum bundle write"
 
@@ -51,7 +43,7 @@ class Opened(NamedTuple):
 def write(results: Path, output: Path) -> str:
     """Write the archive, whole or not at all, and say what it holds."""
     results = Path(results)
-    if not (results / "ledger.tsv").is_file():
+    if not (results / PATHS.ledger).is_file():
         raise ResiduumError(
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
             "(--results results/<scale>) or run snakemake --cores all"
@@ -78,13 +70,14 @@ def write(results: Path, output: Path) -> str:
 
 def pages(results: Path) -> list[str]:
     """Return the TSVs of the tables, figures, cases and ledger, relative to their folder."""
-    found = (path.relative_to(results) for pattern in PAGES for path in results.glob(pattern))
+    found = (path.relative_to(results) for page in PAGES for path in results.glob(page.pattern))
     return [path.as_posix() for path in sorted(found) if not _unfinished(path)]
 
 
 def _kept(results: Path) -> list[Path]:
-    found = {path for pattern in KEPT for path in results.glob(pattern) if path.is_file()}
-    return sorted(path for path in found if not _unfinished(path.relative_to(results)))
+    found = {path for kept in KEPT for path in results.glob(Template(kept).pattern)}
+    files = sorted(path for path in found if path.is_file())
+    return [path for path in files if not _unfinished(path.relative_to(results))]
 
 
 def _unfinished(path: Path) -> bool:

@@ -5,12 +5,14 @@ estimate that rests on residuum.asking.assumptions. Must not know what is done a
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple, cast
 
 from residuum.asking import listcosts, modelcosts
 from residuum.asking.assumptions import Cost, assumed
 from residuum.asking.dryrun import Job
 from residuum.core.registry import Registry
+from residuum.wiring.part import Wildcards
 
 
 class Card(NamedTuple):
@@ -28,7 +30,7 @@ class Card(NamedTuple):
 class Model(NamedTuple):
     """How a rule's jobs are costed, and the assumptions that this rests on."""
 
-    cost: Callable[[Registry, listcosts.Wildcards], Cost]
+    cost: Callable[[Registry, Wildcards], Cost]
     rests_on: tuple[str, ...]
 
 
@@ -87,5 +89,5 @@ def cost(registry: Registry, job: Job) -> Cost | None:
     model = model_of(job.rule)
     if model is None:
         return None
-    found = model.cost(registry, job.wildcards)
+    found = model.cost(registry, cast(Wildcards, SimpleNamespace(**job.wildcards)))
     return found._replace(core_s=found.core_s + assumed("start"))

@@ -11,7 +11,7 @@ import polars as pl
 
 from residuum.asking import lineage
 from residuum.asking.descent import line, short
-from residuum.asking.explaining import Asked, find, values
+from residuum.asking.explaining import PATHS, Asked, find, values
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
 
@@ -88,7 +88,7 @@ def _change(what: str, here: object, there: object) -> str:
 def _name(difference: lineage.Difference) -> str:
     """Name an artefact and what it is: corpus, topics, qrels, index statistics."""
     path = difference.path
-    if path.startswith("index/") and difference.kind == "data":
+    if PATHS.index.parse(f"{path}/manifest.json") and difference.kind == "data":
         return f"index statistics of {path}"
     names = (difference.key.rpartition("/")[2], path.rpartition("/")[2])
     kind = next((SOURCES[name] for name in names if name in SOURCES), None)
@@ -147,7 +147,7 @@ def _not_run(here: Asked, there: Asked) -> str:
 def _runs(asked: Asked) -> list[str]:
     kin = (asked.graph[root] for root in asked.roots if root in asked.graph)
     parents = [p for artefact in kin for p in artefact.parents]
-    return [path for path in parents if path.startswith("runs/")]
+    return [path for path in parents if PATHS.run.parse(path)]
 
 
 def _run(path: str, here: Path, there: Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.core.errors import ResiduumError
+from residuum.wiring.paths import results_of
 
 JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
@@ -38,7 +39,7 @@ def plans(scale: str, papers: Sequence[str]) -> tuple[list[Job], list[Job]]:
     """
     _require()
     runs = [_start(scale, papers)]
-    if Path("results", scale).exists():  # else all jobs have to run, and asking twice takes longer
+    if Path(results_of(scale)).exists():  # else all jobs have to run, and asking twice takes longer
         runs.append(_start(scale, papers, "--forceall"))
     jobs = [_jobs(run, scale) for run in runs]
     return jobs[0], jobs[-1]

@@ -16,12 +16,14 @@ from residuum.asking.descent import described, line, together, wrapped
 from residuum.core import pages, trec, tsv
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema.papers import DEPTH, parts_of
+from residuum.wiring.paths import Paths, Template, below_metrics, folder_of
 
 PARTS = ("paper", "table", "row", "column")
 CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
 LEDGER = ("table", "row", "column", "kind", "claim", "verdict", "reason")
 COUNTS = ("wins", "ties", "losses")
 TEST = ("column", "a", "b", "difference", "p", "p_adjusted", "significant", "test", "correction")
+PATHS = Paths()
 SHOWN = 3  # queries at each end
 
 
@@ -39,6 +41,11 @@ class Asked(NamedTuple):
     def page(self) -> str:
         """Return the id of the cell's page, such as clear-table1."""
         return str(self.cell["table"])
+
+    @property
+    def metrics(self) -> list[str]:
+        """Return the metrics files of the cell's runs; a count or a depth has none."""
+        return [root for root in self.roots if PATHS.metrics.parse(root)]
 
     @property
     def kin(self) -> list[lineage.Artefact]:
@@ -59,13 +66,13 @@ def find(results: Path, address: str) -> Asked:
     """Find a cell; an unknown paper, table, row or column is an error that lists the known ones."""
     results = Path(results)
     page, row, column = _page(results, address)
-    path = results / "tables" / f"{page}.tsv"
+    path = results / PATHS.table.fill(page=page)
     cells = _cells(path)
     _known(f"row of {page}", row, cells["row"])
     _known(f"column of {page}", column, cells["column"])
     cell = cells.filter(row=row, column=column).row(0, named=True)
     graph = lineage.read(results)
-    made = graph.get(f"tables/{page}.tsv")
+    made = graph.get(PATHS.table.fill(page=page))
     if made is None or not made.record:
         raise ResiduumError(f"{path}: its manifest is missing beside it; {lineage.AGAIN}")
     spec = made.record["spec"]
@@ -75,7 +82,7 @@ def find(results: Path, address: str) -> Asked:
 
 def _page(results: Path, address: str) -> tuple[str, str, str]:
     """Return page id, row and column of an address <paper>/<table>/<row>/<column>."""
-    made = [path.stem for path in sorted((results / "tables").glob("*.tsv"))]
+    made = [path.stem for path in sorted(results.glob(PATHS.table.pattern))]
     if not made:
         raise ResiduumError(
             f"{results}: no tables; name a results folder (--results results/<scale>) or make them "
@@ -85,7 +92,7 @@ def _page(results: Path, address: str) -> tuple[str, str, str]:
     if len(names) != len(PARTS):
         raise ResiduumError(
             f"'{address}': write a cell as <paper>/<table>/<row>/<column>, such as "
-            f"{_example(results / 'tables' / f'{made[0]}.tsv')}"
+            f"{_example(results / PATHS.table.fill(page=made[0]))}"
         )
     paper, table, row, column = names
     more = _without_cells(results, f"{paper}-{table}")
@@ -102,11 +109,11 @@ def _known(kind: str, name: str, known: Iterable[str], more: str = "") -> None:
 
 
 def _without_cells(results: Path, page: str) -> str:
-    kinds = ("figures", "cases")
-    other = next((k for k in kinds if (results / k / f"{page}.tsv").is_file()), None)
+    pages = (template.fill(page=page) for template in (PATHS.figure, PATHS.cases))
+    other = next((path for path in pages if (results / path).is_file()), None)
     if other is None and "-figure" not in page:
         return ""
-    where = f"; read {results / other / f'{page}.md'}" if other else ""
+    where = f"; read {results / Template(other).beside('.md')}" if other else ""
     return f" Figures and case studies have no cells{where}"
 
 
@@ -126,12 +133,14 @@ def _roots(cell: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) ->
     """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
     place = cell["place"]
     if "runs" not in spec:
-        return [path for path in read if path == f"data/{place}"]
+        dataset, _, split = str(place).partition("/")
+        exported = folder_of(PATHS.queries.fill(dataset=dataset, split=split))
+        return [path for path in read if path == exported]
     runs = spec["runs"].get(cell["row"], [])
     if cell["measure"] == DEPTH:
-        tuned = [p for p in read if p.startswith("tuning/") and Path(p).stem in runs]
-        return [path for path in tuned if path.startswith(f"tuning/{place}/")] or tuned
-    wanted = (f"metrics/{place}/{run}.tsv" for run in runs)
+        tuned = [p for p in read if (found := PATHS.tuning.parse(p)) and found["run"] in runs]
+        return [path for path in tuned if f"/{place}/" in path] or tuned
+    wanted = (f"{PATHS.metrics_root}/{below_metrics(place, run)}" for run in runs)
     return [path for path in wanted if path in read]
 
 
@@ -162,7 +171,7 @@ def _measured(cell: dict[str, Any]) -> str:
 
 
 def _ledger(asked: Asked) -> pl.DataFrame:
-    path = asked.results / "ledger.tsv"
+    path = asked.results / PATHS.ledger
     if not path.is_file():
         return pl.DataFrame(schema={"kind": pl.String})
     cell = asked.cell
@@ -178,7 +187,8 @@ def claims(asked: Asked) -> str:
 
 def tests(asked: Asked) -> str:
     """Lay out the tests that the cell took part in, each difference seen from its row."""
-    path = asked.results / "significance" / f"{asked.page}.tsv"
+    name = PATHS.significance.fill(page=asked.page)
+    path = asked.results / name
     if not path.is_file():
         return ""
     row = asked.cell["row"]
@@ -189,8 +199,8 @@ def tests(asked: Asked) -> str:
         return ""
     header = ["against", "difference", "95% interval", "p", "p adjusted", "", "wins/ties/losses"]
     lines = pages.grid(header, [_test(row, r) for r in found.iter_rows(named=True)])
-    name = f"{found['test'][0]}, correction {found['correction'][0]}"
-    return f"Tests it took part in (significance/{asked.page}.tsv: {name})\n\n{lines}"
+    how = f"{found['test'][0]}, correction {found['correction'][0]}"
+    return f"Tests it took part in ({name}: {how})\n\n{lines}"
 
 
 def _test(row: str, r: dict[str, Any]) -> list[str]:
@@ -210,7 +220,7 @@ def _test(row: str, r: dict[str, Any]) -> list[str]:
 
 def values(asked: Asked) -> pl.DataFrame:
     """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id."""
-    paths = [asked.results / root for root in asked.roots if root.startswith("metrics/")]
+    paths = [asked.results / root for root in asked.metrics]
     if not paths or asked.cell["measured"] is None:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
     read = pl.concat(trec.read_metrics(path) for path in paths)
@@ -220,7 +230,7 @@ def values(asked: Asked) -> pl.DataFrame:
 
 def per_query(asked: Asked) -> str:
     """Summarise the per-query values and name the queries at both ends."""
-    found = values(asked)
+    found, metrics = values(asked), asked.metrics
     if not found.height:
         return ""
     column = found["value"]
@@ -228,10 +238,9 @@ def per_query(asked: Asked) -> str:
     spread = ", ".join(f"{q:.4g}" for q in quartiles if q is not None)
     top = found.sort(["value", "query_id"], descending=[True, False]).head(SHOWN)
     low = found.sort(["value", "query_id"]).head(SHOWN)
-    places = [root for root in asked.roots if root.startswith("metrics/")]
     return "\n".join(
         [
-            f"Per query ({together(places)}{', means over seeds' * (len(places) > 1)})",
+            f"Per query ({together(metrics)}{', means over seeds' * (len(metrics) > 1)})",
             line("quartiles", f"{spread}; {(column == 0).sum()} of {len(column)} queries have 0"),
             line("best", _queries(top)),
             line("worst", _queries(low)),

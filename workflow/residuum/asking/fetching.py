@@ -7,12 +7,15 @@ names and sizes of files, asks nobody. Must not know what else the jobs do.
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from residuum.asking import holdings, sizing
 from residuum.asking.dryrun import Job
 from residuum.core import roots, schema
 from residuum.core.registry import Registry
+from residuum.wiring.availability import Start
+from residuum.wiring.models import start_of
+from residuum.wiring.runs import player_of
 
 BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
 
@@ -53,17 +56,16 @@ def unpacked(dataset: schema.Dataset, files: list[holdings.File]) -> float:
 
 def hub_models(registry: Registry, jobs: Iterable[Job]) -> list[Model]:
     """Return the models of the hub that the jobs start from or score with, each once."""
-    casts = [cast for job in jobs for cast in _casts(registry, job)]
-    asked = {(c.hub, c.revision): None for c in casts if isinstance(c, schema.FromHub)}
-    return [_model(name, revision) for name, revision in asked]
+    starts = [start for job in jobs for start in _starts(registry, job)]
+    needed = {(s.hub, s.revision): None for s in starts if isinstance(s, schema.FromHub)}
+    return [_model(name, revision) for name, revision in needed]
 
 
-def _casts(registry: Registry, job: Job) -> Iterator[Any]:
+def _starts(registry: Registry, job: Job) -> Iterator[Start]:
     if "reranker" in job.wildcards:
-        yield registry.reranker_cast(job.wildcards["reranker"])
+        yield player_of(registry, job.wildcards["reranker"])
     elif job.rule in ("train_train", "pretrain_adapt"):
-        name = job.wildcards.get("model") or job.wildcards["backbone"]
-        yield registry.backbone(registry.models[name].backbone)
+        yield start_of(registry, job.wildcards.get("model") or job.wildcards["backbone"])
 
 
 def _model(name: str, revision: str) -> Model:

@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 
 from residuum.core import files
 from residuum.core.errors import ResiduumError
+from residuum.wiring.paths import MANIFEST, Paths
 
-FOLDER, BESIDE = "manifest.json", ".manifest.json"
-SPLIT, QRELS = "queries.tsv", "qrels.trec"  # the manifest of the first stands for both
+FOLDER, BESIDE = "manifest.json", MANIFEST
+SPLIT, QRELS = (
+    Path(path).name for path in (Paths().queries, Paths().qrels)
+)  # the manifest of the first stands for both
 SECTIONS = ("artefact", "spec", "inputs", "code")
 VARIES = "environment"
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"

@@ -7,30 +7,23 @@ import re
 
 from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
-from residuum.core.registry import Place, Registry
+from residuum.core.registry import Registry
+from residuum.wiring.availability import all_available
+from residuum.wiring.part import Wildcards, place_of, run_of
+from residuum.wiring.runs import candidates, reranked
+from residuum.wiring.splits import needs_answers, swept_measure
 
-Wildcards = dict[str, str]
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
-
-
-def place_of(w: Wildcards) -> Place:
-    """Return the split that a job's wildcards name."""
-    return Place(w["dataset"], w["split"])
-
-
-def system_of(w: Wildcards) -> str:
-    """Return the system that makes a run."""
-    return w["run"].partition(".seed")[0]
 
 
 def run_lines(registry: Registry, w: Wildcards) -> int:
     """Return the most lines of a run."""
-    return sizing.queries(registry, place_of(w)) * sizing.hits(registry, system_of(w))
+    return sizing.queries(registry, place_of(w)) * sizing.hits(registry, run_of(w).system)
 
 
 def corpus(registry: Registry, w: Wildcards) -> Cost:
     """Cost the export of a corpus."""
-    text = sizing.text_bytes(registry, w["dataset"])
+    text = sizing.text_bytes(registry, w.dataset)
     return Cost(disk=text * assumed("zip"), core_s=text / assumed("export"))
 
 
@@ -41,7 +34,7 @@ def split(registry: Registry, w: Wildcards) -> Cost:
 
 def index(registry: Registry, w: Wildcards) -> Cost:
     """Cost a Lucene index."""
-    text = sizing.text_bytes(registry, w["dataset"])
+    text = sizing.text_bytes(registry, w.dataset)
     return Cost(disk=text * assumed("index-size"), core_s=text / assumed("index"))
 
 
@@ -51,20 +44,20 @@ def _query_s(registry: Registry, dataset: str) -> float:
 
 def search(registry: Registry, w: Wildcards) -> Cost:
     """Cost a BM25 run, with fixed RM3 or without."""
-    longer = assumed("rm3") if registry.system(system_of(w)).rm3 else 1.0
+    longer = assumed("rm3") if registry.system(run_of(w).system).rm3 else 1.0
     seconds = longer * _asked_s(registry, w)
     return Cost(disk=assumed("hit") * run_lines(registry, w), core_s=seconds)
 
 
 def _asked_s(registry: Registry, w: Wildcards) -> float:
     """Return the seconds of a BM25 search for all queries of a split."""
-    return sizing.queries(registry, place_of(w)) * _query_s(registry, w["dataset"])
+    return sizing.queries(registry, place_of(w)) * _query_s(registry, w.dataset)
 
 
 def sweep(registry: Registry, w: Wildcards) -> Cost:
     """Cost a search at every setting of RM3, as deep as the measure looks, and one for the run."""
-    settings = len(registry.system(system_of(w)).rm3_sweep.grid())
-    told = re.search(r"@(\d+)", registry.swept_measure(system_of(w), place_of(w)) or "")
+    settings = len(registry.system(run_of(w).system).rm3_sweep.grid())
+    told = re.search(r"@(\d+)", swept_measure(registry, run_of(w).system, place_of(w)) or "")
     shallow = told is not None and int(told[1]) <= SHALLOW
     longer = settings * assumed("setting" if shallow else "rm3") + assumed("rm3")
     seconds = longer * _asked_s(registry, w)
@@ -73,7 +66,7 @@ def sweep(registry: Registry, w: Wildcards) -> Cost:
 
 def scored_lines(registry: Registry, w: Wildcards) -> int:
     """Return the docs of another system that are scored, of all its seeds."""
-    lists = sizing.hits(registry, w["other"]) * len(registry.runs(w["other"]))
+    lists = sizing.hits(registry, w.other) * len(registry.runs(w.other))
     return sizing.queries(registry, place_of(w)) * lists
 
 
@@ -86,7 +79,7 @@ def score(registry: Registry, w: Wildcards) -> Cost:
 
 def mine(registry: Registry, w: Wildcards) -> Cost:
     """Cost training tuples: a search for each training query, and the scores of what is drawn."""
-    model = registry.model(w["model"])
+    model = registry.model(w.model)
     place, per_pair = registry.place(model.train_on), model.negatives.per_pair or 0
     pairs = sizing.pairs(registry, place)
     queries = min(pairs, sizing.queries(registry, place)) if per_pair else 0
@@ -103,7 +96,7 @@ def fuse(registry: Registry, w: Wildcards) -> Cost:
 
 def tune(registry: Registry, w: Wildcards) -> Cost:
     """Cost the choice of lambda: every value is tried on the union of two lists."""
-    lines, tried = 2 * run_lines(registry, w), len(registry.system(system_of(w)).weight.grid)
+    lines, tried = 2 * run_lines(registry, w), len(registry.system(run_of(w).system).weight.grid)
     return Cost(core_s=lines * (assumed("hit-time") + tried * assumed("depth-time")))
 
 
@@ -115,16 +108,17 @@ def cut(registry: Registry, w: Wildcards) -> Cost:
 
 def evaluate(registry: Registry, w: Wildcards) -> Cost:
     """Cost the measures of a run; answers are looked for in the texts of its docs."""
-    answers = any(name.startswith("AnswerAccuracy@") for name in registry.measures(place_of(w)))
-    text = sizing.text_bytes(registry, w["dataset"]) if answers else 0
+    answers = needs_answers(registry, place_of(w))
+    text = sizing.text_bytes(registry, w.dataset) if answers else 0
     seconds = run_lines(registry, w) * assumed("hit-time") + text / assumed("export")
     return Cost(core_s=seconds)
 
 
 def depths(registry: Registry, w: Wildcards) -> Cost:
     """Cost the measures of reranked lists at every depth."""
-    runs = sizing.reranked(registry, w["reranker"], place_of(w))
-    tried = sum(depth * number for depth, number in runs.values())
+    asked = registry, w.reranker, place_of(w), all_available
+    deepest = candidates(*asked)
+    tried = sum(deepest[run.first] * len(run.grid) for run in reranked(*asked).values())
     return Cost(core_s=sizing.queries(registry, place_of(w)) * tried * assumed("depth-time"))
 
 

@@ -7,8 +7,13 @@ from typing import Any
 
 from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
-from residuum.asking.listcosts import Wildcards, place_of, run_lines, scored_lines, system_of
+from residuum.asking.listcosts import run_lines, scored_lines
 from residuum.core.registry import Place, Registry
+from residuum.core.schema.scales import HubReranker
+from residuum.wiring.models import corpora_of
+from residuum.wiring.part import Wildcards, place_of, run_of
+from residuum.wiring.runs import player_of
+from residuum.wiring.searching import encoded_splits
 
 TRAINED = 3  # times the operations of reading: forward and backward
 
@@ -53,22 +58,22 @@ def _layer(shape: sizing.Shape, tokens: float, limit: float) -> float:
 
 def train(registry: Registry, w: Wildcards) -> Cost:
     """Cost a training on a split's pairs."""
-    place = registry.place(registry.model(w["model"]).train_on)
-    return training(registry, w["model"], place.dataset, sizing.pairs(registry, place))
+    place = registry.place(registry.model(w.model).train_on)
+    return training(registry, w.model, place.dataset, sizing.pairs(registry, place))
 
 
 def adapt(registry: Registry, w: Wildcards) -> Cost:
     """Cost masked-language modelling on corpora."""
-    datasets = [registry.place(role).dataset for role in registry.model(w["backbone"]).corpora]
+    datasets = corpora_of(registry, w.backbone)
     docs = sum(sizing.docs(registry, dataset) for dataset in datasets)
-    return training(registry, w["backbone"], datasets[0], docs)
+    return training(registry, w.backbone, datasets[0], docs)
 
 
 def backbone(registry: Registry, w: Wildcards) -> Cost:
     """Cost a small backbone made of corpora on the processor."""
-    datasets = [registry.place(role).dataset for role in registry.model(w["backbone"]).corpora]
+    datasets = corpora_of(registry, w.backbone)
     text = sum(sizing.text_bytes(registry, dataset) for dataset in datasets)
-    shape = sizing.shape_of_model(registry, w["backbone"])
+    shape = sizing.shape_of_model(registry, w.backbone)
     return Cost(disk=4.0 * shape.parameters, core_s=text / assumed("lsa"))
 
 
@@ -79,34 +84,33 @@ def _reading(shape: sizing.Shape, texts: float, tokens: float, batch: int, limit
 
 def weights(registry: Registry, w: Wildcards) -> Cost:
     """Cost the term weights of a corpus."""
-    limit = registry.model(w["model"]).length
-    shape, docs = sizing.shape_of_model(registry, w["model"]), sizing.docs(registry, w["dataset"])
-    tokens = sizing.doc_tokens(w["dataset"], limit)
+    limit = registry.model(w.model).length
+    shape, docs = sizing.shape_of_model(registry, w.model), sizing.docs(registry, w.dataset)
+    tokens = sizing.doc_tokens(w.dataset, limit)
     found = _reading(shape, docs, tokens, registry.scale.batch_size, limit)
-    return found._replace(disk=assumed("weights") * sizing.text_bytes(registry, w["dataset"]))
+    return found._replace(disk=assumed("weights") * sizing.text_bytes(registry, w.dataset))
 
 
 def encode_docs(registry: Registry, w: Wildcards) -> Cost:
     """Cost the vectors of one shard of a corpus."""
-    limit = registry.model(w["model"]).encoder.doc_length
-    shape = sizing.shape_of_model(registry, w["model"])
-    texts = sizing.vectors(registry, w["dataset"]) / registry.shards(w["dataset"])
-    tokens = sizing.doc_tokens(w["dataset"], limit)
+    limit = registry.model(w.model).encoder.doc_length
+    shape = sizing.shape_of_model(registry, w.model)
+    texts = sizing.vectors(registry, w.dataset) / registry.shards(w.dataset)
+    tokens = sizing.doc_tokens(w.dataset, limit)
     found = _reading(shape, texts, tokens, registry.scale.batch_size, limit)
     return found._replace(disk=4.0 * shape.hidden * texts)
 
 
 def _searched(registry: Registry, w: Wildcards) -> int:
     """Return the queries of all splits that a model searches."""
-    splits = registry.searched(w["dataset"])
-    splits += registry.mined(w["dataset"], w["model"], int(w["seed"]))
-    return sum(sizing.queries(registry, Place(w["dataset"], split)) for split in splits)
+    splits = encoded_splits(registry, w.dataset, w.model, int(w.seed))
+    return sum(sizing.queries(registry, Place(w.dataset, split)) for split in splits)
 
 
 def encode_queries(registry: Registry, w: Wildcards) -> Cost:
     """Cost the vectors of all queries that a model searches."""
-    limit = registry.model(w["model"]).encoder.query_length
-    shape, texts = sizing.shape_of_model(registry, w["model"]), _searched(registry, w)
+    limit = registry.model(w.model).encoder.query_length
+    shape, texts = sizing.shape_of_model(registry, w.model), _searched(registry, w)
     tokens = min(limit, assumed("length"))
     found = _reading(shape, texts, tokens, registry.scale.batch_size, limit)
     return found._replace(disk=4.0 * shape.hidden * texts)
@@ -115,33 +119,33 @@ def encode_queries(registry: Registry, w: Wildcards) -> Cost:
 def dense_search(registry: Registry, w: Wildcards) -> Cost:
     """Cost an exact search of one shard for all splits."""
     queries = _searched(registry, w)
-    vectors = sizing.vectors(registry, w["dataset"]) / registry.shards(w["dataset"])
-    hidden = sizing.shape_of_model(registry, w["model"]).hidden
+    vectors = sizing.vectors(registry, w.dataset) / registry.shards(w.dataset)
+    hidden = sizing.shape_of_model(registry, w.model).hidden
     seconds = 2.0 * hidden * vectors * queries / assumed("product")
-    return Cost(disk=assumed("hit") * queries * min(int(w["k"]), vectors), core_s=seconds)
+    return Cost(disk=assumed("hit") * queries * min(int(w.k), vectors), core_s=seconds)
 
 
 def gather(registry: Registry, w: Wildcards) -> Cost:
     """Cost a run merged from the hits of all shards."""
     lines = run_lines(registry, w)
-    shards = registry.shards(w["dataset"])
+    shards = registry.shards(w.dataset)
     return Cost(disk=assumed("hit") * lines, core_s=assumed("hit-time") * lines * shards)
 
 
 def dense_score(registry: Registry, w: Wildcards) -> Cost:
     """Cost the inner products of another system's docs: the vectors are read once."""
-    hidden = sizing.shape_of_model(registry, str(registry.trained_for(system_of(w)))).hidden
-    read = 4.0 * hidden * sizing.vectors(registry, w["dataset"]) / assumed("read")
+    hidden = sizing.shape_of_model(registry, str(registry.trained_for(run_of(w).system))).hidden
+    read = 4.0 * hidden * sizing.vectors(registry, w.dataset) / assumed("read")
     lines = scored_lines(registry, w)
     return Cost(disk=assumed("hit") * lines, core_s=read + assumed("hit-time") * lines)
 
 
 def rerank(registry: Registry, w: Wildcards) -> Cost:
     """Cost the scores of all candidates; the store of a rerun keeps them a second time."""
-    cast = registry.reranker_cast(w["reranker"])
-    trained = hasattr(cast, "model")
-    reading = registry.model(cast.model).reading if trained else cast.reading
-    pairs = sizing.rerank_pairs(registry, w["reranker"], place_of(w))
-    tokens, batch = _pair_tokens(w["dataset"], reading), registry.scale.pair_batch_size
-    found = _reading(sizing.shape(registry, cast), pairs, tokens, batch, reading.length)
+    player = player_of(registry, w.reranker)
+    hub = isinstance(player, HubReranker)
+    reading = player.reading if hub else registry.model(player.model).reading
+    pairs = sizing.rerank_pairs(registry, w.reranker, place_of(w))
+    tokens, batch = _pair_tokens(w.dataset, reading), registry.scale.pair_batch_size
+    found = _reading(sizing.shape(registry, player), pairs, tokens, batch, reading.length)
     return found._replace(disk=2 * assumed("hit") * pairs)

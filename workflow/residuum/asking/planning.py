@@ -16,9 +16,12 @@ from residuum.asking.costing import Card
 from residuum.asking.descent import line, wrapped
 from residuum.asking.dryrun import Job
 from residuum.asking.holdings import File, amount
-from residuum.core import casting, entries, loading, pages
+from residuum.core import entries, loading, pages
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
+from residuum.wiring import binding
+from residuum.wiring.availability import all_available
+from residuum.wiring.paths import results_of
 
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
@@ -43,7 +46,7 @@ def plan(scale: str | None, papers: Sequence[str], card: Card) -> str:
     todo, every = dryrun.plans(registry.config.scale, registry.config.papers)
     rows = tally(registry, todo, every)
     files, models = fetching.dataset_files(registry, todo), fetching.hub_models(registry, todo)
-    needs = {Path("results") / registry.config.scale: total(rows).disk}
+    needs = {Path(results_of(registry.config.scale)): total(rows).disk}
     parts = [
         _head(registry, len(todo), len(every)),
         "\n".join(_downloads(registry, files, models)),
@@ -176,21 +179,9 @@ def hours(value: float) -> str:
 def gaps(registry: Registry) -> dict[str, list[str]]:
     """Return each reason why something is not run at this scale, with what: pages, their rows."""
     found: dict[str, dict[str, None]] = {}
-    for page in registry.chosen("table"):
-        job = casting.job_of(registry, page, _planned)
-        for row in job.table.rows:
-            for column in job.table.columns:
-                if why := job.not_run(row, column):
-                    found.setdefault(why, {})[f"{page}/{row.id}"] = None
-    for page in registry.chosen("figure", "cases"):
-        if why := casting.page_reason(registry, page, _planned):
-            found.setdefault(why, {})[page] = None
+    for gap in binding.gaps(registry, all_available):
+        found.setdefault(gap.why, {})[gap.where] = None
     return {why: list(what) for why, what in found.items()}
-
-
-def _planned(model: str, revision: str) -> str | None:
-    """Suppose, as the dry run does, that a hub model can be had."""
-    return None
 
 
 def _gaps(registry: Registry) -> Iterator[str]:

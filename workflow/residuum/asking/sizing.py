@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from residuum.asking.assumptions import assumed
-from residuum.core import absence, schema
+from residuum.core import schema
 from residuum.core.registry import Place, Registry
+from residuum.wiring.availability import all_available
+from residuum.wiring.runs import candidates
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {
@@ -159,21 +161,7 @@ def hits(registry: Registry, system: str) -> int:
     return EXTERNAL_HITS if entry.kind == "external" else int(entry.k)
 
 
-def reranked(registry: Registry, reranker: str, place: Place) -> dict[str, tuple[int, int]]:
-    """Return each first-stage run whose docs a reranker scores: its largest depth, all it tries."""
-    found: dict[str, tuple[int, int]] = {}
-    for name in registry.of_kind("rerank"):
-        can = absence.reason(registry, name, place, lambda model, revision: None) is None
-        if registry.reranker(name) == reranker and can:
-            system = registry.system(name)
-            for run in registry.runs(system.first_stage):
-                deepest, tried = found.get(run, (0, 0))
-                grid = system.depth.grid
-                found[run] = max(deepest, *grid), tried + len(grid)
-    return found
-
-
 def rerank_pairs(registry: Registry, reranker: str, place: Place) -> int:
     """Return the most pairs that a reranker scores on a split: no doc stands in two lists."""
-    deepest = (depth for depth, _ in reranked(registry, reranker, place).values())
-    return queries(registry, place) * sum(deepest)
+    deepest = candidates(registry, reranker, place, all_available)
+    return queries(registry, place) * sum(deepest.values())

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from residuum.asking import bundling, lineage
-from residuum.core import driver, manifest
+from residuum.core import manifest
 from residuum.core.errors import ResiduumError
-from residuum.core.jobs import CharacteristicsJob
-from residuum.core.schema import parts_of
+from residuum.core.schema.papers import Table
+from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
+from residuum.wiring.paths import Paths, Template
+from residuum.wiring.specs import canonical_json
 
+PATHS = Paths()
 LONG = 90  # characters of a differing line that are shown
-SWEEP, SCORED = ".sweep.tsv", ".trec.gz.manifest.json"
 
 
 class Check(NamedTuple):
@@ -42,10 +44,13 @@ class Bench(NamedTuple):
             raise ResiduumError(f"{path}: no manifest, so what it was made from is not known")
         return dict(self.graph[path].record["spec"])
 
-    def inputs(self, path: str, start: str, end: str = "") -> list[Path]:
-        """Return the recorded inputs of a page below a folder, in their order."""
-        names = self.graph[path].inputs
-        return [self.results / n for n in names if n.startswith(start) and n.endswith(end)]
+    def inputs(self, path: str, template: Template) -> list[str]:
+        """Return the recorded inputs of a page that are of one sort, in their order."""
+        return [name for name in self.graph[path].inputs if template.parse(name)]
+
+    def files(self, path: str, template: Template) -> list[Path]:
+        """Return those as files of the bundle."""
+        return [self.results / name for name in self.inputs(path, template)]
 
     def newest(self, name: str) -> Path:
         """Return a page as it was made again, or as it was carried."""
@@ -66,31 +71,30 @@ def verify(archive: Path) -> list[Check]:
 def _pages(bench: Bench) -> Iterator[Check]:
     known = [path for path in bench.graph if bench.graph[path].record]
     for path in sorted({*known, *bundling.pages(bench.results)}, key=_ledger_last):
-        kind, _, name = path.partition("/")
-        page = (name or kind).removesuffix(".tsv")
+        page = Path(path).stem
         if path not in known:
             yield Check(page, False, False, f"no manifest of {path}: it cannot be made again")
-        elif kind == "tables":
+        elif PATHS.table.parse(path):
             yield _table(bench, path, page)
-        elif kind == "figures":
-            compared = [f"figures/{page}.{form}" for form in ("tsv", "md")]
+        elif PATHS.figure.parse(path):
+            compared = [path, Template(path).beside(".md")]
             yield _made(bench, page, compared, _figure, "; drawings carried, checked by hash")
-        elif kind == "cases":
+        elif PATHS.cases.parse(path):
             yield Check(
                 page, False, True, "carried, checked by hash: it quotes texts of the corpus"
             )
-    if "ledger.tsv" in known:
-        yield _made(bench, "ledger", ["ledger.tsv", "ledger.md"], _ledger)
+    if PATHS.ledger in known:
+        yield _made(bench, "ledger", [PATHS.ledger, PATHS.ledger.beside(".md")], _ledger)
 
 
 def _ledger_last(path: str) -> tuple[bool, str]:
-    return path == "ledger.tsv", path
+    return path == PATHS.ledger, path
 
 
 def _table(bench: Bench, path: str, page: str) -> Check:
-    compared = [f"tables/{page}.{form}" for form in ("tsv", "md", "tex")]
+    compared = [Template(path).beside(form) for form in (".tsv", ".md", ".tex")]
     if "runs" in bench.spec(path):
-        return _made(bench, page, [f"significance/{page}.tsv", *compared], _tested)
+        return _made(bench, page, [PATHS.significance.fill(page=page), *compared], _tested)
     if "counts" in bench.graph[path].record["artefact"]:
         return _made(bench, page, compared, _counted, ", from the counts in its manifest")
     return Check(page, False, True, "carried, checked by hash: its manifest holds no counts")
@@ -117,39 +121,36 @@ def _tested(bench: Bench, page: str) -> None:
     """Test and render a table, as the stages significance and tables do."""
     from residuum import significance, tables
 
-    path = f"tables/{page}.tsv"
-    spec = driver.canonical(bench.spec(path))
-    tests = bench.made / "significance" / f"{page}.tsv"
-    metrics = bench.results / "metrics"
-    family = [driver.canonical(other) for other in _corrected_with(bench, path)]
+    path = PATHS.table.fill(page=page)
+    spec = canonical_json(bench.spec(path))
+    tests = bench.made / PATHS.significance.fill(page=page)
+    metrics = bench.results / PATHS.metrics_root
+    family = [canonical_json(other) for other in _corrected_with(bench, path)]
     significance.compare(spec=spec, metrics=metrics, output=tests, together=family)
     tables.render(
         spec=spec,
         metrics=metrics,
         significance=tests,
         output=bench.made / path,
-        tuning=bench.inputs(path, "tuning/"),
+        tuning=bench.files(path, PATHS.tuning),
     )
 
 
-def _corrected_with(bench: Bench, path: str) -> Iterator[dict[str, Any]]:
-    """Yield the specs of the other tables whose comparisons are corrected with a table's."""
-    own = bench.spec(path)
-    paper = parts_of(own["id"])[0]
-    if own["tests"]["family"] == "paper":
-        for name in bench.graph:
-            if name != path and parts_of(name)[0] == f"tables/{paper}":
-                other = bench.spec(name)
-                if other["table"].get("tests") == own["table"]["tests"]:
-                    yield other
+def _corrected_with(bench: Bench, path: str) -> list[dict[str, Any]]:
+    """Return the specs of the other tables whose comparisons are corrected with a table's."""
+    named = {name: PATHS.table.parse(name) for name in bench.graph}
+    pages = {found["page"]: bench.spec(name) for name, found in named.items() if found}
+    own = BoundTable.model_validate(bench.spec(path))
+    tables = {page: Table.model_validate(s["table"]) for page, s in pages.items() if "runs" in s}
+    return [pages[other] for other in corrected_with(own.id, tables, own.tests)]
 
 
 def _counted(bench: Bench, page: str) -> None:
     """Write a table of characteristics from the counts that its manifest keeps."""
     from residuum import characteristics
 
-    path = f"tables/{page}.tsv"
-    job = CharacteristicsJob.model_validate(bench.spec(path))
+    path = PATHS.table.fill(page=page)
+    job = BoundCharacteristics.model_validate(bench.spec(path))
     counts = bench.graph[path].record["artefact"]["counts"]
     characteristics.write(job, counts, bench.made / path)
 
@@ -158,11 +159,11 @@ def _figure(bench: Bench, page: str) -> None:
     """Draw a figure, as the stage figures does."""
     from residuum import figures
 
-    path = f"figures/{page}.tsv"
+    path = PATHS.figure.fill(page=page)
     figures.draw(
-        spec=driver.canonical(bench.spec(path)),
-        sweep=bench.inputs(path, "rerank/", SWEEP),
-        scored=bench.inputs(path, "rerank/", SCORED),
+        spec=canonical_json(bench.spec(path)),
+        sweep=bench.files(path, PATHS.depth_curve),
+        scored=bench.files(path, PATHS.pairs.manifest),
         output=bench.made / path,
     )
 
@@ -171,30 +172,24 @@ def _ledger(bench: Bench, page: str) -> None:
     """Judge the tables in the order that the ledger's manifest keeps: made again, or carried."""
     from residuum import ledger
 
-    names = [path for path in bench.graph["ledger.tsv"].inputs if path.startswith("tables/")]
-    tests = [p for p in bench.graph["ledger.tsv"].inputs if p.startswith("significance/")]
+    names = bench.inputs(PATHS.ledger, PATHS.table)
+    tests = bench.inputs(PATHS.ledger, PATHS.significance)
     ledger.write(
-        spec=[driver.canonical(bench.spec(name)) for name in names],
+        spec=[canonical_json(bench.spec(name)) for name in names],
         table=[bench.newest(name) for name in names],
         significance=[bench.newest(name) for name in tests],
-        output=bench.made / "ledger.tsv",
+        output=bench.made / PATHS.ledger,
     )
 
 
 def _other_code(bench: Bench, page: str) -> str:
     """Say whether this code is another than that which made a page of the bundle."""
-    names = [f"{kind}/{page}.tsv" for kind in ("significance", "tables", "figures")]
-    found = (bench.graph[n].record for n in [*names, f"{page}.tsv"] if n in bench.graph)
+    made = (PATHS.significance, PATHS.table, PATHS.figure)
+    names = [*(template.fill(page=page) for template in made), f"{page}.tsv"]
+    found = (bench.graph[name].record for name in names if name in bench.graph)
     codes = [record["code"] for record in found if record]
-    modules = [code["module"] for code in codes if not _same_code(code)]
+    modules = [code["module"] for code in codes if not manifest.same_code(code)]
     return f" (made by other code of {', '.join(modules)} than runs here)" if modules else ""
-
-
-def _same_code(code: dict[str, str]) -> bool:
-    try:
-        return manifest.code_hash(code["module"]) == code["sha256"]
-    except ValueError:
-        return False
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:

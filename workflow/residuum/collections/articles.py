@@ -1,38 +1,27 @@
 """Articles of an invented medicine made from a seed, with judged queries and nothing to train on.
 
-Usage: `generate(recipe)`, called by residuum.data for datasets whose source is
-`generated-articles`; the page docs/generated-collection.md says what the collection models. The
-same recipe gives the same bytes on any machine. This module checks the recipe, has article_world,
-article_writing and article_topics do their part, and names docs and queries.
-
-It must not know torch, a JVM or a network, nor which scale or dataset it is made for.
+Usage: `generate(recipe)`, for datasets whose source is `generated-articles`; the page
+docs/generated-collection.md says what they model. Grades are those of TREC-COVID: 2 relevant,
+1 partially relevant, 0 not relevant. It must not know how a text or a question is worded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING
 
-from residuum.collections.article_topics import draw_topics, graded
-from residuum.collections.article_world import (
-    draw_articles,
-    draw_world,
-    possible_agents,
-    possible_conditions,
-)
-from residuum.collections.article_writing import Doc, write_docs, write_questions
-from residuum.collections.world import stream
+from residuum.collections.article_facts import Facts, World, draw_facts, draw_world, faults
+from residuum.collections.article_texts import Topic, article, question
+from residuum.collections.draws import shuffled, stream
+from residuum.collections.worlds import Collection, Grades, Key, collection, refuse
 
 if TYPE_CHECKING:
     from residuum.core.schema import GeneratedArticles
 
-
-class Collection(NamedTuple):
-    """Docs as (doc_id, fields); per split, (query_id, text) and (query_id, doc_id, relevance)."""
-
-    docs: list[tuple[str, dict[str, str]]]
-    queries: dict[str, list[tuple[str, str]]]
-    qrels: dict[str, list[tuple[str, str, int]]]
+NOT_RELEVANT = 40
+ENOUGH = 4
 
 
 def generate(recipe: GeneratedArticles) -> Collection:
@@ -41,45 +30,75 @@ def generate(recipe: GeneratedArticles) -> Collection:
     Returns docs in an order that tells nothing about their kind, and the queries and qrels of the
     one split, judged. Raises ValueError if the recipe asks for more than can be made.
     """
-    _check(recipe)
-    rng = stream(recipe, "docs")
+    refuse("the generated articles", faults(recipe))
+    rng = stream(recipe.seed, "docs")
     world = draw_world(rng, recipe)
-    articles = draw_articles(rng, world)
-    docs = write_docs(rng, world, articles)
-    rng = stream(recipe, "judged")
-    topics = draw_topics(rng, world, articles)
-    questions = write_questions(rng, world, topics)
-    judgements = graded(stream(recipe, "judgements"), world, articles, topics)
-    return Collection(
-        [(_doc_id(i), _fields(doc)) for i, doc in enumerate(docs)],
-        {"judged": [(_query_id(i), text) for i, text in enumerate(questions)]},
-        {"judged": [(_query_id(q), _doc_id(d), grade) for q, d, grade in judgements]},
-    )
-
-
-def _check(recipe: GeneratedArticles) -> None:
-    faults = [
-        *_limits("conditions", recipe.conditions, possible_conditions()),
-        *_limits("agents", recipe.agents, possible_agents()),
+    facts = draw_facts(rng, world)
+    docs = [article(rng, world, each) for each in facts]
+    rng, judgements = stream(recipe.seed, "judged"), stream(recipe.seed, "judgements")
+    grades = grading(facts)
+    queries = [
+        (question(rng, world, topic), grades.judged(judgements, topic, NOT_RELEVANT))
+        for topic in draw_topics(rng, world, grades)
     ]
-    if faults:
-        raise ValueError("\n  ".join(["the generated articles cannot be made", *faults]))
+    return collection("a", docs, {"judged": queries})
 
 
-def _limits(key: str, asked: int, most: int) -> Iterator[str]:
-    """Two at least, so that a doc can name another one."""
-    if not 2 <= asked <= most:
-        yield f"{key}: {asked} asked, 2 to {most} possible; change {key}"
+def grading(docs: Sequence[Facts]) -> Grades[Topic]:
+    """The grades of docs by topic; a doc that does not name the condition has grade 0."""
+    return Grades((facts.keys() for facts in docs), _keys, lambda i, topic: _grade(docs[i], topic))
 
 
-def _fields(doc: Doc) -> dict[str, str]:
-    """The text is title and abstract; the body can be found by its field alone."""
-    return {"text": f"{doc.title} {doc.abstract}", **doc._asdict()}
+def _keys(topic: Topic) -> Iterator[Key]:
+    yield "condition", topic.condition
+    if topic.aspect is not None:
+        yield "aspect", topic.aspect
+    if topic.agent is not None:
+        yield "agent", topic.agent
 
 
-def _doc_id(position: int) -> str:
-    return f"a{position + 1:06d}"
+def _grade(facts: Facts, topic: Topic) -> int:
+    if facts.kind == "notice":
+        return 0
+    states = facts.kind == "study" and facts.condition == topic.condition
+    if topic.agent is not None:
+        if states and facts.agent == topic.agent:
+            return 2
+        return int((topic.condition, topic.agent) in facts.uses)
+    suits = topic.population in (None, facts.population)
+    if states and facts.aspect == topic.aspect:
+        return 1 + suits
+    own = topic.population is None or states  # a finding on others, or of a review, is of anyone
+    return int(suits and own and (topic.condition, topic.aspect) in facts.findings)
 
 
-def _query_id(position: int) -> str:
-    return f"judged-{position + 1:05d}"
+def draw_topics(rng: Random, world: World, grades: Grades[Topic]) -> list[Topic]:
+    """A quarter of the topics ask for a population too, a quarter for an agent.
+
+    Raises ValueError if too few topics of a kind have enough relevant docs.
+    """
+    judged, conditions = world.recipe.judged, range(len(world.conditions))
+    aspects = [Topic(c, aspect) for c in conditions for aspect in range(len(world.aspects))]
+    groups = [t._replace(population=p) for t in aspects for p in range(len(world.populations))]
+    agents = [Topic(c, agent=agent) for c in conditions for agent in range(len(world.agents))]
+    drawn: list[Topic] = []
+    for kind, topics, count in (
+        ("aspects", aspects, judged - 2 * (judged // 4)),
+        ("aspects in a population", groups, judged // 4),
+        ("agents", agents, judged // 4),
+    ):
+        answered = (t for t in shuffled(rng, topics) if _enough(grades.of(t)))
+        chosen = list(islice(answered, count))
+        if len(chosen) < count:
+            raise ValueError(
+                f"judged: {judged} queries requested, {count} of them on {kind}, but {len(chosen)} "
+                f"such topics have {ENOUGH} relevant docs; lower judged or conditions, or raise "
+                "articles"
+            )
+        drawn += chosen
+    return shuffled(rng, drawn)
+
+
+def _enough(grades: dict[int, int]) -> bool:
+    """Whether some doc is relevant, and enough are at least partially."""
+    return 2 in grades.values() and sum(grade > 0 for grade in grades.values()) >= ENOUGH

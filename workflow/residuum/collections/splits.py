@@ -6,15 +6,26 @@ Must not know paths below results/.
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from residuum.collections import faults, irds, made, opened
+from residuum.collections import faults, irds, opened
 from residuum.collections import files as from_files
 from residuum.collections.irds import Qrels, Queries
 from residuum.core import roots
 from residuum.core.errors import ResiduumError
 from residuum.core.schema import Collection, Holdout, SplitCount
+from residuum.core.tables import OpenTable
+
+SPLITS: OpenTable[Callable[[Collection, str], tuple[Queries, Qrels]]] = OpenTable(
+    {
+        "irds": "residuum.collections.irds:split",
+        "files": "residuum.collections.files:split",
+        "generated": "residuum.collections.synthetic:split",
+        "generated-articles": "residuum.collections.synthetic:split",
+    },
+    "source",
+)
 
 
 def load(dataset: str, collection: Collection, name: str) -> tuple[Queries, Qrels]:
@@ -71,14 +82,7 @@ def _keep(queries: Queries, qrels: Qrels, ids: set[str]) -> tuple[Queries, Qrels
 def _source(collection: Collection, name: str) -> tuple[Queries, Qrels]:
     if collection.splits[name].questions:
         return [(i, text) for i, text, _ in from_files.questions(collection, name)], []
-    match collection.source.kind:
-        case "irds":
-            return irds.split(collection, name)
-        case "files":
-            return from_files.split(collection, name)
-        case "generated" | "generated-articles":
-            world = made.generate(collection)
-            return world.queries[name], world.qrels[name]
+    return SPLITS[collection.source.kind](collection, name)
 
 
 def _check_ids(where: str, queries: Queries, qrels: Qrels) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from residuum.core import files, indexes, schema, trec
 from residuum.core.errors import NotRun, ResiduumError
-from residuum.core.jobs import Job
+from residuum.wiring.bound import BoundTable
 
 SWEEP = {
     "run": pl.String,
@@ -46,34 +46,28 @@ class Tuned(NamedTuple):
     record: dict[str, Any]
 
 
-def refused(job: Job, root: Path) -> Job:
+def refused(job: BoundTable, root: Path) -> BoundTable:
     """Return the job with the cells absent whose metrics hold the reason why there are none."""
     absent = {row: dict(reasons) for row, reasons in job.absent.items()}
     for row, column in job.cells():
-        for run in job.runs[row.id]:
+        for name in job.metrics_of(row, column):
             try:
-                trec.read_metrics(_path(job, root, column, run))
+                trec.read_metrics(root / name)
             except NotRun as reason:
                 absent.setdefault(row.id, {})[column.id] = str(reason)
     return job.model_copy(update={"absent": absent})
 
 
-def searched(job: Job, root: Path) -> dict[tuple[str, str], list[indexes.Record | None]]:
+def searched(job: BoundTable, root: Path) -> dict[tuple[str, str], list[indexes.Record | None]]:
     """Return what the runs of each cell searched, for a table that states its index; else {}."""
     found = job.cells() if job.table.index else ()
     return {
-        (row.id, column.id): [
-            indexes.recorded(_path(job, root, column, run)) for run in job.runs[row.id]
-        ]
+        (row.id, column.id): [indexes.recorded(root / name) for name in job.metrics_of(row, column)]
         for row, column in found
     }
 
 
-def _path(job: Job, root: Path, column: schema.Column, run: str) -> Path:
-    return root / str(job.places[column.id]) / f"{run}.tsv"
-
-
-def load(job: Job, root: Path) -> dict[tuple[str, str], Cell]:
+def load(job: BoundTable, root: Path) -> dict[tuple[str, str], Cell]:
     """Read every cell that has runs: {(row id, column id): Cell}.
 
     All cells of a column must hold the same queries; anything else is an error, because
@@ -87,11 +81,15 @@ def load(job: Job, root: Path) -> dict[tuple[str, str], Cell]:
 
 
 def _cell(
-    job: Job, root: Path, row: schema.Row, column: schema.Column, read: dict[Path, pl.DataFrame]
+    job: BoundTable,
+    root: Path,
+    row: schema.Row,
+    column: schema.Column,
+    read: dict[Path, pl.DataFrame],
 ) -> Cell:
     tables = []
-    for run in job.runs[row.id]:
-        path = _path(job, root, column, run)
+    for run, name in zip(job.runs[row.id], job.metrics_of(row, column), strict=True):
+        path = root / name
         if path not in read:
             read[path] = trec.read_metrics(path)
         tables.append(_one_measure(path, read[path], column.measure).rename({"value": run}))
@@ -113,7 +111,9 @@ def _one_measure(path: Path, table: pl.DataFrame, measure: str) -> pl.DataFrame:
     return rows
 
 
-def _same_queries(job: Job, column: schema.Column, cells: dict[tuple[str, str], Cell]) -> None:
+def _same_queries(
+    job: BoundTable, column: schema.Column, cells: dict[tuple[str, str], Cell]
+) -> None:
     sets = {row: cell.query_ids for (row, name), cell in cells.items() if name == column.id}
     first = next(iter(sets), None)
     for row, ids in sets.items():
@@ -130,7 +130,9 @@ def read_tuned(path: Path) -> Tuned:
     return Tuned(path.stem, "/".join(path.parts[-3:-1]), json.loads(files.read_bytes(path)))
 
 
-def depths(job: Job, row: schema.Row, column: schema.Column, tuned: list[Tuned]) -> list[Tuned]:
+def depths(
+    job: BoundTable, row: schema.Row, column: schema.Column, tuned: list[Tuned]
+) -> list[Tuned]:
     """Return the depth record of each of a row's runs; none for a row that reranks nothing.
 
     A run that reranks but has no record, or only some of a row's runs, is an error.

@@ -16,8 +16,8 @@ from residuum.core import command, entries, files, schema
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.references import faults_between
 from residuum.core.registry import Registry, merge
+from residuum.core.roots import ROOT
 from residuum.core.schema.base import ID
-from residuum.core.sources import ROOT
 
 FORMS: dict[str, Any] = {
     "datasets": schema.Dataset,

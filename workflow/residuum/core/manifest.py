@@ -6,7 +6,6 @@ files hold the times. What may vary without changing the artefact (command line,
 stands apart, under `environment`. Must not know any stage.
 """
 
-import hashlib
 import importlib.metadata
 import json
 import platform
@@ -18,8 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from residuum.core import files
-from residuum.core.sources import ROOT, sources
+from residuum.code import closure
+from residuum.core import files, tables
+from residuum.core.roots import ROOT
 
 PACKAGES = (
     "faiss-cpu",
@@ -56,13 +56,13 @@ def write(
 ) -> None:
     """Write a manifest to `path`: facts of the artefact, spec, input hashes, code, environment.
 
-    `module` is the stage's dotted name; its code hash covers every residuum module it imports.
+    `module` is the stage's dotted name; see `made_by`.
     """
     record = {
         "artefact": dict(artefact),
         "spec": dict(spec),
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
-        "code": {"module": module, "sha256": code_hash(module)},
+        "code": made_by(module),
         "environment": {"command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
@@ -73,10 +73,14 @@ def command_line() -> str | None:
 
     Paths stand as they were given, relative to the folder that the command ran in.
     """
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    if spec is None or not spec.name.startswith("residuum."):
-        return None
-    return shlex.join(["python", "-m", spec.name, *sys.argv[1:]])
+    name = _running()
+    return shlex.join(["python", "-m", name, *sys.argv[1:]]) if name else None
+
+
+def _running() -> str | None:
+    """Return the stage that this process runs; None for another program."""
+    name = str(getattr(sys.modules["__main__"].__spec__, "name", ""))
+    return name if name.startswith("residuum.") else None
 
 
 def environment() -> dict[str, Any]:
@@ -106,7 +110,28 @@ def _git_commit() -> str | None:
     return done.stdout.strip()
 
 
-def code_hash(module: str) -> str:
-    """Return one SHA-256 over the sources of a module and of all that it imports of residuum."""
-    hashes = "".join(files.sha256(path) for path in sources(module))
-    return hashlib.sha256(hashes.encode()).hexdigest()
+def made_by(module: str) -> dict[str, Any]:
+    """Return the code behind a result: its verb and kinds, and one SHA-256 over what they reach.
+
+    Where a stage is called as a function it is all that the module reaches. A kind that the command
+    did not name, and whose code would not count, is a ValueError.
+    """
+    running = _running() == module
+    verb, kinds = (sys.argv[1], closure.kinds_of(*sys.argv)) if running else (None, None)
+    if kinds and (odd := sorted(tables.USED - kinds)):
+        raise ValueError(f"{module} {verb} used kinds that no argument names: {', '.join(odd)}")
+    return {
+        "module": module,
+        "verb": verb,
+        "kinds": kinds and sorted(kinds),
+        "sha256": closure.sha256(module, verb, kinds),
+    }
+
+
+def same_code(made: Mapping[str, Any]) -> bool:
+    """Say whether this checkout's code is that of a manifest."""
+    kinds = made["kinds"] and frozenset(made["kinds"])
+    try:
+        return bool(made["sha256"] == closure.sha256(made["module"], made["verb"], kinds))
+    except ValueError:
+        return False

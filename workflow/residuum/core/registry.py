@@ -9,13 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
-
 from residuum.core import entries, schema
-from residuum.core.driver import canonical
 from residuum.core.errors import ResiduumError, unknown
-
-FOR_READERS = {"description", "label", "budgets"}
+from residuum.wiring import specs
+from residuum.wiring.run_ids import FixedId, RunId
 
 
 class Place(NamedTuple):
@@ -109,15 +106,16 @@ class Registry(NamedTuple):
         if isinstance(reranker, str):
             return reranker
         if isinstance(reranker, schema.FromModel):
-            return f"{reranker.model}@seed{reranker.seed}"
-        digest = hashlib.sha256(spec(reranker).encode()).hexdigest()
-        return f"{reranker.hub.replace('/', '_')}@{digest[:8]}"
+            return str(FixedId(reranker.model, f"seed{reranker.seed}"))
+        digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
+        return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
     def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
         """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
-        own = (s for s in self.of_kind("rerank") if self.reranker(s) == name and "@" in name)
-        found = next(own, None)
-        return self.systems[found].reranker if found else self.scale.rerankers.get(name)
+        if not FixedId.parse(name).by:
+            return self.scale.rerankers.get(name)
+        own = (s for s in self.of_kind("rerank") if self.reranker(s) == name)
+        return next((self.systems[system].reranker for system in own), None)
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
@@ -139,9 +137,9 @@ class Registry(NamedTuple):
             return True
         return any(self.seeded(part) for part in self.parts(system))
 
-    def run(self, system: str, seed: int | str | None) -> str:
+    def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
-        return f"{system}.seed{seed}" if self.seeded(system) else system
+        return str(RunId(system, seed if self.seeded(system) else None))
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""
@@ -160,18 +158,6 @@ class Registry(NamedTuple):
         wanted = (page for page in self.pages if schema.parts_of(page)[0] in self.config.papers)
         return [page for page in wanted if self.pages[page].kind in kinds]
 
-    def corrected_with(self, page: str) -> list[str]:
-        """Return the other tables whose comparisons are corrected together with a table's."""
-        tests = self.pages[page].tests
-        if self.tests[tests].family != "paper":
-            return []
-        return [
-            other
-            for other, entry in self.pages.items()
-            if entry.kind == "table" and entry.tests == tests
-            if other != page and schema.parts_of(other)[0] == schema.parts_of(page)[0]
-        ]
-
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""
         own = list(self.datasets[place.dataset].splits[place.split].measures)
@@ -179,42 +165,6 @@ class Registry(NamedTuple):
         columns = [c for table in tables for c in table.columns if not c.is_depth]
         asked = [column.measure for column in columns if self.cast(column.role) == place]
         return sorted({*own, *asked})
-
-    def searched(self, dataset: str) -> list[str]:
-        """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
-        entries = self.systems.values()
-        tuned = {s.weight.tune_on for s in entries if s.kind == "fusion" and s.weight.tune_on}
-        tuned |= {s.depth.tune_on for s in entries if s.kind == "rerank"}
-        casts = [self.cast(role) for role in tuned]
-        splits = self.datasets[dataset].splits
-        return [
-            name
-            for name, split in splits.items()
-            if split.unjudged
-            or Place(dataset, name) in casts
-            or self.measures(Place(dataset, name))
-        ]
-
-    def mined(self, dataset: str, dense_model: str, seed: int) -> list[str]:
-        """Return the training splits that a dense model is searched on for others' negatives.
-
-        Only models that play a role at this scale ask for it.
-        """
-        casts = [*self.scale.backbones.values(), *self.scale.rerankers.values()]
-        playing = {cast.model for cast in casts if isinstance(cast, schema.FromModel)}
-        found: dict[str, None] = {}
-        for name in sorted(n for n in playing if hasattr(self.models[n], "negatives")):
-            sources = [(self.trained_for(s.system), s.seed) for s in self.mined_from(name)]
-            if (dense_model, seed) in sources:
-                place = self.cast(self.models[name].train_on)
-                found |= {place.split: None} if place and place.dataset == dataset else {}
-        return list(found)
-
-    def swept_measure(self, system: str, place: Place) -> str | None:
-        """Return the measure by which an RM3 sweep chooses on a split; None if it names none."""
-        measures = self.systems[system].rm3_sweep.measures
-        found = [measures[role] for role in measures if self.cast(role) == place]
-        return found[0] if found else None
 
     def facts(self) -> dict[str, Any]:
         """Return what every page says of the scale: its name, and whether numbers compare."""
@@ -238,11 +188,3 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = value
     return merged
-
-
-def spec(entry: BaseModel) -> str:
-    """Write an entry as the canonical JSON of a `--spec` argument.
-
-    What only people read stays out, so that mending a description reruns nothing.
-    """
-    return canonical(entry.model_dump(mode="json", exclude=FOR_READERS))

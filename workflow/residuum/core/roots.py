@@ -1,10 +1,12 @@
-"""The two folders outside the project: that of your own files, and ir_datasets' home.
+"""The project's folder, and the two outside: that of your own files, and ir_datasets' home.
 
 Usage: `roots.data() / "cacm/docs.jsonl"`, `roots.irds() / "nfcorpus"`. Must not know datasets.
 """
 
 import os
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def data() -> Path:

@@ -2,19 +2,25 @@
 
 Usage: `LOSSES: OpenTable[Loss] = OpenTable({"nll": "residuum.neural.losses:nll"}, "loss")`, then
 `LOSSES[form.kind]`. A new kind is a new entry. The keys are the `kind` of specs and nothing else:
-residuum.core.code counts an entry for the jobs whose specs name it. Must not know any table.
+residuum.code counts an entry for the jobs whose specs name it. Must not know any table.
 """
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, Union, cast
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
 
 from residuum.core.errors import ResiduumError, unknown
 
 T = TypeVar("T")
+USED: set[str] = set()  # kinds that this process took from any table
 
 
 class OpenTable(Mapping[str, T]):
@@ -27,6 +33,7 @@ class OpenTable(Mapping[str, T]):
         """Import and return an entry; a kind without one is an error with the closest known."""
         if kind not in self.entries:
             raise ResiduumError(unknown(self.what, kind, self.entries))
+        USED.add(kind)
         return self._imported(kind)
 
     def all(self) -> dict[str, T]:
@@ -64,15 +71,14 @@ class Kinds:
         table: OpenTable[type[BaseModel]] = getattr(import_module(module), name)
         return table.all()
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        choices = {kind: handler.generate_schema(form) for kind, form in self.classes().items()}
-        entry = core_schema.tagged_union_schema(choices, "kind")
-        return core_schema.no_info_before_validator_function(_spelt_out, entry)
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        union, annotated = cast(Any, Union), cast(Any, Annotated)  # made here, for no type checker
+        entry = union[tuple(self.classes().values())]
+        by_kind = Field(discriminator="kind"), BeforeValidator(_spelt_out)
+        return handler.generate_schema(annotated[(entry, *by_kind)])
 
     def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+        self, schema: Any, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {"anyOf": [handler(schema), {"enum": sorted(self.classes())}]}
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from residuum.core import files, manifest
-from residuum.core.sources import sources
 
 
 def fingerprint(module: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
@@ -20,7 +19,7 @@ def fingerprint(module: str, config: Mapping[str, Any], inputs: Iterable[Path]) 
     record = {
         "setting": dict(config),
         "inputs": [files.sha256_of(Path(path)) for path in inputs],
-        "code": [files.sha256(path) for path in sources(module)],
+        "code": manifest.made_by(module)["sha256"],
         "packages": manifest.environment()["packages"],
     }
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

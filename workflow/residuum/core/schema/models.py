@@ -207,14 +207,15 @@ class TermWeights(OnPairs):
         return self
 
 
-Losses = Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]
-
-
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
-    loss: Losses | None = Field(None, description="short for a list of one")
-    losses: list[Losses] = Field(default=[], description="losses that are summed, each once")
+    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = Field(
+        None, description="short for a list of one"
+    )
+    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(
+        default=[], description="losses that are summed, each once"
+    )
     group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 

@@ -14,7 +14,7 @@ GENERATED_SPLITS = {
 
 
 class GeneratedSource(Strict):
-    """A collection made by residuum.collections.generated; see docs/generated-collection.md."""
+    """A collection made by residuum.collections.places; see docs/generated-collection.md."""
 
     kind: Literal["generated"]
     seed: int

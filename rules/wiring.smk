@@ -1,0 +1,33 @@
+# What all rules share: paths, resources, wildcards, and the wiring, which decides (see
+# workflow/residuum/wiring). Nothing here makes a file.
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
+from residuum.wiring import driver, options
+from residuum.wiring.code import code
+from residuum.wiring.graph import Wiring
+from residuum.wiring.paths import folder_of, recorded
+
+with driver.in_snakemakes_words():
+    WIRING = Wiring(config, workflow)
+
+PATHS, ONLY, RESOURCES = WIRING.paths, WIRING.constraints, WIRING.resources
+ENVS = f"{workflow.basedir}/envs"
+NEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"
+
+shell.prefix(driver.shell_prefix(workflow))
+
+
+wildcard_constraints:
+    dataset=ONLY.dataset,
+    split="[a-z0-9_-]+",
+    index="[^/]+",
+    model=ONLY.model,
+    seed=r"\d+",
+    shard=r"\d{5}",
+    k=r"\d+",
+    page=ONLY.page,
+    reranker="[^/]+",
+    run=ONLY.run,
+    other=ONLY.system,

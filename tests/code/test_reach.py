@@ -1,0 +1,73 @@
+"""Which modules each verb's results depend on, as tests/code/reach.txt lists them.
+
+A line too many there is a job too many after an edit; a line too few, a stale result. Where a
+change is meant: `PYTHONPATH=workflow:tests python tests/code/test_reach.py` writes the file anew.
+"""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from residuum.code.closure import APART, Job, closure
+from residuum.code.names import Library, Node
+
+LIBRARY = Library(Path(__file__).resolve().parents[2] / "workflow" / "residuum")
+LISTED = Path(__file__).with_name("reach.txt")
+STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
+# Kinds for which a verb is listed once more, as a spec of it would name them.
+KINDS = {
+    ("data", "corpus"): ["files", "generated", "generated-articles", "irds"],
+    ("train", "train"): ["cross-encoder", "dual-encoder", "term-weights"],
+}
+
+
+def verbs():
+    """Yield (stage, verb, kinds) of all that is listed."""
+    for stage in STAGES:
+        module = LIBRARY.module(f"residuum.{stage}")
+        for verb in [s.verb for s in module.statements if s.verb] if module else []:
+            yield stage, verb, None
+            yield from ((stage, verb, kind) for kind in KINDS.get((stage, verb), []))
+
+
+def reached(stage, verb, kind):
+    """Return the modules that a verb reaches."""
+    lines = closure(LIBRARY, Job(f"residuum.{stage}", verb, frozenset([kind]) if kind else None))
+    return sorted({line.split(":")[0].removeprefix("residuum.") for line in lines})
+
+
+def listing(stage, verb, kind):
+    """Write what a verb reaches, under its name."""
+    name = " ".join(filter(None, (stage, verb, kind)))
+    text = textwrap.fill(" ".join(reached(stage, verb, kind)), 96)
+    return f"{name}\n{textwrap.indent(text, '    ')}\n"
+
+
+@pytest.mark.parametrize(("stage", "verb", "kind"), list(verbs()))
+def test_a_verb_reaches_the_modules_that_are_listed(stage, verb, kind):
+    assert listing(stage, verb, kind) in LISTED.read_text(), "see the docstring of this file"
+
+
+def test_what_is_listed_exists():
+    listed = [line for line in LISTED.read_text().splitlines() if not line.startswith(" ")]
+    assert listed == [" ".join(filter(None, names)) for names in verbs()]
+
+
+def test_what_stands_apart_exists():
+    for name in APART:
+        assert LIBRARY.module(name) or LIBRARY.find(name), name
+
+
+def test_every_name_in_the_package_can_be_followed():
+    """No verb is refused once it reaches more of the package."""
+    for path in sorted(LIBRARY.folder.rglob("*.py")):
+        parts = path.relative_to(LIBRARY.folder.parent).with_suffix("").parts
+        name = ".".join(parts).removesuffix(".__init__")
+        for number, statement in enumerate(LIBRARY.existing(name).statements):
+            uses = {*statement.quiet.uses, *statement.spoken.uses, *statement.members}
+            assert all(LIBRARY.resolve(Node(name, number), use) for use in uses)
+
+
+if __name__ == "__main__":
+    LISTED.write_text("".join(listing(*names) for names in verbs()))

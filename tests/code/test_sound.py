@@ -1,0 +1,305 @@
+"""Whatever can change a result changes the hash, by whatever way code reaches it."""
+
+import pytest
+
+from code_packages import changes, lines
+
+# What stands beside the stage; how the verb reaches it; what is edited there.
+WAYS = {
+    "a constant through another module's attribute": (
+        "from residuum import a\nVERB():\n    return a.LIMIT\n",
+        {"a.py": "LIMIT = 1\n"}, "a.py", "1", "2",
+    ),
+    "a constant of a function that is called by a function": (
+        "from residuum.a import f\nVERB():\n    return f()\n",
+        {"a.py": "from residuum.b import g\ndef f():\n    return g()\n",
+         "b.py": "K = 0.6\ndef g():\n    return K\n"}, "b.py", "0.6", "0.9",
+    ),
+    "an operator in a method": (
+        "from residuum.a import A\nVERB():\n    return A().f()\n",
+        {"a.py": "class A:\n    def f(self):\n        return 1 + 2\n"}, "a.py", "1 + 2", "1 - 2",
+    ),
+    "a default argument": (
+        "from residuum.a import f\nVERB():\n    return f()\n",
+        {"a.py": "def f(k=10):\n    return k\n"}, "a.py", "10", "20",
+    ),
+    "the constant behind a default argument": (
+        "from residuum.a import f\nVERB():\n    return f()\n",
+        {"a.py": "K = 10\ndef f(k=K):\n    return k\n"}, "a.py", "10", "20",
+    ),
+    "a decorator": (
+        "from residuum.a import f\nVERB():\n    return f()\n",
+        {"a.py": "def twice(g):\n    return lambda: 2 * g()\n@twice\ndef f():\n    return 1\n"},
+        "a.py", "2 * g", "3 * g",
+    ),
+    "a global that another module sets where it is imported": (
+        "from residuum import a, b\nVERB():\n    return a.K\n",
+        {"a.py": "K = 1\n", "b.py": "from residuum import a\na.K = 2\n"}, "b.py", "2", "3",
+    ),
+    "a global that a function sets in another module": (
+        "from residuum import a, b\nVERB():\n    b.set()\n    return a.K\n",
+        {"a.py": "K = 1\n", "b.py": "from residuum import a\ndef set():\n    a.K = 2\n"},
+        "b.py", "2", "3",
+    ),
+    "a global that a function sets in its own": (
+        "from residuum import a\nVERB():\n    a.set()\n    return a.f()\n",
+        {"a.py": "K = 1\ndef set():\n    global K\n    K += 1\ndef f():\n    return K\n"},
+        "a.py", "K = 1", "K = 5",
+    ),
+    "the environment that a module sets": (
+        "from residuum import a\nVERB():\n    return a.f()\n",
+        {"a.py": "import os\nos.environ['X'] = '1'\ndef f():\n    return 1\n"},
+        "a.py", "'1'", "'2'",
+    ),
+    "what a module that is imported by an imported one does": (
+        "from residuum import a\nVERB():\n    return a.f()\n",
+        {"a.py": "import residuum.b\ndef f():\n    return 1\n",
+         "b.py": "import random\nrandom.seed(1)\n"}, "b.py", "1", "2",
+    ),
+    "what a function that is run for its effect does": (
+        "from residuum import a\nVERB():\n    return a.TABLE['x']\n",
+        {"a.py": "TABLE = {}\ndef note(k, v):\n    TABLE[k] = v\nONE = note('x', 1)\n"},
+        "a.py", "'x', 1", "'x', 2",
+    ),
+    "what a decorator puts into a table": (
+        "from residuum import a\nVERB():\n    return a.TABLE['f']()\n",
+        {"a.py": "TABLE = {}\ndef note(f):\n    TABLE[f.__name__] = f\n    return f\n"
+                 "@note\ndef f():\n    return 1\n"}, "a.py", "return 1", "return 2",
+    ),
+    "a class attribute": (
+        "from residuum.a import A\nVERB():\n    return A.k\n",
+        {"a.py": "class A:\n    k = 1\n"}, "a.py", "1", "2",
+    ),
+    "a class attribute that is set from outside": (
+        "from residuum.a import A\nVERB():\n    return A.k\n",
+        {"a.py": "class A:\n    k = 1\nA.k = 2\n"}, "a.py", "2", "3",
+    ),
+    "a method of a base class in another module": (
+        "from residuum.a import A\nVERB():\n    return A().f()\n",
+        {"a.py": "from residuum.b import B\nclass A(B):\n    pass\n",
+         "b.py": "class B:\n    def f(self):\n        return 1\n"}, "b.py", "1", "2",
+    ),
+    "an override of a method that a base class calls": (
+        "from residuum.a import A\nVERB():\n    return A().f()\n",
+        {"a.py": "class B:\n    def f(self):\n        return self.g()\n"
+                 "class A(B):\n    def g(self):\n        return 1\n"}, "a.py", "1", "2",
+    ),
+    "functools.partial": (
+        "from functools import partial\nfrom residuum import a\nHALF = partial(a.f, 0.5)\n"
+        "VERB():\n    return HALF()\n",
+        {"a.py": "def f(x):\n    return x * 2\n"}, "a.py", "* 2", "* 3",
+    ),
+    "a table of lambdas": (
+        "from residuum.a import TABLE\nVERB(x):\n    return TABLE[x](1)\n",
+        {"a.py": "TABLE = {'a': lambda x: x + 1}\n"}, "a.py", "+ 1", "+ 2",
+    ),
+    "a name that a package passes on": (
+        "from residuum import p\nVERB():\n    return p.f()\n",
+        {"p/__init__.py": "from residuum.p.a import g as f\n",
+         "p/a.py": "def g():\n    return 1\n"},
+        "p/a.py", "1", "2",
+    ),
+    "which name a package passes on": (
+        "from residuum.p import f\nVERB():\n    return f()\n",
+        {"p/__init__.py": "from residuum.p.a import g as f\n",
+         "p/a.py": "def g():\n    return 1\ndef h():\n    return 2\n"},
+        "p/__init__.py", "g as f", "h as f",
+    ),
+    "two names that an import exchanges": (
+        "from residuum.a import f, g\nVERB():\n    return f() - g()\n",
+        {"a.py": "def f():\n    return 1\ndef g():\n    return 2\n"},
+        "s.py", "import f, g", "import f as g, g as f",
+    ),
+    "a function of the standard library that an import exchanges": (
+        "from math import floor as whole\nVERB():\n    return whole(1.5)\n",
+        {}, "s.py", "floor", "ceil",
+    ),
+    "another name for a function": (
+        "from residuum.a import f\ng = f\nVERB():\n    return g()\n",
+        {"a.py": "def f():\n    return 1\n"}, "a.py", "1", "2",
+    ),
+    "another name for a module": (
+        "import residuum.a as b\nc = b\nVERB():\n    return c.f()\n",
+        {"a.py": "def f():\n    return 1\n"}, "a.py", "1", "2",
+    ),
+    "an attribute of a module by a name that is made when it runs": (
+        "from residuum import a\nVERB(x):\n    return getattr(a, x)()\n",
+        {"a.py": "def f():\n    return 1\n"}, "a.py", "1", "2",
+    ),
+    "an import by the whole path": (
+        "import residuum.p.a\nVERB():\n    return residuum.p.a.f()\n",
+        {"p/a.py": "def f():\n    return 1\n"}, "p/a.py", "1", "2",
+    ),
+    "an import inside a function": (
+        "VERB():\n    from residuum import a\n    return a.f()\n",
+        {"a.py": "def f():\n    return 1\n"}, "a.py", "1", "2",
+    ),
+    "the other branch of an import": (
+        "try:\n    from residuum.a import f\nexcept ImportError:\n    from residuum.b import f\n"
+        "VERB():\n    return f()\n",
+        {"a.py": "def f():\n    return 1\n", "b.py": "def f():\n    return 2\n"}, "b.py", "2", "3",
+    ),
+    "the condition of an import": (
+        "import os\nif os.name == 'posix':\n    from residuum.a import f\nelse:\n"
+        "    f = None\nVERB():\n    return f()\n",
+        {"a.py": "def f():\n    return 1\n"}, "s.py", "posix", "nt",
+    ),
+    "the default of a field": (
+        "from residuum.a import A\nVERB():\n    return A().k\n",
+        {"a.py": "from dataclasses import dataclass\n@dataclass\nclass A:\n    k: int = 1\n"},
+        "a.py", "1", "2",
+    ),
+    "the type of a field, which a schema checks": (
+        "from residuum.a import A\nVERB(x):\n    return A(k=x).k\n",
+        {"a.py": "from pydantic import BaseModel\nclass A(BaseModel):\n    k: int\n"},
+        "a.py", "int", "float",
+    ),
+    "the bound of a field's type in another module": (
+        "from residuum.a import A\nVERB(x):\n    return A(k=x).k\n",
+        {"a.py": "from pydantic import BaseModel\nfrom residuum.b import Positive\n"
+                 "class A(BaseModel):\n    k: list[Positive]\n",
+         "b.py": "from typing import Annotated\nfrom pydantic import Field\n"
+                 "Positive = Annotated[int, Field(gt=0)]\n"}, "b.py", "gt=0", "ge=0",
+    ),
+    "a field's type that is written as a text": (
+        "from residuum.a import A\nVERB(x):\n    return A(k=x).k\n",
+        {"a.py": "from typing import Annotated\nfrom pydantic import BaseModel, Field\n"
+                 "class A(BaseModel):\n    k: 'list[Small]'\n"
+                 "Small = Annotated[int, Field(lt=9)]\n"}, "a.py", "lt=9", "lt=5",
+    ),
+    "the order of fields": (
+        "from residuum.a import A\nVERB():\n    return A(1, 2)\n",
+        {"a.py": "from typing import NamedTuple\nclass A(NamedTuple):\n    x: int\n    y: int\n"},
+        "a.py", "x: int\n    y: int", "y: int\n    x: int",
+    ),
+    "a member of an enumeration": (
+        "from residuum.a import A\nVERB():\n    return A.X.value\n",
+        {"a.py": "from enum import Enum\nclass A(Enum):\n    X = 1\n"}, "a.py", "1", "2",
+    ),
+    "a nested function": (
+        "from residuum.a import f\nVERB():\n    return f()\n",
+        {"a.py": "K = 1\ndef f():\n    def g():\n        return K\n    return g()\n"},
+        "a.py", "K = 1", "K = 2",
+    ),
+    "a function whose name is that of a scope": (
+        "from residuum.a import top\nVERB():\n    return top()\n",
+        {"a.py": "K = 1\ndef top():\n    return K\n"}, "a.py", "K = 1", "K = 2",
+    ),
+    "a name that a class takes from its module before it binds it": (
+        "from residuum.a import A\nVERB():\n    return A.k\n",
+        {"a.py": "k = 1\nclass A:\n    k = k\n"}, "a.py", "k = 1", "k = 2",
+    ),
+    "a comprehension": (
+        "K = 2\nVERB():\n    return [K for _ in range(3)]\n", {},
+        "s.py", "K = 2", "K = 3",
+    ),
+    "a local name that shadows a global elsewhere": (
+        "K = 2\nVERB():\n    def g(K):\n        return K\n    return g(K)\n", {},
+        "s.py", "K = 2", "K = 3",
+    ),
+    "the type of an option, which is what the command line is read as": (
+        "VERB(k: int = 1):\n    return k\n", {}, "s.py", "int", "str",
+    ),
+    "what a message does besides": (
+        "VERB(lines):\n    print(f'first {next(lines)}')\n", {},
+        "s.py", "next(lines)", "lines",
+    ),
+    "a text that is printed into a file": (
+        "VERB(f):\n    print('a line', file=f)\n", {}, "s.py", "a line", "another",
+    ),
+    "the items that progress is shown of": (
+        "from residuum.core.progress import track\nVERB():\n"
+        "    return list(track(['a', 'b'], 'read'))\n",
+        {"core/progress.py": "def track(items, what):\n    yield from items\n"},
+        "s.py", "'b'", "'c'",
+    ),
+    "a text that is kept as well as printed": (
+        "VERB():\n    text = 'a'\n    print(text)\n    return text\n", {},
+        "s.py", "'a'", "'b'",
+    ),
+    "the text of an error that is written into a result": (
+        "from residuum.a import f\nVERB():\n    try:\n        f()\n"
+        "    except ValueError as error:\n        return str(error)\n",
+        {"a.py": "class Bad(ValueError):\n    pass\n"
+                 "def f():\n    what = 'odd'\n    raise Bad(f'an {what} line')\n"},
+        "a.py", "odd", "strange",
+    ),
+    "an error that is raised": (
+        "VERB():\n    raise ValueError('no')\n", {}, "s.py", "ValueError", "KeyError",
+    ),
+    "when an error is raised": (
+        "VERB(x):\n    if x > 1:\n        raise ValueError('no')\n", {},
+        "s.py", "> 1", "> 2",
+    ),
+    "a keyword of a field beside its description": (
+        "from pydantic import BaseModel, Field\nclass A(BaseModel):\n"
+        "    k: int = Field(1, description='a number')\nVERB():\n    return A().k\n",
+        {}, "s.py", "Field(1", "Field(2",
+    ),
+    "the order of effects": (
+        "from residuum import a\nVERB():\n    return a.L\n",
+        {"a.py": "L = []\nL.append(1)\nL.append(2)\n"}, "a.py",
+        "L.append(1)\nL.append(2)", "L.append(2)\nL.append(1)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_change_is_seen(tmp_path, way):
+    stage, others, name, old, new = WAYS[way]
+    assert changes(tmp_path, {"s.py": stage, **others}, name, old, new)
+
+
+WORDS = (
+    "from pathlib import Path\nWORDS = Path(__file__).with_name('words')\n"
+    "def read(name):\n    return (WORDS / name).read_text()\n"
+    "def one():\n    return (Path(__file__).parent / 'words' / 'one.yaml').read_text()\n"
+    "def two():\n    return (WORDS / 'two.yaml').read_text()\n"
+)
+
+
+@pytest.mark.parametrize(("reader", "one", "two"), [
+    ("one()", True, False), ("two()", False, True), ("read('one.yaml')", True, True),
+])  # fmt: skip
+def test_a_file_of_the_package_counts_where_it_is_read(tmp_path, reader, one, two):
+    call = reader.partition("(")[0]
+    stage = f"from residuum.a import {call}\nVERB():\n    return {reader}\n"
+    files = {"s.py": stage, "a.py": WORDS, "words/one.yaml": "x", "words/two.yaml": "y"}
+    before = lines(tmp_path, files)
+    seen = [lines(tmp_path, {**files, f"words/{n}.yaml": "x: z"}) != before for n in ("one", "two")]
+    assert seen == [one, two]
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("from residuum.a import *\nVERB():\n    return 1\n", r"import \*"),
+    ("from . import a\nVERB():\n    return a.f()\n", r"from \. import a"),
+    ("VERB(x):\n    return globals()[x]()\n", "globals"),
+    ("VERB(x):\n    return eval(x)\n", "eval"),
+    ("import importlib\nVERB(x):\n    return importlib.import_module(x)\n",
+     "importlib.import_module"),
+    ("import sys\nVERB(x):\n    return sys.modules[x]\n", "sys.modules"),
+    ("class A:\n    pass\nVERB():\n    return A.__subclasses__()\n",
+     "__subclasses__"),
+    ("class A:\n    def __init_subclass__(cls):\n        pass\n"
+     "VERB():\n    return A()\n", "__init_subclass__"),
+    ("class A(metaclass=type):\n    pass\nVERB():\n    return A()\n", "metaclass"),
+    ("VERB():\n    'Text'\n    return make.__doc__\n", "__doc__"),
+    ("VERB():\n    return missing()\n", "nothing binds the name missing"),
+    ("from residuum.a import missing\nVERB():\n    return missing()\n",
+     "residuum.a has no missing"),
+    ("from residuum import a\nVERB():\n    return a.missing()\n",
+     "residuum.a has no missing"),
+    ("from residuum import missing\nVERB():\n    return missing.f()\n",
+     "residuum has no missing"),
+    ("from pathlib import Path\nVERB(x):\n"
+     "    return Path(__file__).with_name(x)\n", r"s\.py is not a file or folder of data"),
+    ("VERB(x):\n    return open(__file__)\n", "__file__"),
+])  # fmt: skip
+def test_what_cannot_be_followed_is_refused_with_its_place(tmp_path, text, why):
+    with pytest.raises(ValueError, match=rf"s\.py, line \d+: .*{why}"):
+        lines(tmp_path, {"s.py": text, "a.py": "def f():\n    return 1\n"})
+
+
+def test_a_module_and_a_verb_that_are_missing_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"residuum\.s has no verb mak"):
+        lines(tmp_path, {"s.py": "VERB():\n    pass\n"}, verb="mak")

@@ -1,0 +1,38 @@
+"""Options made of a job's own files."""
+
+from residuum.wiring import options
+from residuum.wiring.paths import folder_of
+
+
+class Files(dict):
+    """Inputs as Snakemake has them: by name, and in their order."""
+
+    def __getitem__(self, key):
+        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
+
+
+FILES = Files(
+    corpus="d/corpus/manifest.json",
+    queries=["d/dev/queries.tsv", "d/test/queries.tsv"],
+    index=[],
+    lexical_on_dense="a.on.b.trec.gz",
+    tuning=["t.json"],
+)
+
+
+def test_folders_are_those_that_manifests_stand_for():
+    assert options.folder("corpus")(None, FILES) == "d/corpus"
+    assert options.output_folder(None, FILES) == "d/corpus"
+
+
+def test_an_option_is_given_for_each_file_and_left_out_for_none():
+    assert options.each("corpus", "corpus", folder_of)(None, FILES) == "--corpus d/corpus"
+    assert options.each("index", "index", folder_of)(None, FILES) == ""
+    assert options.each("fold", "absent")(None, FILES) == ""
+    splits = options.each("split", "queries", options.by_split)(None, FILES)
+    assert splits == "--split dev=d/dev/queries.tsv --split test=d/test/queries.tsv"
+
+
+def test_options_are_called_as_their_inputs():
+    given = options.named("lexical", "lexical_on_dense", "tuning")(None, FILES)
+    assert given == "--lexical-on-dense a.on.b.trec.gz --tuning t.json"

@@ -1,0 +1,152 @@
+"""Pages of the configuration as it is: what they read, what is missing and how it is told."""
+
+import json
+import shlex
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from plan_fixture import named
+from residuum.core import loading
+from residuum.neural import hub
+from residuum.wiring import binding, driver
+from residuum.wiring.availability import all_available
+from residuum.wiring.pages import Pages
+from residuum.wiring.paths import Paths
+
+BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+
+
+def load(**config):
+    return loading.load(ROOT / "config", {**BASE, **config})
+
+
+@pytest.fixture(scope="module")
+def mini():
+    return load(scale="mini", seeds=[1, 2])
+
+
+@pytest.fixture(scope="module")
+def pages(mini):
+    return Pages(mini, Paths("r"), all_available)
+
+
+def no_hub(model, revision):
+    return f"no {model}"
+
+
+def test_a_table_reads_the_metrics_of_every_seed_of_its_rows(pages):
+    table = named(page="clear-table1")
+    metrics = pages.metrics(table)
+    assert metrics == sorted(set(metrics))
+    assert "r/metrics/generated-mini/dev/bm25.tsv" in metrics
+    for seed in (1, 2):
+        assert f"r/metrics/generated-mini/dev/clear.seed{seed}.tsv" in metrics
+        assert f"r/tuning/generated-mini/tune/clear.seed{seed}.json" in pages.tuning(table)
+    assert pages.records(table) == [], "it states no index"
+    robust = Pages(load(scale="full"), Paths("r"), all_available)
+    stated = named(page="lexical-baselines-robust04")
+    assert robust.records(stated) == [f"{path}.manifest.json" for path in robust.metrics(stated)]
+
+
+def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(mini, pages):
+    assert pages.together(named(page="clear-table1")) == ""
+    tests = {n: t.model_copy(update={"family": "paper"}) for n, t in mini.tests.items()}
+    family = Pages(mini._replace(tests=tests), Paths("r"), all_available)
+    one, other = named(page="clear-table1"), named(page="clear-table2")
+    assert family.together(one).count("--together ") == 1
+    assert set(family.tested_metrics(one)) == {*family.metrics(one), *family.metrics(other)}
+
+
+def test_characteristics_count_the_splits_that_have_data(pages):
+    page = named(page="dualrm-table1")
+    counted = pages.counted(page)
+    assert counted[: len(counted) // 2] == [
+        path for path in counted if path.endswith("queries.tsv")
+    ]
+    assert pages.counted_folders(page).count("--split ") == len(counted) // 2
+
+
+def test_a_figure_and_a_case_study_read_their_split(pages):
+    curves = pages.of_rerankers(Paths("r").depth_curve)(named(page="clear-figure1"))
+    assert all(path.startswith("r/rerank/generated-mini/dev/") for path in curves)
+    assert len(curves) == len(set(curves)) > 0
+    cases = named(page="clear-table3")
+    lists = [
+        "r/runs/generated-mini/dev/bm25.trec.gz",
+        "r/runs/generated-mini/dev/clear.seed1.trec.gz",
+    ]
+    assert pages.lists(cases) == lists
+    assert pages.list_options(cases) == f"--list bm25={lists[0]} --list clear={lists[1]}"
+
+
+def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
+    ids = [json.loads(spec)["id"] for spec in shlex.split(pages.judged_specs(None))[1::2]]
+    assert pages.judged(None) == [f"r/tables/{page}.tsv" for page in ids]
+    assert pages.all(None)[: len(ids)] == [f"r/tables/{page}.md" for page in ids]
+    assert {"r/figures/clear-figure1.md", "r/cases/clear-table3.md"} <= set(pages.all(None))
+
+
+def test_pages_that_nothing_can_be_shown_on_are_not_made():
+    nfcorpus = load(scale="nfcorpus")
+    made = Pages(nfcorpus, Paths("r"), no_hub).all(None)
+    assert "r/tables/clear-table1.md" in made, "tables always are"
+    assert not any(path.startswith("r/cases/") for path in made)
+    whole = {gap.page for gap in binding.gaps(nfcorpus, no_hub) if not gap.row}
+    assert "clear-table3" in whole
+
+
+def test_what_is_missing_is_told_with_its_pages_and_what_no_role_asks_for_is_not(tmp_path, capsys):
+    found = driver.HubLookup(workflow(), tmp_path / "absent.json")
+    found._found["kept"] = "because"
+    driver.tell_absent(load(scale="smoke", papers=["clear", "lexical-baselines"]), found)
+    said = capsys.readouterr().err
+    assert "casts nothing" not in said
+    assert json.loads((tmp_path / "absent.json").read_text()) == {"kept": "because"}
+    driver.tell_absent(
+        load(scale="nfcorpus", papers=["clear"]), _AlwaysMissing(workflow(), tmp_path)
+    )
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if "(clear-table1, clear-table2" in line and "no hub" in line]
+
+
+class _AlwaysMissing(driver.HubLookup):
+    def __call__(self, model, revision):
+        return "no hub"
+
+    def keep(self):
+        pass
+
+
+def workflow(**changes):
+    return SimpleNamespace(**{"dryrun": False, "remote_exec": False, **changes})
+
+
+def test_the_hub_is_looked_up_once_for_each_model(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(hub, "missing", lambda *model: calls.append(model) or "gone")
+    found = driver.HubLookup(workflow(), tmp_path / "absent.json")
+    assert [found("org/a", "main"), found("org/a", "main")] == ["gone", "gone"]
+    assert calls == [("org/a", "main")]
+    found.keep()
+    remote = driver.HubLookup(workflow(remote_exec=True), tmp_path / "absent.json")
+    assert remote("org/a", "main") == "gone" and len(calls) == 1
+    dry = driver.HubLookup(workflow(dryrun=True), tmp_path / "absent.json")
+    assert dry("org/a", "main") is None and len(calls) == 1
+
+
+def test_only_requested_pages_are_printed(tmp_path):
+    pages = [tmp_path / f"{name}.md" for name in "ab"]
+    for page in pages:
+        page.write_text(page.stem)
+    paths = [str(page) for page in pages]
+    assert _printed(paths, [paths[1]]) == "b"
+    assert _printed(paths, None) == _printed(paths, {"all"}) == "ab"
+    assert _printed(paths, ["results/other"]) == ""
+
+
+def _printed(paths, targets):
+    said = driver.show(paths, SimpleNamespace(dag_settings=SimpleNamespace(targets=targets)))
+    return "".join(line for line in said.split("\n") if line in ("a", "b"))

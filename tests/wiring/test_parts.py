@@ -1,0 +1,258 @@
+"""What the parts decide for a toy whose files can be named by hand."""
+
+import json
+
+import pytest
+
+from plan_fixture import BM25, SYSTEM, named, registry
+from residuum.core import schema
+from residuum.core.errors import ResiduumError
+from residuum.core.registry import Place
+from residuum.wiring import options
+from residuum.wiring.availability import all_available, why_unavailable
+from residuum.wiring.constraints import Constraints
+from residuum.wiring.data import Data
+from residuum.wiring.models import Models
+from residuum.wiring.paths import Paths
+from residuum.wiring.resources import Resources
+from residuum.wiring.runs import Runs, candidates, reranked
+from residuum.wiring.searching import Searching, encoded_splits
+from residuum.wiring.splits import is_tuned, needs_answers, searched, tuned_on, tuning_place
+
+FUSION = {"kind": "fusion", "lexical": "bm25", "dense": "vectors", "k": 10}
+TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}
+MORE = {
+    "fused": {**FUSION, "missing": {"lexical": "true_score", "dense": "minimum"}, "weight": TUNED},
+    "fixed": {
+        **FUSION,
+        "missing": {"lexical": "minimum", "dense": "true_score"},
+        "weight": {"value": 1.0},
+    },
+    "weighted": {**BM25, "weights": "deepct"},
+    "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
+}
+TOY = registry()
+TOY = TOY._replace(
+    systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}}
+)
+DEV, TUNE = Place("toy", "dev"), Place("toy", "tune")
+ON_DEV = {"dataset": "toy", "split": "dev"}
+
+
+def part(kind, registry=TOY, hub=all_available):
+    return kind(registry, Paths("r"), hub)
+
+
+def test_what_is_tuned_and_where_its_record_lies():
+    roles = {name: tuned_on(TOY, name) for name in ("bm25", "swept", "fused", "fixed", "deep")}
+    assert roles == {"bm25": None, "swept": None, "fused": "tune", "fixed": None, "deep": "tune"}
+    tuned = [name for name in TOY.systems if is_tuned(TOY, name)]
+    assert tuned == ["swept", "deep", "deeper", "hybrid", "elsewhere", "fused"]
+    assert tuning_place(TOY, "fused", DEV) == TUNE, "one lambda for every split"
+    assert tuning_place(TOY, "deep", DEV) == tuning_place(TOY, "swept", DEV) == DEV
+
+
+def test_searched_splits_are_measured_or_tuned_on():
+    assert searched(TOY, "toy") == ["tune", "dev"]
+    assert encoded_splits(TOY, "toy", "dual", 1) == ["tune", "dev"]
+
+
+def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve():
+    own = TOY.models["dual"].negatives
+    late = type(own.pools["errors"])(kind="hits", system="vectors", top=10)
+    negatives = own.model_copy(update={"pools": {**own.pools, "late": late}})
+    late = TOY.models["dual"].model_copy(update={"negatives": negatives})
+    scale = TOY.scale.model_copy(
+        update={"backbones": {**TOY.scale.backbones, "more": schema.FromModel(model="late")}}
+    )
+    made = TOY._replace(models={**TOY.models, "late": late}, scale=scale)
+    assert encoded_splits(made, "toy", "dual", 1) == ["tune", "dev", "train"]
+    assert encoded_splits(made, "toy", "dual", 2) == ["tune", "dev"], "another seed's model"
+    mined = part(Models, made).mined_runs(named(model="late"))
+    assert mined == ["r/runs/toy/train/vectors.seed1.trec.gz"]
+    assert options.each("run", "runs", options.by_system)(None, {"runs": mined}) == (
+        "--run vectors=r/runs/toy/train/vectors.seed1.trec.gz"
+    )
+    assert part(Models, made).mined_runs(named(model="dual")) == []
+
+
+def test_a_fusion_reads_both_runs_and_the_scores_that_it_takes_as_true():
+    runs = part(Runs)
+    assert runs.fused(named(**ON_DEV, run="fused.seed2")) == {
+        "lexical": "r/runs/toy/dev/bm25.trec.gz",
+        "dense": "r/runs/toy/dev/vectors.seed2.trec.gz",
+        "lexical_on_dense": "r/scores/toy/dev/bm25.on.vectors.trec.gz",
+    }
+    other = runs.fused(named(**ON_DEV, run="fixed.seed1"))
+    assert other["dense_on_lexical"] == "r/scores/toy/dev/vectors.seed1.on.bm25.trec.gz"
+    assert set(other) == {"lexical", "dense", "dense_on_lexical"}
+    tuning = runs.tuning(named(**ON_DEV, run="fused.seed2"))
+    assert tuning == ["r/tuning/toy/tune/fused.seed2.json"]
+    assert runs.tuning(named(**ON_DEV, run="fixed.seed1")) == []
+
+
+def test_docs_of_all_seeds_of_another_system_are_scored():
+    runs = part(Runs).others(named(**ON_DEV, run="bm25", other="vectors"))
+    assert runs == [f"r/runs/toy/dev/vectors.seed{seed}.trec.gz" for seed in (1, 2)]
+
+
+def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
+    searching = part(Searching)
+    plain = searching.index_behind(named(**ON_DEV, run="bm25"))
+    assert plain == "r/index/toy/en-porter-lucene/manifest.json"
+    run = named(**ON_DEV, run="weighted.seed2")
+    weighted = searching.index_behind(run)
+    assert weighted == "r/index/toy/en-porter-lucene@deepct.seed2/manifest.json"
+    index = named(dataset="toy", index="en-porter-lucene@deepct.seed2")
+    made_of = searching.term_weights(index)
+    assert made_of == ["r/weights/toy/deepct/seed2/manifest.json"]
+    assert searching.term_weights(named(dataset="toy", index="en-porter-lucene")) == []
+    assert json.loads(searching.index_form(index))["analysis"]["stemmer"] == "porter"
+
+
+def test_a_sweep_has_a_measure_where_a_role_of_it_is_played():
+    assert part(Searching).swept_measure(named(**ON_DEV, run="swept")) == "RR@10"
+    with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one there"):
+        part(Searching).swept_measure(named(dataset="toy", split="tune", run="swept"))
+
+
+def test_a_corpus_is_encoded_and_searched_in_shards():
+    searching = part(Searching)  # 1,000 docs, 300 a shard
+    run = named(**ON_DEV, run="vectors.seed1")
+    shards = searching.shards(Paths("r").embeddings)(run)
+    assert shards[1:] == [
+        f"r/embeddings/toy/dual/seed1/shard-0000{n}/manifest.json" for n in (1, 2, 3)
+    ]
+    assert len(searching.shards(Paths("r").query_embeddings)(run)) == 1
+    assert searching.shard(named(dataset="toy", shard="00002")) == "--shard 2 --of 4"
+
+
+def test_first_stages_that_share_a_reranker_are_scored_once_to_the_largest_depth():
+    assert candidates(TOY, "role", DEV, all_available) == {
+        "bm25": 8,
+        "vectors.seed1": 3,
+        "vectors.seed2": 3,
+    }
+    shared = reranked(TOY, "role", DEV, all_available)
+    assert shared["deep"] == ("bm25", [2, 5]) and shared["hybrid.seed2"][0] == "vectors.seed2"
+    runs, on_dev = part(Runs), named(**ON_DEV, reranker="role")
+    assert runs.depths(on_dev).startswith("--run r/runs/toy/dev/bm25.trec.gz --depth 8 --run")
+    assert runs.curves(on_dev).startswith("--run deep=r/runs/toy/dev/bm25.trec.gz --run deeper=")
+    assert json.loads(runs.curves_spec(on_dev)) == {
+        "depths": {
+            "deep": [2, 5],
+            "deeper": [5, 8],
+            "hybrid.seed1": [3],
+            "hybrid.seed2": [3],
+        },
+        "measures": ["RR@10"],
+    }
+
+
+def test_what_a_reranker_lacks_is_said_of_its_systems():
+    runs, nobody = part(Runs), named(**ON_DEV, reranker="nobody")
+    with pytest.raises(ResiduumError, match="elsewhere cannot be run: scale toy casts nothing as"):
+        runs.candidates(nobody)
+    with pytest.raises(ResiduumError, match="rerankers: nothing plays nobody"):
+        runs.reranker(nobody)
+
+
+def test_a_cut_reads_the_depths_of_the_tuning_split():
+    assert part(Runs).cut(named(**ON_DEV, run="hybrid.seed2")) == {
+        "first": "r/runs/toy/dev/vectors.seed2.trec.gz",
+        "scores": "r/rerank/toy/dev/role.trec.gz",
+        "tuning": "r/rerank/toy/tune/role.sweep.tsv",
+    }
+
+
+def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
+    models = part(Models)
+    assert models.start(named(model="dual", seed="1")) == "r/backbones/small"
+    assert models.start_files(named(model="dual")) == ["r/backbones/small/manifest.json"]
+    assert models.start(named(model="inbatch")) == "org/bert-base --revision main"
+    assert models.start_files(named(model="inbatch")) == []
+    (tmp_path / "my model").mkdir()
+    (tmp_path / "my model" / "config.json").touch()
+    path = schema.FromPath(path=str(tmp_path / "my model"))
+    assert models.files(path) == [str(tmp_path / "my model" / "config.json")]
+    assert models.argument(path) == f"'{path.path}'"
+    made = schema.FromModel(model="cross", seed=3)
+    assert models.argument(made) == "r/models/cross/seed3"
+
+
+def test_tuples_are_of_the_pairs_of_the_training_split():
+    models, cross = part(Models), named(model="cross", seed="1")
+    assert models.tuples(cross) == "r/training/dual/tuples.jsonl.gz", "same_as"
+    assert models.trained_on(Paths("r").qrels)(cross) == "r/data/toy/train/qrels.trec"
+    spec = json.loads(models.mined_spec(named(model="dual")))
+    assert spec["positive_level"] == 2 and spec["system"]["bm25"] == {"b": 0.4, "k1": 0.9}
+    assert "label" not in spec["system"]
+    assert models.mined_index(named(model="dual")) == ["r/index/toy/en-porter-lucene/manifest.json"]
+    assert json.loads(models.mined_spec(named(model="inbatch")))["system"] is None
+    assert models.mined_index(named(model="inbatch")) == []
+
+
+def test_answers_are_read_where_a_measure_needs_them():
+    runs, dev = part(Runs), named(**ON_DEV, run="bm25")
+    assert (runs.texts(dev), runs.text_options(dev)) == ([], "")
+    split = TOY.datasets["toy"].splits["dev"]
+    measured = split.model_copy(update={"measures": ["AnswerAccuracy@20"]})
+    splits = {**TOY.datasets["toy"].splits, "dev": measured}
+    dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
+    asked = TOY._replace(datasets={"toy": dataset})
+    assert needs_answers(asked, DEV) and not needs_answers(asked, TUNE)
+    found = part(Runs, asked).text_options(dev)
+    assert found == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
+
+
+def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    runs = part(Runs)
+    assert runs.external(named(**ON_DEV, run="sent")) == str(tmp_path / "theirs.txt")
+    with pytest.raises(ResiduumError, match="sent has no file for toy/tune"):
+        runs.external(named(dataset="toy", split="tune", run="sent"))
+    why = why_unavailable(TOY, "sent", DEV, all_available)
+    assert "no such file" in why and "ask them" in why
+
+
+def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    source = schema.FilesSource(kind="files", corpus="docs.jsonl")
+    dataset = TOY.datasets["toy"].model_copy(update={"source": source})
+    data = part(Data, TOY._replace(datasets={"toy": dataset}))
+    with pytest.raises(SystemExit, match=r"error: dataset toy: no such file: .*docs.jsonl"):
+        data.corpus_files(named(dataset="toy"))
+    (tmp_path / "docs.jsonl").touch()
+    assert data.corpus_files(named(dataset="toy")) == [str(tmp_path / "docs.jsonl")]
+
+
+def test_ids_of_wildcards_are_those_of_the_scale():
+    only = Constraints(TOY)
+    assert only.runs("dense") == r"vectors\.seed\d+"
+    assert only.runs("lexical", swept=True) == "swept"
+    assert only.runs("lexical", swept=False) == r"bm25|weighted\.seed\d+"
+    assert only.models("masked-language") == "(?!)", "matches nothing"
+
+
+def test_cards_and_processes_follow_from_the_configuration():
+    plain = Resources(TOY)
+    assert plain.training(mem_mb=6000) == {"mem_mb": 6000, "gpu": 0}
+    assert plain.torchrun == "" and plain.batches.startswith("--batch-size 8 --threads 2 ")
+    config = schema.Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
+    several = Resources(TOY._replace(config=config))
+    assert several.training(mem_mb=6000) == {"mem_mb": 24000, "gpu": 4}
+    assert several.card(mem_mb=6000) == {"mem_mb": 6000, "gpu": 1}
+    assert "--nproc-per-node 4" in several.torchrun and several.neural_env == "neural-gpu"
+
+
+def test_an_export_holds_the_judgements_of_what_it_reads():
+    edition = TOY.datasets["toy"].editions[1]
+    pins = {"train": edition.splits["train"].model_copy(update={"qrels": 10_000_000})}
+    large = edition.model_copy(update={"splits": pins})
+    dataset = TOY.datasets["toy"].model_copy(update={"editions": [large]})
+    resources = Resources(TOY._replace(datasets={"toy": dataset}))
+    assert resources.split_mb(named(dataset="toy", split="tune")) == 2000 + 4000, (
+        "held out of train"
+    )
+    assert resources.split_mb(named(dataset="toy", split="dev")) == 2000
+    assert resources.corpus_mb(named(dataset="toy")) == 2000

@@ -1,0 +1,119 @@
+"""Why a system makes no run at this scale: a role not cast, data or a hub model not available.
+
+Usage: `why_unavailable(registry, "clear-bert-large", place, hub)`, with `hub` a `Hub`. The rows of
+such systems are not run; everything else is. Must not use the network itself.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from residuum.core import roots
+from residuum.core.errors import not_cast
+from residuum.core.registry import Place, Registry
+from residuum.core.schema.scales import FromHub, FromModel, FromPath
+from residuum.wiring.splits import swept_measure, tuned_on
+
+Start = FromHub | FromPath | FromModel  # what plays a backbone, or a reranker
+Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
+
+
+def all_available(model: str, revision: str) -> str | None:
+    """Suppose, as a dry run does, that every hub model can be downloaded."""
+    return None
+
+
+def why_unavailable(registry: Registry, system: str, place: Place | None, hub: Hub) -> str | None:
+    """Return why a system has no run on a split, or None if nothing stands in its way.
+
+    `hub(model, revision)` says why a hub model cannot be had, or None.
+    """
+    entry = registry.systems[system]
+    if entry.kind == "external":
+        return _why_no_file(registry, system, place) or why_no_data(registry, place)
+    role = tuned_on(registry, system)
+    places = [place, *([registry.cast(role)] if role else [])]
+    reasons = [why_no_data(registry, place), _why_no_role(registry, role)]
+    for part in registry.parts(system):
+        reasons += [why_unavailable(registry, part, at, hub) for at in places]
+    if trained := registry.trained_for(system):
+        reasons.append(_why_no_model(registry, trained, hub))
+    if entry.kind == "lexical" and entry.rm3_sweep and place:
+        reasons.append(_not_swept(registry, system, place))
+    if entry.kind == "rerank":
+        name = registry.reranker(system)
+        reasons.append(_why_no_start(registry, registry.reranker_cast(name), name, hub))
+    return _first(reasons)
+
+
+def why_no_data(registry: Registry, place: Place | None) -> str | None:
+    """Return which files behind a split and its corpus are not there, and how to get them."""
+    return place and _missing(registry, place.dataset, (None, place.split))
+
+
+def why_no_export(registry: Registry, dataset: str, split: str | None) -> str | None:
+    """Return the same of a corpus alone (split None), or of a split's queries and qrels alone."""
+    return _missing(registry, dataset, (split,))
+
+
+def _missing(registry: Registry, name: str, parts: Iterable[str | None]) -> str | None:
+    dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
+    absent = [path for part in parts for path in dataset.missing(part, *folders)]
+    if not absent:
+        return None
+    listed = ", ".join(dict.fromkeys(map(str, absent)))
+    return f"no such file: {listed}. Access to {name}: {dataset.access}"
+
+
+def _not_swept(registry: Registry, system: str, place: Place) -> str | None:
+    if swept_measure(registry, system, place):
+        return None
+    return f"{system}: rm3_sweep.measures names no role that {'/'.join(place)} plays"
+
+
+def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
+    """Return the file of an external run for a split, whether it is there or not."""
+    runs = registry.systems[system].runs
+    names = [runs[role] for role in runs if place and registry.cast(role) == place]
+    return roots.data() / names[0] if names else None
+
+
+def _why_no_file(registry: Registry, system: str, place: Place | None) -> str | None:
+    path = external_file(registry, system, place)
+    if path is None:
+        return f"{system} is an external run of {', '.join(registry.systems[system].runs)} only"
+    if path.is_file():
+        return None
+    return f"no such file: {path}. {registry.systems[system].source}"
+
+
+def _why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
+    """Follow a model to what it starts from and what it is trained on."""
+    model = registry.models[name]
+    roles = [model.train_on] if hasattr(model, "train_on") else model.corpora
+    reasons = [_why_no_role(registry, role) for role in roles]
+    if hasattr(model, "negatives"):
+        mined = [registry.trained_for(source.system) for source in registry.mined_from(name)]
+        reasons += [_why_no_model(registry, other, hub) for other in mined if other]
+    if model.kind != "backbone":
+        cast = registry.backbone(model.backbone)
+        reasons.append(_why_no_start(registry, cast, model.backbone, hub))
+    return _first(reasons)
+
+
+def _why_no_start(registry: Registry, cast: Start | None, role: str, hub: Hub) -> str | None:
+    if cast is None:
+        return not_cast(registry.config.scale, role)
+    if isinstance(cast, FromModel):
+        return _why_no_model(registry, cast.model, hub)
+    return None if isinstance(cast, FromPath) else hub(cast.hub, cast.revision)
+
+
+def _why_no_role(registry: Registry, role: str | None) -> str | None:
+    if role is None:
+        return None
+    place = registry.cast(role)
+    return why_no_data(registry, place) if place else not_cast(registry.config.scale, role)
+
+
+def _first(reasons: Iterable[str | None]) -> str | None:
+    return next((why for why in reasons if why), None)

@@ -1,0 +1,166 @@
+"""The pages of the chosen papers bound to a scale: which split, which runs, what is absent and why.
+
+Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stage that makes the
+page. Snakemake imports this; stages do not. Must not know paths below results/.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from residuum.core.errors import not_cast
+from residuum.core.registry import Registry
+from residuum.core.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
+from residuum.wiring.availability import Hub, why_no_export, why_unavailable
+from residuum.wiring.bound import (
+    Bound,
+    BoundCases,
+    BoundCharacteristics,
+    BoundFigure,
+    BoundTable,
+    corrected_with,
+)
+from residuum.wiring.specs import FOR_READERS, canonical_json
+
+
+class Gap(NamedTuple):
+    """Something that has no value at this scale: why, on which page, in which row if in one.
+
+    `uncast` says that the scale leaves the role empty, so that nothing is amiss.
+    """
+
+    why: str
+    page: str
+    row: str = ""
+    uncast: bool = False
+
+    @property
+    def where(self) -> str:
+        """Return the page, with the row if there is one."""
+        return f"{self.page}/{self.row}" if self.row else self.page
+
+
+def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
+    """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
+    table: Table = registry.pages[page]
+    systems = {row.id: row.system for row in table.rows if row.system}
+    return BoundTable(
+        id=page,
+        table=table,
+        tests=registry.tests[table.tests],
+        places=_places(registry, table.columns),
+        runs={row: registry.runs(system) for row, system in systems.items()},
+        systems={r: registry.system(n).model_dump(exclude=FOR_READERS) for r, n in systems.items()},
+        absent={row: _absent(registry, table, system, hub) for row, system in systems.items()},
+        **registry.facts(),
+    )
+
+
+def _places(registry: Registry, columns: list[Column] | list[QuerySet]) -> dict[str, str | None]:
+    casts = {column.id: registry.cast(column.role) for column in columns}
+    return {name: "/".join(cast) if cast else None for name, cast in casts.items()}
+
+
+def _absent(registry: Registry, table: Table, system: str, hub: Hub) -> dict[str, str]:
+    reasons = {
+        column.id: why_unavailable(registry, system, registry.cast(column.role), hub)
+        for column in table.columns
+    }
+    return {column: why for column, why in reasons.items() if why}
+
+
+def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
+    """Bind a table of characteristics: its splits, and which of them cannot be exported."""
+    table: Characteristics = registry.pages[page]
+    casts = {column.id: registry.cast(column.role) for column in table.columns}
+    reasons = {name: why_no_export(registry, *cast) for name, cast in casts.items() if cast}
+    return BoundCharacteristics(
+        id=page,
+        table=table,
+        places=_places(registry, table.columns),
+        absent={column: why for column, why in reasons.items() if why},
+        **registry.facts(),
+    )
+
+
+def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
+    """Bind a figure: its split, and the runs of each series that can be made at this scale."""
+    figure: Figure = registry.pages[page]
+    place = registry.place(figure.role)
+    drawn = [s for s in figure.series if not why_unavailable(registry, s.system, place, hub)]
+    return BoundFigure(
+        id=page,
+        figure=figure,
+        tests=registry.tests[figure.tests],
+        place="/".join(place),
+        runs={series.id: registry.runs(series.system) for series in drawn},
+        **_scale(registry),
+    )
+
+
+def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
+    """Bind a case study: its split, and the run of each list, that of the scale's first seed."""
+    cases: Cases = registry.pages[page]
+    return BoundCases(
+        id=page,
+        cases=cases,
+        place="/".join(registry.place(cases.role)),
+        runs={name: registry.run(s, registry.seeds[0]) for name, s in cases.lists.items()},
+        **_scale(registry),
+    )
+
+
+def _scale(registry: Registry) -> dict[str, str]:
+    facts = registry.facts()
+    return {"scale": facts["scale"], "reason": facts["reason"]}
+
+
+BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
+    "table": bind_table,
+    "characteristics": bind_characteristics,
+    "figure": bind_figure,
+    "cases": bind_cases,
+}
+
+
+def page_spec(registry: Registry, page: str, hub: Hub) -> str:
+    """Return a page as the JSON of the `--spec` of the stage that makes it."""
+    bound = BINDERS[registry.pages[page].kind](registry, page, hub)
+    return canonical_json(bound.model_dump(mode="json"))
+
+
+def family(registry: Registry, page: str) -> list[str]:
+    """Return the other tables whose comparisons are corrected together with a table's."""
+    tables = {name: entry for name, entry in registry.pages.items() if entry.kind == "table"}
+    return corrected_with(page, tables, registry.tests[tables[page].tests])
+
+
+def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
+    """Return why a figure or a case study cannot be made at this scale; tables always can."""
+    entry = registry.pages[page]
+    if entry.kind in ("table", "characteristics"):
+        return None
+    place = registry.cast(entry.role)
+    if place is None:
+        return not_cast(registry.config.scale, entry.role)
+    systems = entry.lists.values() if entry.kind == "cases" else [s.system for s in entry.series]
+    reasons = [why_unavailable(registry, system, place, hub) for system in systems]
+    needed = any(reasons) if entry.kind == "cases" else all(reasons)
+    return next(why for why in reasons if why) if needed else None
+
+
+def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
+    """Yield what the chosen pages do not show at this scale: cells, counted splits, whole pages."""
+    for page in registry.chosen("table"):
+        table = bind_table(registry, page, hub)
+        for row in table.table.rows:
+            for column in table.table.columns:
+                if why := table.not_run(row, column):
+                    yield Gap(why, page, row.id, table.places[column.id] is None)
+    for page in registry.chosen("characteristics"):
+        counts = bind_characteristics(registry, page, hub)
+        for split in counts.table.columns:
+            if why := counts.not_counted(split):
+                yield Gap(why, page, split.id, counts.places[split.id] is None)
+    for page in registry.chosen("figure", "cases"):
+        if why := why_not_made(registry, page, hub):
+            yield Gap(why, page)

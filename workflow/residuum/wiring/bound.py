@@ -1,0 +1,140 @@
+"""A paper's page bound to one scale: the `--spec` of the stages that test, count or draw it.
+
+Made by `residuum.wiring.binding`. Must not know the registry, nor files but metrics.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from residuum.core.errors import ResiduumError, not_cast
+from residuum.core.schema.base import Strict
+from residuum.core.schema.papers import (
+    Cases,
+    Characteristics,
+    Column,
+    Figure,
+    QuerySet,
+    Row,
+    Series,
+    Table,
+    Tests,
+    parts_of,
+)
+from residuum.wiring.paths import MANIFEST, below_metrics
+
+
+class Bound(Strict):
+    """What every bound page says: its id, the scale, and why its numbers compare or do not."""
+
+    id: str
+    scale: str
+    reason: str
+
+
+class BoundTable(Bound):
+    """A table, where its columns are measured and which runs make its rows."""
+
+    table: Table
+    tests: Tests
+    places: dict[str, str | None]
+    runs: dict[str, list[str]]
+    systems: dict[str, dict[str, Any]]
+    absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
+    comparable: bool
+
+    def not_run(self, row: Row, column: Column) -> str | None:
+        """Return why a cell has no value at this scale, or None if it has one."""
+        if row.not_run is not None:
+            return row.not_run
+        if self.places[column.id] is None:
+            return not_cast(self.scale, column.role)
+        return self.absent.get(row.id, {}).get(column.id)
+
+    def available(self) -> Iterator[tuple[Row, Column]]:
+        """Yield the row and column of every cell whose runs can be made at this scale."""
+        for column in self.table.columns:
+            for row in self.table.rows:
+                if self.not_run(row, column) is None:
+                    yield row, column
+
+    def cells(self) -> Iterator[tuple[Row, Column]]:
+        """Yield the row and column of every cell that runs are measured for."""
+        return ((row, column) for row, column in self.available() if not column.is_depth)
+
+    def compared(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (column, a, b) of every comparison to test: two measured rows, a above b."""
+        baselines = self.table.baselines
+        every = self.tests.compare == "all_pairs"
+        for column in self.table.columns:
+            rows = [row.id for row, other in self.cells() if other.id == column.id]
+            for a, b in itertools.combinations(rows, 2):
+                if every or a in baselines or b in baselines:
+                    yield column.id, a, b
+
+    def metrics_of(self, row: Row, column: Column) -> list[str]:
+        """Return the metrics files of a cell's runs, relative to the metrics folder."""
+        return [below_metrics(str(self.places[column.id]), run) for run in self.runs[row.id]]
+
+    def metrics_files(self) -> list[str]:
+        """Return the metrics files of all cells, each once, sorted."""
+        return sorted({name for cell in self.cells() for name in self.metrics_of(*cell)})
+
+    def metrics_records(self) -> list[str]:
+        """Return the manifests of those files, if the table states the index of its numbers."""
+        return [name + MANIFEST for name in self.metrics_files()] if self.table.index else []
+
+
+class BoundCharacteristics(Bound):
+    """A table of dataset characteristics, and the splits that it counts."""
+
+    table: Characteristics
+    places: dict[str, str | None]
+    absent: dict[str, str] = Field(default={})  # column id: why
+    comparable: bool
+
+    def not_counted(self, column: QuerySet) -> str | None:
+        """Return why a split is not counted at this scale, or None if it is."""
+        if self.places[column.id] is None:
+            return not_cast(self.scale, column.role)
+        return self.absent.get(column.id)
+
+
+class BoundFigure(Bound):
+    """A figure: where it is measured and which runs make each series."""
+
+    figure: Figure
+    tests: Tests
+    place: str
+    runs: dict[str, list[str]]
+
+    def series(self) -> list[Series]:
+        """Return the series that have runs, in the figure's order; none at all is an error."""
+        if drawn := [series for series in self.figure.series if self.runs.get(series.id)]:
+            return drawn
+        raise ResiduumError(f"{self.id}: no series has runs at scale {self.scale}")
+
+
+class BoundCases(Bound):
+    """A case study: the split and the run that makes each list."""
+
+    cases: Cases
+    place: str
+    runs: dict[str, str]
+
+
+def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
+    """Return the other tables whose comparisons are corrected together with a table's.
+
+    `tables` are those of all papers; `tests` is how the table itself is tested.
+    """
+    if tests.family != "paper":
+        return []
+    paper, own = parts_of(page)[0], tables[page].tests
+    return [
+        other
+        for other, table in tables.items()
+        if other != page and parts_of(other)[0] == paper and table.tests == own
+    ]

@@ -1,0 +1,41 @@
+"""Wildcard constraints: regular expressions of the ids that a scale has.
+
+Usage: `Constraints(registry).runs("dense")`. Must not know rules or paths.
+"""
+
+from collections.abc import Iterable
+
+from residuum.core.registry import Registry
+from residuum.wiring.run_ids import SEED
+
+
+def either(names: Iterable[str]) -> str:
+    """Return the expression that matches one of the names, and nothing if there is none."""
+    return "|".join(names) or "(?!)"
+
+
+class Constraints:
+    """What the wildcards of rules may be."""
+
+    run = rf"[a-z0-9_-]+({SEED})?"  # of any system, seeded or not
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self.dataset, self.model = either(registry.datasets), either(registry.models)
+        self.system, self.page = either(registry.systems), either(registry.pages)
+
+    def models(self, kind: str) -> str:
+        """Return the expression of the models of a kind."""
+        return either(self._registry.models_of(kind))
+
+    def pages(self, kind: str) -> str:
+        """Return the expression of the chosen papers' pages of a kind."""
+        return either(self._registry.chosen(kind))
+
+    def runs(self, kind: str, swept: bool | None = None) -> str:
+        """Return that of the runs of a kind of system: all, with or without an RM3 sweep."""
+        registry = self._registry
+        names = registry.of_kind(kind)
+        if swept is not None:
+            names = [n for n in names if (registry.systems[n].rm3_sweep is not None) == swept]
+        return either(name + SEED * registry.seeded(name) for name in names)

@@ -1,0 +1,114 @@
+"""What models are made from: texts, training pairs, negatives, and what a training starts from.
+
+Usage: `Models(registry, paths, hub).tuples(wildcards)`. Must not know how anything is trained.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from shlex import quote
+
+from residuum.core.errors import ResiduumError
+from residuum.core.registry import Place, Registry
+from residuum.core.schema.scales import FromModel, FromPath
+from residuum.wiring import specs
+from residuum.wiring.availability import Start
+from residuum.wiring.part import Part, Wildcards
+from residuum.wiring.paths import Template, folder_of
+from residuum.wiring.run_ids import RunId
+
+
+def start_of(registry: Registry, model: str) -> Start:
+    """Return what plays the backbone of a model; nothing at all is an error."""
+    role = registry.models[model].backbone
+    if start := registry.backbone(role):
+        return start
+    raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
+
+
+def corpora_of(registry: Registry, model: str) -> list[str]:
+    """Return the datasets whose texts a backbone is made from or adapted to."""
+    return [registry.place(role).dataset for role in registry.models[model].corpora]
+
+
+class Checkpoints(Part):
+    """Models that a job starts from or scores with, as files and as arguments."""
+
+    def files(self, model: Start) -> list[str]:
+        """Return the files of a model that are on this machine or are made by the graph."""
+        if isinstance(model, FromPath):
+            return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
+        return [self._made(model)] if isinstance(model, FromModel) else []
+
+    def argument(self, model: Start) -> str:
+        """Return how a command names a model: a folder, or a hub id with its revision."""
+        if isinstance(model, FromModel):
+            return folder_of(self._made(model))
+        if isinstance(model, FromPath):
+            return quote(model.path)
+        return f"{model.hub} --revision {model.revision}"
+
+    def _made(self, model: FromModel) -> str:
+        """Return the manifest of a model that the graph makes once, for a released one."""
+        if hasattr(self.registry.models[model.model], "corpora"):
+            return self.paths.backbone.fill(backbone=model.model)
+        return self.paths.checkpoint.fill(model=model.model, seed=model.seed)
+
+
+class Models(Checkpoints):
+    """Inputs and options of the stages pretrain, negatives and train."""
+
+    def _name(self, wildcards: Wildcards) -> str:
+        """Return the model that a job makes; pretrain calls it a backbone."""
+        return getattr(wildcards, "model", None) or wildcards.backbone
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a model."""
+        return specs.of_entry(self.registry.model(self._name(wildcards)))
+
+    def start_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the backbone that a training starts from."""
+        return self.files(start_of(self.registry, self._name(wildcards)))
+
+    def start(self, wildcards: Wildcards) -> str:
+        """Return the value of --start, and --revision for a hub model."""
+        return self.argument(start_of(self.registry, self._name(wildcards)))
+
+    def corpora(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpora that a backbone is made from or adapted to."""
+        datasets = corpora_of(self.registry, wildcards.backbone)
+        return [self.paths.corpus.fill(dataset=dataset) for dataset in datasets]
+
+    def trained_on(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the split that a model is trained on."""
+        return lambda wildcards: self.fill(template, self._pairs(wildcards))
+
+    def _pairs(self, wildcards: Wildcards) -> Place:
+        return self.registry.place(self.registry.models[wildcards.model].train_on)
+
+    def tuples(self, wildcards: Wildcards) -> str:
+        """Return the training tuples of a model, its own or those of the one that it names."""
+        return self.paths.tuples.fill(model=self.registry.tuples_of(wildcards.model))
+
+    def mined_spec(self, wildcards: Wildcards) -> str:
+        """Return how negatives are drawn, by which system, and what is positive."""
+        model, place = self.registry.model(wildcards.model), self._pairs(wildcards)
+        name = model.negatives.scores
+        system = name and self.registry.system(name)
+        split = self.registry.datasets[place.dataset].splits[place.split]
+        return specs.canonical_json(
+            {
+                "negatives": model.negatives.model_dump(mode="json"),
+                "system": system and system.model_dump(mode="json", exclude=specs.FOR_READERS),
+                "positive_level": split.positive_level,
+            }
+        )
+
+    def mined_index(self, wildcards: Wildcards) -> list[str]:
+        """Return the index that negatives are mined from; none for a model without pools."""
+        system = self.registry.model(wildcards.model).negatives.scores
+        return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
+
+    def mined_runs(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs of the other systems that negatives are mined from."""
+        place, sources = self._pairs(wildcards), self.registry.mined_from(wildcards.model)
+        return [self.run(source.system, source.seed, place) for source in sources]

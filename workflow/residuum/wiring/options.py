@@ -1,0 +1,59 @@
+"""Options of commands that name a job's own inputs and outputs, for the params of rules.
+
+Usage: `corpus=options.folder("corpus")` gives the folder of the input `corpus`. They follow from
+the paths alone: this module must not know the registry, nor anything that can change otherwise.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import PurePath
+from typing import Protocol
+
+from residuum.wiring.paths import folder_of, system_of
+
+Option = Callable[[object, "Files"], str]
+
+
+class Files(Protocol):
+    """A rule's inputs or outputs: files in their order, and by name."""
+
+    def __getitem__(self, index: int, /) -> str: ...
+    def get(self, name: str, /) -> str | Iterable[str] | None: ...
+
+
+def _paths(files: Files, name: str) -> list[str]:
+    found = files.get(name)
+    return [found] if isinstance(found, str) else list(found or [])
+
+
+def output_folder(wildcards: object, output: Files) -> str:
+    """Return the folder of the artefact that a rule's first output stands for."""
+    return folder_of(output[0])
+
+
+def folder(name: str) -> Option:
+    """Return a params function: the folder of an input."""
+    return lambda wildcards, input: folder_of(_paths(input, name)[0])
+
+
+def each(option: str, name: str, value: Callable[[str], str] = str) -> Option:
+    """Return a params function: `--option value` for each file of an input, none for no file."""
+    return lambda wildcards, input: " ".join(
+        f"--{option} {value(path)}" for path in _paths(input, name)
+    )
+
+
+def by_system(path: str) -> str:
+    """Return `system=path`, for runs."""
+    return f"{system_of(path)}={path}"
+
+
+def by_split(path: str) -> str:
+    """Return `split=path`, for files that lie in the folder of their split."""
+    return f"{PurePath(path).parent.name}={path}"
+
+
+def named(*names: str) -> Option:
+    """Return a params function: `--name path` for each of the inputs that the job has."""
+    return lambda wildcards, input: " ".join(
+        f"--{name.replace('_', '-')} {path}" for name in names for path in _paths(input, name)
+    )

@@ -1,0 +1,191 @@
+"""What runs are made from and measured by: fusion, reranking, evaluation, runs from outside.
+
+Usage: `Runs(registry, paths, hub).fused(wildcards)`. Must not know how runs are combined.
+"""
+
+from shlex import quote
+from typing import NamedTuple
+
+from residuum.core.errors import ResiduumError
+from residuum.core.registry import Place, Registry
+from residuum.core.schema.scales import FromModel, HubReranker
+from residuum.wiring import specs
+from residuum.wiring.availability import Hub, external_file, why_unavailable
+from residuum.wiring.models import Checkpoints
+from residuum.wiring.part import Wildcards, place_of, run_of
+from residuum.wiring.paths import folder_of
+from residuum.wiring.splits import needs_answers, tuned_on, tuning_place
+
+
+class Reranked(NamedTuple):
+    """A run of a rerank system: its first stage's run, and the depths that are tried."""
+
+    first: str
+    grid: list[int]
+
+
+def rerank_systems(registry: Registry, reranker: str) -> list[str]:
+    """Return the rerank systems that share a reranker."""
+    return [n for n in registry.of_kind("rerank") if registry.reranker(n) == reranker]
+
+
+def pipelines(registry: Registry, reranker: str, place: Place, hub: Hub) -> list[str]:
+    """Return those of them that have what they need on a split."""
+    names = rerank_systems(registry, reranker)
+    return [name for name in names if not why_unavailable(registry, name, place, hub)]
+
+
+def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
+    """Return the runs on a split that share a reranker, by their ids."""
+    runs = {}
+    for name in pipelines(registry, reranker, place, hub):
+        system = registry.system(name)
+        for seed in registry.seeds:
+            first = registry.run(system.first_stage, seed)
+            runs[registry.run(name, seed)] = Reranked(first, system.depth.grid)
+    return runs
+
+
+def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, int]:
+    """Return the first stages' runs whose docs a reranker scores, each with its largest depth."""
+    deepest: dict[str, int] = {}
+    for first, grid in reranked(registry, reranker, place, hub).values():
+        deepest[first] = max(*grid, deepest.get(first, 0))
+    return deepest
+
+
+def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
+    """Return what plays a reranker; nothing at all is an error."""
+    if player := registry.reranker_cast(reranker):
+        return player
+    raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
+
+
+class Runs(Checkpoints):
+    """Inputs and options of the stages fusion, rerank, external and evaluate, and of all runs."""
+
+    parts = ("lexical", "dense", "lexical_on_dense", "dense_on_lexical")
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of the system that makes a run."""
+        return specs.of_entry(self.registry.system(run_of(wildcards).system))
+
+    def others(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs whose docs are scored: those of all seeds of the other system."""
+        runs, place = self.registry.runs(wildcards.other), place_of(wildcards)
+        return [self.fill(self.paths.run, place, run=run) for run in runs]
+
+    def folds(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries of the folds that a split names; none where it names none."""
+        split = self.registry.datasets[wildcards.dataset].splits[wildcards.split]
+        places = [Place(wildcards.dataset, fold) for fold in split.folds]
+        return [self.fill(self.paths.queries, place) for place in places]
+
+    def fused(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return both runs of a fusion on a split, and the scores that each list lacks."""
+        name, seed = run_of(wildcards)
+        system, place = self.registry.system(name), place_of(wildcards)
+        runs = {"lexical": system.lexical, "dense": system.dense}
+        inputs = {part: self.run(runs[part], seed, place) for part in runs}
+        for part, other in (("lexical", "dense"), ("dense", "lexical")):
+            if getattr(system.missing, part) == "true_score":
+                run = self.registry.run(runs[part], seed)
+                scores = self.fill(self.paths.scores, place, run=run, other=runs[other])
+                inputs[f"{part}_on_{other}"] = scores
+        return inputs
+
+    def tuning(self, wildcards: Wildcards) -> list[str]:
+        """Return the tuning file of a fused run; none where lambda is fixed."""
+        system = run_of(wildcards).system
+        if tuned_on(self.registry, system) is None:
+            return []
+        place = tuning_place(self.registry, system, place_of(wildcards))
+        return [self.fill(self.paths.tuning, place, run=wildcards.run)]
+
+    def measures(self, wildcards: Wildcards) -> str:
+        """Return the options that name a split's measures."""
+        measures = self.registry.measures(place_of(wildcards))
+        return " ".join(f"--measure '{name}'" for name in measures)
+
+    def texts(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers and the corpus, if a measure of the split reads them."""
+        place = place_of(wildcards)
+        templates = (self.paths.answers, self.paths.corpus)
+        needed = needs_answers(self.registry, place)
+        return [self.fill(template, place) for template in templates] if needed else []
+
+    def text_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those."""
+        texts = self.texts(wildcards)
+        return f"--answers {texts[0]} --corpus {folder_of(texts[1])}" if texts else ""
+
+    def external(self, wildcards: Wildcards) -> str:
+        """Return the file of an external run."""
+        place = place_of(wildcards)
+        if path := external_file(self.registry, run_of(wildcards).system, place):
+            return str(path)
+        raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(place)}")
+
+    def reranker_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the reranker."""
+        return self.files(player_of(self.registry, wildcards.reranker))
+
+    def reranker(self, wildcards: Wildcards) -> str:
+        """Return the options that name a reranker and how a released one reads a pair."""
+        player = player_of(self.registry, wildcards.reranker)
+        reading = getattr(player, "reading", None)
+        read = f" --reading {quote(specs.of_entry(reading))}" if reading else ""
+        return f"--model {self.argument(player)}{read}"
+
+    def pairs_spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of the scoring of pairs."""
+        return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
+
+    def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
+        """Return the first stages' runs, each with its largest depth; none at all is an error."""
+        name, place = wildcards.reranker, place_of(wildcards)
+        if deepest := candidates(self.registry, name, place, self.hub):
+            return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
+        names = rerank_systems(self.registry, name)
+        why = {str(why_unavailable(self.registry, n, place, self.hub)) for n in names}
+        raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
+
+    def candidates(self, wildcards: Wildcards) -> list[str]:
+        """Return the first stages' runs whose docs a reranker scores."""
+        return list(self._candidates(wildcards))
+
+    def depths(self, wildcards: Wildcards) -> str:
+        """Return the options that name those runs and their largest depths."""
+        runs = self._candidates(wildcards).items()
+        return " ".join(f"--run {path} --depth {depth}" for path, depth in runs)
+
+    def _reranked(self, wildcards: Wildcards) -> dict[str, Reranked]:
+        return reranked(self.registry, wildcards.reranker, place_of(wildcards), self.hub)
+
+    def curves(self, wildcards: Wildcards) -> str:
+        """Return the options that name the first stage's run of each reranked run."""
+        place, runs = place_of(wildcards), self._reranked(wildcards)
+        firsts = {run: self.fill(self.paths.run, place, run=of.first) for run, of in runs.items()}
+        return " ".join(f"--run {run}={first}" for run, first in firsts.items())
+
+    def curves_spec(self, wildcards: Wildcards) -> str:
+        """Return the depths of each run and the measures at each depth on a split, as JSON."""
+        registry, place = self.registry, place_of(wildcards)
+        systems = pipelines(registry, wildcards.reranker, place, self.hub)
+        measures = {registry.system(name).depth.measure for name in systems}
+        for page in map(registry.pages.__getitem__, registry.chosen("figure")):
+            if registry.cast(page.role) == place:
+                measures |= {panel.measure for panel in page.panels if panel.measure}
+        grids = {name: sorted(run.grid) for name, run in self._reranked(wildcards).items()}
+        return specs.canonical_json({"depths": grids, "measures": sorted(measures)})
+
+    def cut(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
+        name, seed = run_of(wildcards)
+        system, place = self.registry.system(name), place_of(wildcards)
+        reranker, tune = self.registry.reranker(name), self.registry.place(system.depth.tune_on)
+        return {
+            "first": self.run(system.first_stage, seed, place),
+            "scores": self.fill(self.paths.pairs, place, reranker=reranker),
+            "tuning": self.fill(self.paths.depth_curve, tune, reranker=reranker),
+        }
