@@ -90,8 +90,3 @@ def test_one_of_the_first_k_docs_is_enough_and_a_question_without_hits_counts_0(
         ("q2", "AnswerAccuracy@2"): 0.0, ("q2", "AnswerAccuracy@3"): 0.0,
         ("q3", "AnswerAccuracy@2"): 0.0, ("q3", "AnswerAccuracy@3"): 0.0,
     }  # fmt: skip
-
-
-def test_other_measures_are_not_its_own():
-    assert accuracy.cutoff("AnswerAccuracy@20") == 20
-    assert accuracy.cutoff("Success@20") is None

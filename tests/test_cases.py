@@ -88,7 +88,7 @@ def test_not_relevant_is_judged_0_or_below_or_unjudged():
     found = matching([{"list": "clear"}], relevant=False)
     rows = {(q, d): r for q, d, r in found.pairs.select("query_id", "doc_id", "relevance").rows()}
     assert rows == {("q1", "d3"): 0, ("q2", "d3"): None}
-    assert found.queries == 2, "q3 has no judgement: nothing of it is looked at"
+    assert found.queries == 2, "q3 has no judgement: its docs are no candidates"
     below = pairs([{"list": "bm25", "at_most": 1}], relevant=False)
     assert ("q2", "d4", 1 - 4) in below, "absent after: one rank beyond the longest list"
 
@@ -144,7 +144,7 @@ def test_the_page_shows_what_matched_by_words(tmp_path):
     assert "Legal **definition** of **brief**: a concise statement \\| of a case." in page
     assert "| not retrieved → 1 " in page and "| 3 → 1 " in page
     assert "rank 3 or later, or not retrieved, by bm25" in page
-    assert "2 pairs of 2 queries meet it, of 2 judged queries looked at; 2 shown." in page
+    assert "2 pairs of 2 queries meet it, of 2 judged queries examined; 2 shown." in page
     latex = output.with_suffix(".tex").read_text()
     assert r"who is \textbf{robert} gray" in latex and r"3 $\rightarrow$ 1" in latex
     assert (tmp_path / "toy-table3.tsv.manifest.json").is_file()
@@ -154,14 +154,14 @@ def test_unjudged_docs_are_said_to_be_so(tmp_path):
     _, output = find(tmp_path, [{"list": "bm25", "absent": True}], relevant=False)
     page = output.with_suffix(".md").read_text()
     assert "| unjudged " in page
-    assert "1 of these pairs are unjudged: nobody said that the doc is not relevant." in page
+    assert "1 of these pairs are unjudged, which does not mean not relevant." in page
 
 
 def test_a_rule_that_nothing_meets_says_so(tmp_path):
     table, output = find(tmp_path, [{"list": "clear", "at_least": 100}])
     assert table.height == 0
     page = output.with_suffix(".md").read_text()
-    assert "0 pairs of 0 queries meet it, of 2 judged queries looked at; none is shown." in page
+    assert "0 pairs of 0 queries meet it, of 2 judged queries examined; none shown." in page
     assert r"\begin{tabular}" not in output.with_suffix(".tex").read_text()
 
 
@@ -185,9 +185,9 @@ def test_excerpts_are_cut_around_the_best_sentence():
 
 
 def test_lists_must_be_those_of_the_case_study(tmp_path):
-    with pytest.raises(ResiduumError, match=r"no list 'bm52'.*Did you mean bm25"):
+    with pytest.raises(ResiduumError, match=r"no name 'bm52'.*Did you mean bm25"):
         find(tmp_path / "a", [{"list": "bm25"}], ["bm52=x"])
-    with pytest.raises(ResiduumError, match="no run is given for the list clear"):
+    with pytest.raises(ResiduumError, match="--list clear=PATH is missing"):
         find(tmp_path / "b", [{"list": "bm25"}], ["bm25=x"])
 
 

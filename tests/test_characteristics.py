@@ -7,6 +7,7 @@ from conftest import ROOT, irds_process
 from residuum import characteristics, ledger
 from residuum.core import entries, schema, trec
 from residuum.core.errors import ResiduumError
+from residuum.pages import grids
 from residuum.wiring.bound import BoundCharacteristics
 from residuum.wiring.specs import canonical_json
 
@@ -97,7 +98,8 @@ def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     assert cell["measured"] is None
     assert cell["not_run"] == "scale toy casts nothing as trec-dl-2019"
     assert "| not run" in output.with_suffix(".md").read_text()
-    verdicts = {(r["row"], r["column"]): r["verdict"] for r in ledger.judge(made, table, None)}
+    judged = ledger.judge(made, grids.read(output), [])
+    verdicts = {(r.row, r.column): r.verdict for r in judged}
     assert verdicts["queries", "dl"] == "not run"
     assert verdicts["queries", "dev"] == "differs"
 
@@ -114,7 +116,7 @@ def test_a_split_whose_files_are_absent_is_not_counted_with_the_reason(tmp_path)
 
 
 def test_splits_must_be_those_that_are_cast(tmp_path):
-    with pytest.raises(ResiduumError, match="given for other, but the columns that have a split"):
+    with pytest.raises(ResiduumError, match="--split: no name 'other'; known: dev, dl"):
         count(tmp_path, job(), {"other": tmp_path})
 
 
@@ -141,7 +143,7 @@ def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     }  # fmt: skip
     dl = values(table, "dl")
     assert (dl["queries"], round(dl["relevant_per_query"]), dl["grades"]) == (43, 95, 4)
-    assert {r["verdict"] for r in ledger.judge(job(), table, None)} == {"reproduced"}
+    assert {r.verdict for r in ledger.judge(job(), grids.read(output), [])} == {"reproduced"}
     lines = [x.split("|")[2:-1] for x in output.with_suffix(".md").read_text().splitlines()
              if x.startswith("|")]  # fmt: skip
     assert [[c.strip() for c in line] for line in lines[2:]] == [

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from residuum import figures, paired
-from residuum.core import cells, schema
+from residuum.core import schema
 from residuum.core.errors import ResiduumError
 from residuum.paired import corrections
 from residuum.wiring.specs import canonical_json
@@ -98,17 +98,18 @@ def test_tests_are_those_of_significance(drawn):
     a, b = differences.T
     ids = [f"d{i}" for i in (0, 1)]
     both = {
-        name: cells.Cell(QUERIES, ["x"], d[:, None]) for name, d in zip(ids, (a, b), strict=True)
+        (name, ""): paired.ScoreMatrix(QUERIES, ["x"], d[:, None])
+        for name, d in zip(ids, (a, b), strict=True)
     }
-    both["zero"] = cells.Cell(QUERIES, ["x"], np.zeros((20, 1)))
-    told = schema.Tests.model_validate(TESTS)
-    expected = paired.compare(both, [(name, "zero") for name in ids], told, seed=1)
+    both["zero", ""] = paired.ScoreMatrix(QUERIES, ["x"], np.zeros((20, 1)))
+    tests = schema.Tests.model_validate(TESTS)
+    expected = paired.compare(both, [paired.Pair(name, "zero") for name in ids], tests)
     found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
-    p = [row["p"] for row in expected]
+    p = [row.p for row in expected]
     assert [f["p"] for f in found] == p
     assert [f["p_adjusted"] for f in found] == pytest.approx(corrections.holm(p))
     for key in ("ci_low", "ci_high", "boot_low", "boot_high"):
-        assert [f[key] for f in found] == pytest.approx([row[key] for row in expected])
+        assert [f[key] for f in found] == pytest.approx([getattr(row, key) for row in expected])
 
 
 def test_the_family_table_spans_the_panels(tmp_path):
@@ -178,8 +179,8 @@ def test_list_lengths_are_kept_where_the_sweep_tells_them(tmp_path):
         (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""), "differ in depths or queries"),
         (lambda t: t.replace("q03", "q99").replace("ours.seed1\t10\tq99", "ours.seed1\t10\tq03"),
          "differ in depths or queries"),
-        (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"sweep\.tsv, line 362: no finite number"),
-        (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: no finite number"),
+        (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"sweep\.tsv, line 362: not a finite number"),
+        (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: not a finite number"),
         (lambda t: t.replace("run\tdepth", "depth\trun", 1), "expected a header and lines"),
         (lambda t: t + "base\tdeep\tq99\tRR@10\t1\n", r"sweep\.tsv: expected a header and lines"),
     ],
@@ -191,10 +192,9 @@ def test_a_faulty_sweep_is_refused(tmp_path, edit, message):
 
 
 def test_different_queries_of_two_series_are_an_error():
-    curve = cells.Curve(QUERIES, {10: np.zeros((20, 1))}, {})
-    other = cells.Curve([*QUERIES[1:], "q99"], {10: np.zeros((20, 1))}, {})
-    with pytest.raises(ResiduumError, match=r"hold different queries \(2 of them, such as q00"):
-        figures._same_queries(job(), {("recall", "ours"): curve, ("recall", "base"): other})
+    sides = {"recall/ours": QUERIES, "recall/base": [*QUERIES[1:], "q99"]}
+    with pytest.raises(ResiduumError, match=r"ours and .* different queries \(2 .* such as q00"):
+        paired.same_queries(sides, "toy-figure1: ")
 
 
 def test_a_drawing_without_a_significant_depth_keeps_its_axes(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from residuum import ledger, significance, tables
 from residuum.core import manifest
+from residuum.pages.grids import GridCell
 from tables_fixture import job, spec, write_metrics
 
 
@@ -71,7 +72,7 @@ def test_many_rows_without_a_value_may_come_before_one_with_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("claim", "found", "verdict"),
+    ("claim", "tested", "verdict"),
     [
         ("above", (0.1, 0.01, True), "holds"),
         ("above", (-0.1, 0.01, True), "reversed"),
@@ -81,8 +82,14 @@ def test_many_rows_without_a_value_may_come_before_one_with_it(tmp_path):
         ("below", None, "not run"),
     ],
 )
-def test_comparison_verdicts(claim, found, verdict):
-    assert ledger.comparison_verdict(claim, found)[0] == verdict
+def test_comparison_verdicts(claim, tested, verdict):
+    assert ledger.comparison_verdict(claim, tested)[0] == verdict
+
+
+def cell(measured, **changes):
+    """Return a cell of one seed."""
+    start = {"table": "toy-table1", "row": "ours", "column": "rr", "measure": "RR@10"}
+    return GridCell(**start, split_ref="data/dev", **changes).measured_as([measured], 40)
 
 
 @pytest.mark.parametrize("comparable", [True, False])
@@ -91,16 +98,15 @@ def test_comparison_verdicts(claim, found, verdict):
     [
         (0.30995, None, "reproduced", "the same index; |delta| is at most 0.01"),
         (0.31005, None, "differs", "the same index; |delta| is more than 0.01"),
-        (0.3, "documents 9 there, 8 here", "not comparable", "documents 9 there, 8 here"),
+        (0.3, "documents 8, stated 9", "not comparable", "documents 8, stated 9"),
     ],
 )
 def test_where_an_index_is_stated_it_decides_whatever_the_scale(
     comparable, measured, other, verdict, reason
 ):
-    found = {"measured": measured, "lowest": 0, "highest": 0, "seeds": 1, "not_run": None}
     made = job(comparable=comparable, index={"documents": 9})
-    found["other_index"] = other
-    assert ledger.number_verdict(made, 0.3, found, 0.01) == (verdict, reason)
+    judged = ledger.number_verdict(made, 0.3, cell(measured, other_index=other), 0.01)
+    assert judged == (verdict, reason)
 
 
 def test_the_index_of_the_metrics_reaches_the_verdict(tmp_path):
@@ -113,14 +119,12 @@ def test_the_index_of_the_metrics_reaches_the_verdict(tmp_path):
     verdicts = {r["row"]: (r["verdict"], r["reason"]) for r in found.values()
                 if r["kind"] == "number" and r["column"] == "rr"}  # fmt: skip
     assert verdicts["base"] == ("reproduced", "the same index; |delta| is at most 0.01")
-    assert verdicts["ours"] == ("not comparable", "another index: documents 9 there, 8 here")
+    assert verdicts["ours"] == ("not comparable", "another index: documents 8, stated 9")
     assert verdicts["ablation"][0] == "not comparable" and "no index" in verdicts["ablation"][1]
     assert verdicts["later"][0] == "not run"
 
 
 @pytest.mark.parametrize("delta", [-0.0099, 0.0099])
 def test_tolerance_is_two_sided(delta):
-    found = {"measured": 0.3 + delta, "lowest": 0, "highest": 0, "seeds": 1, "not_run": None}
-    assert ledger.number_verdict(job(), 0.3, found, 0.01)[0] == "reproduced"
-    far = {**found, "measured": 0.3 + delta * 1.2}
-    assert ledger.number_verdict(job(), 0.3, far, 0.01)[0] == "differs"
+    assert ledger.number_verdict(job(), 0.3, cell(0.3 + delta), 0.01)[0] == "reproduced"
+    assert ledger.number_verdict(job(), 0.3, cell(0.3 + delta * 1.2), 0.01)[0] == "differs"

@@ -120,7 +120,8 @@ def test_adapting_learns_the_corpus(corpus: Path, tmp_path: Path) -> None:
     folder = adapt(corpus, start, tmp_path / "adapted", masked_language_spec(steps=150))
     rows = [line.split("\t") for line in (folder / "training.tsv").read_text().splitlines()[1:]]
     losses = [float(row[1]) for row in rows]
-    assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:10])
+    # 0.29 to 0.37 with eight seeds, limited to SSE, AVX2 and AVX-512 alike.
+    assert np.mean(losses[-10:]) < 0.6 * np.mean(losses[:10])
     model = AutoModelForMaskedLM.from_pretrained(folder)
     head = model.get_output_embeddings().weight
     assert head is model.get_input_embeddings().weight
@@ -147,7 +148,7 @@ def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
     corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     start = make_backbone(tmp_path / "start", corpus)
-    spec = masked_language_spec(steps=300, checkpoint_every=20, dropout=0.1)
+    spec = masked_language_spec(steps=200, checkpoint_every=10, dropout=0.1)
     whole = adapt(corpus, start, tmp_path / "whole", spec)
     arguments = {**adapting(corpus, start, tmp_path / "killed", spec), "corpus": corpus}
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]

@@ -12,7 +12,7 @@ import pytest
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import rerank
-from residuum.core import cells, files, schema, trec
+from residuum.core import depth_curves, files, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.evaluate import evaluate
 from residuum.neural import devices
@@ -49,7 +49,7 @@ def swept(
     depths = {"x": form.pop("depths", [1, 2, 3, 4])}
     spec = {"depths": depths, "measures": ["RR@2"], **form}
     rerank.sweep(json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "sweep.tsv")
-    rows = cells.read_sweep(tmp_path / "sweep.tsv").rows()
+    rows = depth_curves.read(tmp_path / "sweep.tsv").rows()
     assert [row[:4] for row in rows] == sorted(row[:4] for row in rows)
     assert {row[0] for row in rows} == {"x"}
     return {(depth, query, measure): value for _, depth, query, measure, value in rows}

@@ -7,6 +7,8 @@ import pytest
 from residuum import significance
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
+from residuum.pages import tsv
+from residuum.paired import Comparison
 from tables_fixture import job, spec, write_metrics
 
 COLUMNS = [
@@ -48,11 +50,11 @@ def test_every_pair_in_every_column(metrics):
     pairs = [("base", "ours"), ("base", "ablation"), ("ours", "ablation")]
     expected = [(column, *pair) for column in ("rr", "ndcg") for pair in pairs]
     assert list(found.select("column", "a", "b").iter_rows()) == expected
-    assert found.columns == significance.COLUMNS
+    assert found.columns == list(tsv.columns(Comparison))
     assert set(found["family"]) == {"toy-table1/rr", "toy-table1/ndcg"}
     seeded = found.filter(pl.col("seeds") == 2)
-    assert seeded.height == 4 and seeded["p_seeds"].null_count() == 0
-    assert found.filter(pl.col("seeds") == 1)["p_seeds"].null_count() == 2
+    assert seeded.height == 4 and seeded["p_mixed_effects"].null_count() == 0
+    assert found.filter(pl.col("seeds") == 1)["p_mixed_effects"].null_count() == 2
 
 
 def test_the_file_does_not_depend_on_workers_or_the_order_of_rows(metrics):
@@ -65,7 +67,7 @@ def test_the_file_does_not_depend_on_workers_or_the_order_of_rows(metrics):
     key = {(r["column"], frozenset((r["a"], r["b"]))): r for r in turned.iter_rows(named=True)}
     for row in first.iter_rows(named=True):
         other = key[row["column"], frozenset((row["a"], row["b"]))]
-        for name in ("p", "p_error", "p_adjusted", "method", "seeds_holding"):
+        for name in ("p", "p_error", "p_adjusted", "method", "seeds_agreeing"):
             assert row[name] == other[name]
 
 
@@ -112,7 +114,7 @@ def test_a_family_may_be_all_tables_of_a_paper(metrics):
 def test_a_page_without_pairs_has_a_header_only(metrics):
     made = table()
     found = compare(metrics, made.model_copy(update={"places": {"rr": None, "ndcg": None}}))
-    assert (found.height, found.columns) == (0, significance.COLUMNS)
+    assert (found.height, found.columns) == (0, list(tsv.columns(Comparison)))
 
 
 def test_no_resamples_are_refused(metrics):

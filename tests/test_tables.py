@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from residuum import significance, tables
-from residuum.core import manifest, pages, trec
+from residuum.core import manifest, trec
 from residuum.core.errors import ResiduumError
+from residuum.pages import layout
 from tables_fixture import TABLE, job, spec, write_metrics
 
 
@@ -80,11 +81,11 @@ def test_the_index_stands_beside_the_numbers_where_the_table_states_one(tmp_path
 
     made = job(columns=[*TABLE["columns"], DEPTH_COLUMN], index={"documents": 3205})
     tsv, markdown, _ = render(tmp_path, DEPTHS, made, record)
-    told = "documents 3,204, non-empty documents unknown, unique terms unknown, total terms 5"
-    assert cell(tsv, "base")["index"] == f"{told}, lucene 9.9.1"
-    assert cell(tsv, "base")["other_index"] == ("another index: documents 3,205 there, 3,204 here")
+    described = "documents 3,204, non-empty documents unknown, unique terms unknown, total terms 5"
+    assert cell(tsv, "base")["index"] == f"{described}, lucene 9.9.1"
+    assert cell(tsv, "base")["other_index"] == ("another index: documents 3,204, stated 3,205")
     assert cell(tsv, "base", "far")["index"] is None
-    assert markdown.count(f"- Index searched on data/dev: {told}, lucene 9.9.1.\n") == 1
+    assert markdown.count(f"- Index searched on data/dev: {described}, lucene 9.9.1.\n") == 1
     assert "- Index of the published numbers: documents 3,205." in markdown
     assert "Scale toy" not in markdown, "the scale decides nothing here"
     read = json.loads((tmp_path / "t.tsv.manifest.json").read_text())["inputs"]
@@ -112,8 +113,8 @@ def test_latex_is_booktabs_with_raised_markers(made):
      ([1, 3, 4, 5, 11], "1,3-5,11", "1,3-5,11"), ([], "", "")],
 )  # fmt: skip
 def test_indices_are_written_as_the_papers_do(indices, text, shown):
-    assert pages.span(indices) == text
-    assert pages.raised(text) == shown
+    assert layout.span(indices) == text
+    assert layout.raised(text) == shown
 
 
 def test_different_query_sets_are_an_error(tmp_path):
@@ -186,7 +187,7 @@ def test_a_depth_column_shows_what_was_chosen(tmp_path):
     assert cell(tsv, "later", "k")["not_run"] == "not built yet"
     assert "Rerank depth K" in markdown.splitlines()[4]
     assert [shown(markdown, row) for row in ("1 Base", "2 Ours", "- w/o it", "3 Later")] == [
-        pages.DASH, f"35 (20{pages.DASH}50)", "10", "not run"
+        layout.DASH, f"35 (20{layout.DASH}50)", "10", "not run"
     ]  # fmt: skip
     assert set(tests["column"]) == {"rr"}, "a depth is chosen, not tested"
 
@@ -256,7 +257,7 @@ def test_notes_say_who_is_compared_and_how_seeds_agree(tmp_path):
     note = "9999 sign flips, seed 1), alpha 0.05, compared with base only, correction bonferroni"
     assert note in page
     assert "of 1 significant comparisons between rows with seeds, 0 hold" in page
-    assert "the test alone says the same: 2 of 2 for 1." in page
+    assert "the test of that seed alone agrees: 2 of 2 for 1." in page
 
 
 def test_notes_name_a_p_near_alpha_and_count_exact_ones(made, tmp_path):

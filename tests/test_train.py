@@ -20,6 +20,7 @@ from tiny_models import (
     ANSWERS,
     make_backbone,
     model_spec,
+    order_share,
     toy_docs,
     toy_queries,
     toy_tuples,
@@ -66,15 +67,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     return Toy(folder, corpus, make_backbone(folder / "start", words))
 
 
-def accuracy(model: Path) -> float:
-    """Return the share of queries whose best doc answers their topic."""
-    device = devices.choose("cpu", "fp32", 1)
-    encoder = Encoder.load(model, device)
-    docs = toy_docs()
-    vectors = encoder.encode([text for _, text in docs], "doc", 8)
+def learned(model: Path) -> float:
+    """Return the share of pairs of docs that a model puts in order."""
+    encoder = Encoder.load(model, devices.choose("cpu", "fp32", 1))
     queries = encoder.encode([text for _, text in toy_queries()], "query", 8)
-    best = (queries @ vectors.T).argmax(axis=1)
-    return float(np.mean([docs[b][0].startswith(f"d{i}-") for i, b in enumerate(best)]))
+    return order_share(queries @ encoder.encode([text for _, text in toy_docs()], "doc", 8).T)
 
 
 def log(model: Path) -> list[list[float]]:
@@ -84,13 +81,17 @@ def log(model: Path) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("loss", ["residual_margin", "constant_margin", "nll"])
-def test_the_toy_retrieval_is_learned(toy: Toy, tmp_path: Path, loss: str) -> None:
+def test_the_toy_retrieval_is_learned(
+    toy: Toy, tmp_path: Path, loss: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     spec = model_spec(loss, steps=200, learning_rate=0.005, dropout=0)
     model = toy.train(tmp_path / "model", spec=spec)
     rows = np.array(log(model))
-    assert rows[-10:, 1].mean() < 0.5 * rows[:10, 1].mean()
-    assert (rows[-10:, 5] > rows[-10:, 6] + 0.5).all()  # s_emb of positives and of negatives
-    assert accuracy(model) == 1.0
+    # Over the runs that `order_share` names: at most 0.017, at least 2.4, at least 0.982.
+    assert rows[-10:, 1].mean() < 0.1 * rows[:10, 1].mean()
+    assert (rows[-10:, 5] > rows[-10:, 6] + 1).all()  # s_emb of positives and of negatives
+    assert learned(model) > 0.9
+    assert "warning" not in capfd.readouterr().err
     assert not (tmp_path / "model.work").exists()
 
 
@@ -104,8 +105,6 @@ def test_a_model_whose_scores_stay_equal_is_warned_of(
     assert "warning: the model learned nothing: the loss of its last 2 steps is" in (
         capfd.readouterr().err
     )
-    toy.train(tmp_path / "learned", spec=model_spec(loss, steps=200, learning_rate=0.005))
-    assert "warning" not in capfd.readouterr().err
 
 
 def test_the_scores_in_the_log_are_those_of_the_step(toy: Toy, tmp_path: Path) -> None:
@@ -136,7 +135,7 @@ def test_a_spec_of_no_trained_kind_is_refused(toy: Toy, tmp_path: Path) -> None:
 
 def test_an_untrained_start_does_not_know_the_toy_problem(toy: Toy, tmp_path: Path) -> None:
     model = toy.train(tmp_path / "model", spec=model_spec(steps=1, learning_rate=1e-9))
-    assert accuracy(model) < 0.6
+    assert 0.4 < learned(model) < 0.6
 
 
 def test_the_log_and_the_manifest_say_what_was_done(toy: Toy, tmp_path: Path) -> None:
@@ -163,7 +162,7 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    spec = model_spec(steps=400, checkpoint_every=20)
+    spec = model_spec(steps=200, checkpoint_every=10)
     whole = toy.train(tmp_path / "whole", spec=spec)
     arguments = toy.arguments(tmp_path / "killed", spec=spec)
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]

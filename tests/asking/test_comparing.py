@@ -50,15 +50,15 @@ def command(qrels, *runs, measure=("RR@10",), **changes):
 def test_values_differences_and_wins_by_hand(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
     found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10"], asked())
-    means = {name: cell.values.mean() for (name, _), cell in found.cells.items()}
+    means = {name: matrix.values.mean() for (name, _), matrix in found.scores.items()}
     assert means == pytest.approx({"best": 1.0, "good": 0.75, "poor": 0.1})
-    rows = {(r["a"], r["b"]): r for r in found.tests.iter_rows(named=True)}
+    rows = {(test.a, test.b): test for test in found.tests}
     assert set(rows) == {("best", "good"), ("best", "poor"), ("good", "poor")}
     row = rows["best", "good"]
-    assert row["difference"] == pytest.approx(0.25)
-    assert (row["wins"], row["ties"], row["losses"]) == (12, 12, 0)
-    assert row["p"] == pytest.approx(2 / 2**12), "twelve equal wins: all flips up, or all down"
-    assert row["p_adjusted"] == pytest.approx(row["p"]), "the largest p of three, Holm: times 1"
+    assert row.difference == pytest.approx(0.25)
+    assert (row.wins, row.ties, row.losses) == (12, 12, 0)
+    assert row.p == pytest.approx(2 / 2**12), "twelve equal wins: all flips up, or all down"
+    assert row.p_adjusted == pytest.approx(row.p), "the largest p of three, Holm: times 1"
 
 
 @pytest.mark.parametrize("test", ["t-test", "wilcoxon"])
@@ -70,9 +70,9 @@ def test_p_values_are_those_of_scipy(files, test):
     made = asked(test=test, correction="none")
     found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "nDCG@10"], made)
     for measure in ("RR@10", "nDCG@10"):
-        a, b = (found.cells[name, measure].values[:, 0] for name in ("one", "two"))
+        a, b = (found.scores[name, measure].values[:, 0] for name in ("one", "two"))
         theirs = stats.ttest_rel(a, b) if test == "t-test" else stats.wilcoxon(a - b)
-        own = found.tests.filter(pl.col("measure") == measure)["p"].item()
+        (own,) = (test.p for test in found.tests if test.measure == measure)
         assert own == pytest.approx(theirs.pvalue)
 
 
@@ -100,19 +100,17 @@ def test_with_baselines_only_they_are_compared_and_corrected(files):
     judged = trec.read_qrels(files[0])
     made = asked(correction="bonferroni")
     found = comparing.compare(judged, runs, ["RR@10"], made, baselines=["poor"])
-    assert list(zip(found.tests["a"], found.tests["b"], strict=True)) == [
-        ("best", "poor"),
-        ("good", "poor"),
-    ]
-    assert found.tests["p_adjusted"].to_list() == pytest.approx([2 * p for p in found.tests["p"]])
+    assert [(test.a, test.b) for test in found.tests] == [("best", "poor"), ("good", "poor")]
+    expected = [2 * test.p for test in found.tests]
+    assert [test.p_adjusted for test in found.tests] == pytest.approx(expected)
 
 
 def test_the_family_table_spans_the_measures(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
     made = asked(correction="bonferroni", family="table")
     found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "P@5"], made)
-    expected = [min(1.0, 6 * p) for p in found.tests["p"]]
-    assert found.tests["p_adjusted"].to_list() == pytest.approx(expected)
+    expected = [min(1.0, 6 * test.p) for test in found.tests]
+    assert [test.p_adjusted for test in found.tests] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("step", [1.0, 1e-8])

@@ -1,5 +1,7 @@
 """What exports, indexes, searches and lists take on a toy: 1,000 docs of 1,000 bytes, by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from plan_fixture import named, registry
@@ -26,7 +28,7 @@ def test_a_search_takes_its_least_time_on_a_small_corpus():
 def test_a_search_grows_with_the_corpus():
     edition = TOY.datasets["toy"].editions[1].model_copy(update={"docs": 8_840_000})
     dataset = TOY.datasets["toy"].model_copy(update={"editions": [edition]})
-    large = TOY._replace(datasets={"toy": dataset})
+    large = replace(TOY, datasets={"toy": dataset})
     found = listcosts.search(large, named(**DEV, run="bm25"))
     assert found.core_s == pytest.approx(20 / 13)
 
@@ -40,7 +42,7 @@ def test_a_sweep_for_a_measure_that_looks_deep_takes_longer():
     swept = TOY.systems["swept"]
     deep = swept.rm3_sweep.model_copy(update={"measures": {"dev": "AP@1000"}})
     systems = {"swept": swept.model_copy(update={"rm3_sweep": deep})}
-    found = listcosts.sweep(TOY._replace(systems=systems), named(**DEV, run="swept"))
+    found = listcosts.sweep(replace(TOY, systems=systems), named(**DEV, run="swept"))
     assert found.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
 
 

@@ -1,6 +1,7 @@
 """Sizes of a toy, by hand, and of published models and collections."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -78,7 +79,7 @@ def test_a_model_in_a_folder_says_its_shape(tmp_path):
 def test_docs_in_windows_have_a_vector_for_each_passage():
     windows = schema.Windows(length=100, stride=50, body="body", expected=4)
     dataset = TOY.datasets["toy"].model_copy(update={"windows": windows})
-    inside = TOY._replace(datasets={"toy": dataset})
+    inside = replace(TOY, datasets={"toy": dataset})
     assert sizing.vectors(inside, "toy") == 1000 * 4
     assert sizing.vectors(TOY, "toy") == 1000
 

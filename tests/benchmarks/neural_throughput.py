@@ -1,11 +1,12 @@
 """Throughput beside sentence-transformers: pairs scored and texts encoded per second.
 
-PYTHONPATH=workflow python tests/benchmarks/neural_throughput.py [--model FOLDER] [--threads 1]
+PYTHONPATH=workflow python tests/benchmarks/neural_throughput.py [--model FOLDER] [--threads 2]
 
 Both sides get the same model, texts, threads, batch size and precision and take turns; both start
-from text. A ratio above 1 means that residuum is faster. Without `--model` (any Hugging Face
-folder of a BERT) a BERT of two layers and width 64 is made, untrained: speed does not ask for
-sense. Needs requirements-test.lock. Exit status 1 if the two sides disagree.
+from text. A ratio above 1 means that residuum is faster; it is the median over the rounds, by the
+clock and by the process's CPU seconds, of which what else the machine does takes none. Without
+`--model` (any Hugging Face folder of a BERT) a BERT of two layers and width 64 is made, untrained:
+speed does not ask for sense. Needs requirements-test.lock. Exit status 1 if the sides disagree.
 """
 
 import argparse
@@ -15,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -110,45 +110,55 @@ def encoding(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Wor
 
 
 def compare(name: str, works: tuple[Work, Work], count: int, rounds: int) -> bool:
-    """Let both take turns, print their median rates, and say whether their results agree."""
+    """Let both take turns, print a row of a Markdown table, and say whether their results agree."""
     results = [work() for work in works]  # also warms both up
-    seconds: list[list[float]] = [[], []]
+    seconds = np.empty((rounds, 2, 2))  # of each round and side: by the clock, of the CPU
     for number in range(rounds):
         for side in (0, 1) if number % 2 == 0 else (1, 0):
-            start = time.perf_counter()
-            works[side]()
-            seconds[side].append(time.perf_counter() - start)
-    ours, theirs = (count / median(times) for times in seconds)
+            seconds[number, side] = timed(works[side])
+    rates = count / np.median(seconds[:, :, 0], axis=0)
+    ratios = np.median(seconds[:, 1] / seconds[:, 0], axis=0)
     apart = float(np.abs(results[0] - results[1]).max())
-    print(
-        f"{name}: residuum {ours:.0f}/s, sentence-transformers {theirs:.0f}/s, "
-        f"ratio {ours / theirs:.2f}, largest difference {apart:.1e}"
-    )
+    cells = [name, f"{count:,}", *(f"{value:.0f}" for value in rates)]
+    cells += [*(f"{ratio:.2f}" for ratio in ratios), f"{apart:.1e}"]
+    print(f"| {' | '.join(cells)} |", flush=True)
     return apart < TOLERANCE
 
 
+def timed(work: Work) -> tuple[float, float]:
+    """Return the seconds that a work takes, by the clock and of the CPU."""
+    clock, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - clock, time.process_time() - cpu
+
+
+HEADS = ["work", "count", "residuum, 1/s", "sentence-transformers, 1/s"]
+HEADS += ["ratio", "ratio of CPU seconds", "largest difference"]
+
+
 def main() -> int:
-    """Measure both kinds of model."""
+    """Measure both kinds of model at every size."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", type=Path, help="Hugging Face folder of a BERT")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--count", type=int, default=4000, help="texts, and pairs")
-    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--counts", type=int, nargs="+", default=[200, 1000], help="texts, pairs")
+    parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5, help="runs of each side")
     told = parser.parse_args()
     devices.choose("cpu", "fp32", told.threads)
-    sample = draw(told.count, depth=50)
+    print(f"| {' | '.join(HEADS)} |\n|{' --- |' * len(HEADS)}")
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name, kind) for kind in ("start", "cross", "dual")]
         for folder in folders:
             folder.mkdir()
         start = told.model or small_bert(folders[0])
-        pairs = scoring(start, folders[1], sample, told.batch_size)
-        texts = encoding(start, folders[2], sample, told.batch_size)
-        same = [
-            compare("pairs", pairs, len(sample.pairs), told.rounds),
-            compare("texts", texts, len(sample.docs), told.rounds),
-        ]
+        same = []
+        for count in told.counts:
+            sample = draw(count, depth=50)
+            pairs = scoring(start, folders[1], sample, told.batch_size)
+            same.append(compare("pairs", pairs, len(sample.pairs), told.rounds))
+            texts = encoding(start, folders[2], sample, told.batch_size)
+            same.append(compare("texts", texts, len(sample.docs), told.rounds))
     return int(not all(same))
 
 

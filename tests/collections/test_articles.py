@@ -15,9 +15,9 @@ import pytest
 from residuum.collections.article_facts import Facts, World, draw_facts, draw_world
 from residuum.collections.article_facts import words as article_words
 from residuum.collections.article_texts import Topic
-from residuum.collections.articles import draw_topics, generate, grading
+from residuum.collections.articles import draw_topics, generate, relevance
 from residuum.collections.draws import stream
-from residuum.collections.worlds import Collection
+from residuum.collections.worlds import Collection, Grades
 
 SMOKE = {
     "seed": 1,
@@ -54,7 +54,7 @@ def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     rng = stream(recipe.seed, "docs")
     world = draw_world(rng, recipe)
     facts = draw_facts(rng, world)
-    return world, facts, draw_topics(stream(recipe.seed, "judged"), world, grading(facts))
+    return world, facts, draw_topics(stream(recipe.seed, "judged"), world, Grades(facts, relevance))
 
 
 def judged(collection: Collection) -> dict[str, dict[str, int]]:
@@ -182,13 +182,13 @@ def test_the_best_grade_is_stated_by_title_and_abstract(collection, scale):
     for topic, grades in zip(topics, judged(collection).values(), strict=True):
         for doc in (doc for doc, grade in grades.items() if grade == 2):
             text = texts[doc]["text"]
-            assert holds(text, world.conditions[topic.condition].forms)
+            assert holds(text, world.forms["condition"][topic.condition])
             if topic.aspect is not None:
-                assert holds(text, world.aspects[topic.aspect])
+                assert holds(text, world.forms["aspect"][topic.aspect])
             if topic.population is not None:
-                assert holds(text, world.populations[topic.population])
+                assert holds(text, world.forms["population"][topic.population])
             if topic.agent is not None:
-                assert holds(text, world.agents[topic.agent].forms)
+                assert holds(text, world.forms["agent"][topic.agent])
 
 
 def test_all_docs_of_grade_one_and_above_are_judged(collection, scale):
@@ -213,7 +213,7 @@ def test_some_docs_are_relevant_through_their_body_alone(collection, scale):
         for topic, grades in zip(topics, judged(collection).values(), strict=True)
         if topic.agent is not None
         for doc, grade in grades.items()
-        if grade == 1 and not holds(texts[doc]["text"], world.agents[topic.agent].forms)
+        if grade == 1 and not holds(texts[doc]["text"], world.forms["agent"][topic.agent])
     ]
     assert hidden
 
@@ -235,14 +235,13 @@ def test_topics_differ_and_come_in_three_kinds(scale):
 def test_without_a_shift_every_concept_has_one_form():
     collection, (world, _, _) = make(MINI, shift=0.0), inside(MINI, shift=0.0)
     texts = " ".join(fields["text"] for _, fields in collection.docs).lower()
-    assert not holds(texts, [form for c in world.conditions for form in c.forms[1:]])
-    assert not holds(texts, [form for agent in world.agents for form in agent.forms[1:]])
+    assert not holds(texts, [form for forms in world.forms["condition"] for form in forms[1:]])
+    assert not holds(texts, [form for forms in world.forms["agent"] for form in forms[1:]])
 
 
 def test_forms_of_a_concept_share_no_word():
     world, _, _ = inside(MINI)
-    concepts = [*world.aspects, *world.populations, *(c.forms for c in world.conditions)]
-    for forms in [*concepts, *(agent.forms for agent in world.agents)]:
+    for forms in (forms for concepts in world.forms.values() for forms in concepts):
         words = [word for form in forms for word in set(re.findall("[a-z]{4,}", form.lower()))]
         assert len(words) == len(set(words)), forms
 

@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import loading, registry, schema
+from residuum.core import entries, loading, registry, schema
 from residuum.core.errors import ResiduumError
+from residuum.neural.losses import ConstantMargin
 from residuum.wiring import availability, binding, specs, splits
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -35,7 +36,7 @@ def test_every_scale_loads(scale):
 
 
 def test_full_scale_keeps_the_papers_hyper_parameters():
-    clear = load(scale="full").model("clear")
+    clear = load(scale="full").models["clear"]
     assert clear.training.model_dump(include={"learning_rate", "batch_size", "epochs"}) == {
         "learning_rate": 2e-5,
         "batch_size": 28,
@@ -47,7 +48,7 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
 
 
 def test_a_scale_lays_its_budget_over_the_model():
-    clear = load(scale="mini").model("clear")
+    clear = load(scale="mini").models["clear"]
     assert (clear.training.steps, clear.training.epochs) == (150, None)
     assert clear.negatives.pools["errors"].model_dump() == {
         "kind": "hits", "system": "bm25", "top": 100, "seed": 1
@@ -137,7 +138,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     text = str(caught.value)
     assert "systems/clear.yaml: lexical: no system 'bm52'; known: bm25, " in text
     assert "Did you mean bm25?" in text
-    assert "To add one: config/systems/bm52.yaml" in text
+    assert f"To add one: {config}/systems/bm52.yaml" in text
 
 
 def test_all_faults_come_in_one_message(config):
@@ -172,17 +173,17 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "losses nll, nll: one of them stands twice"),
         ("models/clear.yaml", {"budgets": ["tripled"]}, "Did you mean triplet?"),
         ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"any": "corpus"},
-         "scores": "bm25-rm3", "per_pair": 1}}, "negatives.scores: 'bm25-rm3' is no plain BM25"),
+         "scores": "bm25-rm3", "per_pair": 1}}, "negatives.scores: 'bm25-rm3' is not plain BM25"),
         ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"errors": {"kind": "hits",
          "top": 9, "system": "clear-embedding"}}, "scores": "bm25", "per_pair": 1}},
          "the model would be made from itself"),
         ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"own": {"kind": "hits",
          "top": 9, "system": "clear"}}, "scores": "bm25", "per_pair": 1}},
-         "'clear' is a fusion system"),
+         "negatives.pools.own.system: system 'clear' is of kind fusion; fitting: bert-siamese"),
         ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "per_pair": 1}},
          "pools, scores and per_pair go together"),
         ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "scores": "bm25",
-         "per_pair": 1}}, "budgets of config/scales/mini.yaml: negatives.pools.errors: missing"),
+         "per_pair": 1}}, "config/scales/mini.yaml: negatives.pools.errors: missing key kind"),
         ("models/clear.yaml", {"negatives": {"same_as": "clear-random", "per_pair": 1}},
          "same_as takes the other model's tuples"),
         ("models/clear.yaml", {"negatives": {"scores": "bm25", "per_pair": 1, "pools": {
@@ -190,26 +191,28 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "two pools hold the hits of one system"),
         ("models/bert-siamese.yaml", {"negatives": {"same_as": "warm-start"}},
          "'warm-start' has no tuples of its own"),
-        ("systems/clear.yaml", {"dense": "bm25"}, "'bm25' is a lexical system"),
+        ("systems/clear.yaml", {"dense": "bm25"}, "dense: system 'bm25' is of kind lexical; "),
         ("systems/clear.yaml", {"lexical": "bm25-rm3"}, "true_score is computed for plain BM25"),
         ("systems/bert-siamese.yaml", {"model": "mini-bert"},
-         "no dual-encoder model 'mini-bert'"),
-        ("systems/deepct.yaml", {"weights": "clear"}, "no term-weights model 'clear'"),
+         "model: model 'mini-bert' is of kind backbone; fitting: bert-siamese, clear"),
+        ("systems/deepct.yaml", {"weights": "clear"}, 
+         "weights: model 'clear' is of kind dual-encoder; fitting: deepct"),
         ("systems/bm25-fields.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
          "original_query_weight": 0.5}}, "fields go with plain BM25"),
         ("systems/bm25-rm3.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
          "original_query_weight": 0.5}}, "give rm3 or rm3_sweep, not both"),
         ("systems/bm25-bert-base.yaml", {"reranker": "bert-bas-reranker"},
          "no reranker role 'bert-bas-reranker'"),
-        ("systems/bm25-bert-base.yaml", {"first_stage": "clear-bert-large"}, "is a rerank system"),
+        ("systems/bm25-bert-base.yaml", {"first_stage": "clear-bert-large"}, 
+         "first_stage: system 'clear-bert-large' is of kind rerank; fitting: "),
         ("systems/clear.yaml", {"weight": {"value": 0.5, "grid": [0.1]}}, "give value, or grid"),
         ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
-         "no model 'clear'; known: reranker-base, reranker-large"),
+         "model 'clear' is of kind dual-encoder; fitting: reranker-base, reranker-large"),
         ("models/reranker-base.yaml", {"negatives": {}},
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
-         "'bm25' is a lexical system; fitting: bm25-bert-base"),
+         "series.a.system: system 'bm25' is of kind lexical; fitting: bm25-bert-base"),
         ("papers/clear/table3.yaml", {"kind": "tabel"},
          "no kind 'tabel'; known: cases, characteristics, figure, table. Did you mean table?"),
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
@@ -220,14 +223,14 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ↓"}}},
          "an arrow, but the row has no `below:`"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}, **ONE},
-         "splits.test.measures: no measure 'RR10'"),
+         "splits.test.measures: cannot read the measure 'RR10': measure not found: RR10"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["P"]}}, **ONE},
-         "P, R, Success and Judged need a cut-off"),
+         "cannot read the measure 'P': it needs a cutoff"),
         ("datasets/cacm.yaml",
          {"editions": [{"name": "x", "docs": 1, "splits": {"tset": {"queries": 1, "qrels": 1}}}]},
-         "editions: no split tset; known: test"),
+         "editions.0.splits.tset: no split 'tset'; known: test. Did you mean test?"),
         ("datasets/cacm.yaml", {"downloads": [{"file": "x", "splits": ["dev"]}]},
-         "downloads: no split dev; known: test"),
+         "downloads.0.splits: no split 'dev'; known: test"),
         ("datasets/cacm.yaml",
          {"windows": {"length": 9, "stride": 5, "body": "body", "expected": 2}},
          "windows: docs keep no field body; kept: none"),
@@ -238,16 +241,27 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("datasets/robust04.yaml",
          {"splits": {"test": {"irds": "x", "folds": ["a", "a"]}, "a": {"irds": "y"}}, **ONE,
           "downloads": []},
-         "splits.test.folds: 'a' is no other split, or stands twice"),
+         "splits.test.folds: 'a' is the split itself, or is given twice"),
+        ("datasets/robust04.yaml",
+         {"splits": {"test": {"irds": "x", "folds": ["b"]}, "a": {"irds": "y"}}, **ONE,
+          "downloads": []}, "splits.test.folds: no split 'b'; known: a, test"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"holdout": {"of": "all", "queries": 1,
+         "seed": 1}}}}, "splits.test.holdout.of: no split 'all'; known: test"),
+        ("datasets/cacm.yaml", {"budgets": ["tripled"]}, "mean triplet? To add one: budgets: of a"),
         ("systems/clear.yaml",
          {"weight": {"grid": [0.1], "tune_on": "msmarco-tune", "measure": "AnswerAccuracy@20"}},
-         "weight.measure: no measure 'AnswerAccuracy@20'"),
+         "weight.measure: 'AnswerAccuracy@20' is by answers; measures of this key: by judgements"),
         ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
-            "tset": {"queries": 1, "qrels": 1}}}]}}, "editions.cacm: no split 'tset'"),
-        ("scales/mini.yaml", {"base": ["full"]}, "no scale without a base"),
+            "tset": {"queries": 1, "qrels": 1}}}]}},
+         "cacm.yaml with editions of config/scales/mini.yaml: editions.0.splits.tset: no split"),
+        ("scales/mini.yaml", {"editions": {"cacn": [{"name": "x", "docs": 1}]}},
+         "editions.cacn: no dataset 'cacn'; known: cacm, "),
+        ("scales/mini.yaml", {"roles": {"msmarco-train": "generated-mini/tran"}},
+         "roles.msmarco-train: no split 'tran'; known: dev, judged, train, tune. Did you mean t"),
+        ("scales/mini.yaml", {"base": "ful"}, "scales without a base 'ful'; known: full, "),
         ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
          "a generated collection has train, tune, dev, judged"),
-        ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed stands twice"),
+        ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed is given twice"),
         ("papers/clear/table1.yaml", {"tests": "cleer"},
          "tests: no tests 'cleer'; known: clear, depths, me-bert, roc. Did you mean clear? To add"),
         ("papers/clear/table1.yaml", {"tests": "roc", "baselines": ["bm52"], "reported": {}},
@@ -258,7 +272,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "reported.clear.dev-rr: a marker about deepct, which is not in `baselines:`"),
         ("papers/clear/figure1.yaml", {"tests": "cleer"}, "no tests 'cleer'"),
         ("papers/clear/figure1.yaml", {"tests": "clear"}, "compares with its first series only"),
-        ("tests/depths.yaml", {"family": "paper"}, "is no part of its paper's family"),
+        ("tests/depths.yaml", {"family": "paper"}, "is not in its paper's family"),
         ("tests/clear.yaml", {"resamples": 0},
          "resamples: Input should be greater than 0 (found 0)"),
         ("tests/clear.yaml", {"correction": "holms"}, "tests/clear.yaml: correction: Input should"),
@@ -371,7 +385,7 @@ def test_seeds_follow_what_is_trained_once_per_seed():
 
 
 def test_a_grid_of_the_scale_replaces_the_papers():
-    full, mini = (load(scale=scale).system("bm25-rm3").rm3_sweep for scale in ("full", "mini"))
+    full, mini = (load(scale=scale).systems["bm25-rm3"].rm3_sweep for scale in ("full", "mini"))
     assert len(full.grid()) == 900
     assert len(mini.grid()) < 50 and mini.measures == full.measures
 
@@ -394,17 +408,18 @@ def test_an_rm3_sweep_knows_the_measure_of_a_split():
 
 def test_a_reranker_that_a_system_names_has_an_id_of_its_own(config):
     own = {"hub": "some/reranker", "revision": "abc", "reading": {}}
-    edit(config, "systems/bm25-bert-base.yaml", reranker=own)
+    edit(config, "systems/clear-bert-large.yaml", reranker=own)
     edit(config, "systems/clear-bert-base.yaml", reranker=own)
     edit(config, "systems/bm25-bert-large.yaml", reranker={"model": "reranker-base", "seed": 3})
     loaded = load(config, scale="mini")
-    shared = loaded.reranker("bm25-bert-base")
+    shared = loaded.reranker("clear-bert-large")
     assert shared == loaded.reranker("clear-bert-base"), "its pairs are scored once"
     assert shared.startswith("some_reranker@")
     assert loaded.reranker_cast(shared).revision == "abc"
     assert loaded.reranker("bm25-bert-large") == "reranker-base@seed3"
     assert loaded.reranker_cast("reranker-base@seed3").seed == 3
     assert loaded.reranker_cast("bert-large-reranker").model == "reranker-large"
+    assert loaded.reranker("bm25-bert-base") == "bert-base-reranker"
 
 
 def test_a_broken_table_does_not_make_its_paper_unknown(config):
@@ -448,7 +463,7 @@ def test_what_only_people_read_is_no_part_of_a_spec(config):
     edit(config, "systems/bm25.yaml", label="Okapi")
     edit(config, "datasets/generated-mini.yaml", access="otherwise", title="New")
     after = load(config, scale="mini")
-    assert specs.of_entry(before.model("clear")) == specs.of_entry(after.model("clear"))
+    assert specs.of_entry(before.models["clear"]) == specs.of_entry(after.models["clear"])
     assert specs.of_entry(before.systems["bm25"]) == specs.of_entry(after.systems["bm25"])
     one, two = before.datasets["generated-mini"], after.datasets["generated-mini"]
     assert one.for_corpus() == two.for_corpus()
@@ -469,11 +484,11 @@ def test_a_new_split_leaves_the_others_as_they_are(config):
     assert before.for_split("train") != changed.for_split("train"), "it loses queries"
 
 
-def test_a_key_that_stands_twice_is_a_fault(config):
+def test_a_key_that_is_given_twice_is_a_fault(config):
     with open(config / "systems" / "bm25.yaml", "a") as handle:
         handle.write("k: 10\n")
     with pytest.raises(
-        ResiduumError, match=r"bm25.yaml: .* line 9: key 'k' stands twice"
+        ResiduumError, match=r"bm25.yaml: .* line 9: key 'k' is given twice"
     ) as caught:
         load(config)
     assert str(caught.value).startswith("1 fault "), "what refers to the broken entry is no fault"
@@ -494,7 +509,132 @@ def test_json_schemas_are_in_step():
 
 
 def test_a_null_in_a_budget_removes_the_key():
-    assert registry.merge({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None, "e": 4}}) == {
+    assert entries.merge({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None, "e": 4}}) == {
         "a": 1,
         "b": {"d": 3, "e": 4},
     }
+
+
+def test_another_kind_replaces_what_lies_under_it():
+    base = {"loss": {"kind": "residual_margin", "xi": 1.0}, "k": 5}
+    assert entries.merge(base, {"loss": {"kind": "nll"}}) == {"loss": {"kind": "nll"}, "k": 5}
+    same = entries.merge(base, {"loss": {"kind": "residual_margin", "lambda_train": 0.1}})
+    assert same["loss"] == {"kind": "residual_margin", "xi": 1.0, "lambda_train": 0.1}
+
+
+def test_an_ablation_is_two_lines(config):
+    (config / "models" / "clear-wide.yaml").write_text(
+        "base: clear\nloss: {kind: constant_margin, margin: 2.0}\n"
+    )
+    (config / "systems" / "clear-wide.yaml").write_text("base: clear\nlexical: bm25-default\n")
+    loaded = load(config, scale="mini")
+    clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
+    assert wide.loss == ConstantMargin(kind="constant_margin", margin=2.0)
+    assert wide.model_copy(update={"loss": clear.loss}) == clear, "with its budgets"
+    system = loaded.systems["clear-wide"]
+    assert system.model_copy(update={"lexical": "bm25"}) == loaded.systems["clear"]
+
+
+def test_a_model_over_a_base_shares_its_tuples(config):
+    (config / "models" / "clear-wide.yaml").write_text(
+        "base: clear\nnegatives: {same_as: clear}\nloss: {xi: 2.0}\nbudgets: [triplet]\n"
+    )
+    loaded = load(config, scale="mini")
+    clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
+    assert (wide.loss.xi, wide.loss.lambda_train) == (2.0, clear.loss.lambda_train)
+    assert wide.negatives.model_dump(exclude_unset=True) == {"same_as": "clear"}
+    assert loaded.tuples_of("clear-wide") == "clear"
+    same = {"loss": clear.loss, "negatives": clear.negatives, "budgets": clear.budgets}
+    assert wide.model_copy(update=same) == clear
+
+
+def test_a_fault_over_a_base_names_both_files(config):
+    (config / "models" / "clear-wide.yaml").write_text("base: clear\nencoder: {lenght: 5}\n")
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    over = f"{config}/models/clear-wide.yaml over {config}/models/clear.yaml"
+    assert f"{over}: encoder.lenght: unknown key; valid: " in str(caught.value)
+
+
+def test_a_broken_base_is_told_once_and_a_base_has_none_itself(config):
+    (config / "models" / "a.yaml").write_text("base: clear\n")
+    edit(config, "models/clear.yaml", loss={"kind": "nil"})
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert text.startswith("1 fault ") and "no kind 'nil'" in text
+    (config / "models" / "b.yaml").write_text("base: a\n")
+    with pytest.raises(ResiduumError, match="models without a base 'a'; known: bert-siamese"):
+        load(config)
+
+
+def test_a_budget_sets_the_seeds_of_a_model(config):
+    data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+    data["budgets"]["random-negatives"]["seeds"] = [2, 9]
+    edit(config, "scales/mini.yaml", budgets=data["budgets"])
+    loaded = load(config, scale="mini")
+    assert loaded.runs("clear-random") == ["clear-random.seed2", "clear-random.seed9"]
+    assert loaded.runs("clear") == ["clear.seed1", "clear.seed2", "clear.seed3"]
+    assert load(config, scale="mini", seeds=[4]).runs("clear-random") == ["clear-random.seed4"]
+    assert specs.of_entry(loaded.models["clear-random"]) == (
+        specs.of_entry(load(scale="mini").models["clear-random"])
+    ), "which seeds there are does not change what one of them is"
+
+
+def test_runs_have_the_seeds_that_all_models_behind_them_have(config):
+    edit(config, "models/deepct.yaml", seeds=[3, 2, 7])
+    edit(config, "systems/clear.yaml", lexical="deepct")
+    assert load(config, scale="mini").runs("clear") == ["clear.seed3", "clear.seed2"]
+    edit(config, "models/deepct.yaml", seeds=[7])
+    with pytest.raises(ResiduumError, match=r"clear.yaml: its models have no seed in common: "):
+        load(config, scale="mini")
+
+
+def test_a_budget_lies_over_a_dataset(config):
+    edit(config, "datasets/msmarco-passage.yaml", budgets=["part"])
+    data = yaml.safe_load((config / "scales" / "nfcorpus.yaml").read_text())
+    sample = {"docs": 1000, "seed": 1, "keep": ["dev"]}
+    data["budgets"]["part"] = {
+        "source": {"sample": sample},
+        "editions": [{"name": "p", "docs": 1000}],
+    }
+    edit(config, "scales/nfcorpus.yaml", budgets=data["budgets"])
+    assert load(config, scale="nfcorpus").datasets["msmarco-passage"].source.sample.docs == 1000
+    assert load(config, scale="full").datasets["msmarco-passage"].source.sample is None
+
+
+def test_a_system_made_from_itself_is_a_fault(config):
+    edit(config, "systems/clear-bert-base.yaml", first_stage="clear-bert-base")
+    with pytest.raises(
+        ResiduumError, match=r"clear-bert-base.yaml: at scale smoke the system would"
+    ):
+        load(config, scale="smoke")
+
+
+def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(config):
+    edit(config, "datasets/nfcorpus.yaml", own={"train": "train", "tune": "dev"})
+    (config / "models" / "mine.yaml").write_text("base: clear\ntrain_on: own\n")
+    (config / "systems" / "mine.yaml").write_text("base: clear\nweight: {tune_on: own}\n")
+    loaded = load(config, scale="mini")
+    model = loaded.model_for("mine", "nfcorpus")
+    assert model == "mine@nfcorpus.train"
+    assert loaded.train_place(model) == registry.Place("nfcorpus", "train")
+    assert loaded.tune_place("mine", "nfcorpus") == registry.Place("nfcorpus", "dev")
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
+        loaded.model_for("mine", "cacm")
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
+        loaded.tune_place("mine", "cacm")
+
+
+def test_what_has_a_role_is_the_same_on_every_collection():
+    loaded = load(scale="mini")
+    assert loaded.model_for("clear", "cacm") == "clear"
+    assert loaded.train_place("clear") == registry.Place("generated-mini", "train")
+    assert loaded.tune_place("clear", "cacm") == registry.Place("generated-mini", "tune")
+    assert loaded.tune_place("bm25", "cacm") is None
+
+
+def test_the_own_splits_of_a_dataset_are_splits_of_it(config):
+    edit(config, "datasets/nfcorpus.yaml", own={"train": "tran"})
+    with pytest.raises(ResiduumError, match=r"own.train: no split 'tran'; known: .*mean train\?"):
+        load(config)

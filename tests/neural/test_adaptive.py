@@ -11,7 +11,7 @@ from corpora import make_corpus
 from residuum.core import schema
 from residuum.core.errors import ResiduumError
 from residuum.neural import devices
-from residuum.neural.adaptive import AdaptiveBatchSize
+from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.encoders import Encoder
 from residuum.neural.termweighter import TermWeighter, Weighting
@@ -52,6 +52,15 @@ def test_every_item_is_worked_on_once_and_in_order() -> None:
     assert asked == [(8, 12), (6, 6), (3, 3), (3, 3), (2, 3)]
     assert room.facts() == {"largest_batch": 3}
     assert (room.size(2), room.size(100)) == (2, 3)
+
+
+def test_a_batch_is_no_larger_than_keeps_a_cpu_busy() -> None:
+    # 2**26 / (128 * 64**2) is 128, over 127 more than that; 2**26 / (48 * 384**2) is 9.5.
+    assert [busy(asked, 128, 64, "cpu") for asked in (32, 128, 256)] == [32, 128, 128]
+    assert busy(256, 127, 64, "cpu") == 128
+    assert [busy(asked, 48, 384, "cpu") for asked in (2, 8, 32)] == [2, 8, 8]
+    assert busy(32, 128, 768, "cpu") == 4
+    assert busy(256, 128, 768, "cuda") == 256
 
 
 def test_where_all_fits_nothing_is_told(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,13 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -23,8 +25,16 @@ from residuum.core.errors import ResiduumError
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import Start, TrainingData, cross, training_data
-from tiny_models import toy_docs, toy_queries, toy_tuples, write_problem, write_toy
+from tiny_models import (
+    order_share,
+    toy_docs,
+    toy_queries,
+    toy_tuples,
+    write_problem,
+    write_toy,
+)
 
+GROUP = 6  # negatives beside a positive, in training
 TEXTS = [
     ("about river", "water here"),
     ("about bread", "flour often flour there sound"),
@@ -218,27 +228,43 @@ def some_pairs(count: int, pool: int) -> list[Tuple]:
     return [Tuple(f"q{i}", f"d{i}", 1.0, names, [0.0] * pool) for i in range(count)]
 
 
+def livelier(start: Path, folder: Path) -> Path:
+    """Copy a backbone with eight times its weights; of positions and token types as they are.
+
+    At BERT's own scale of 0.02 all pairs begin with nearly one [CLS]: for hundreds of steps the
+    gradient is little but rounding, which then decides where training lands, or whether it does.
+    """
+    shutil.copytree(start, folder)
+    weights = load_file(folder / "model.safetensors")
+    for name, values in weights.items():
+        values *= 8 if values.ndim > 1 and "position" not in name and "type" not in name else 1
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
 def spec_of(pooling: str = "mean", **training: object) -> dict[str, object]:
-    how = {"learning_rate": 0.005, "batch_size": 8, "steps": 150, "dropout": 0.0, **training}
+    how = {"learning_rate": 0.002, "batch_size": 8, "steps": 250, "dropout": 0.0, **training}
     return {
         "kind": "cross-encoder",
         "backbone": "test",
         "train_on": "test",
         "negatives": {"same_as": "test"},
         "loss": {"kind": "nll"},
-        "group": 3,
+        "group": GROUP,
         "reading": reading(pooling=pooling).model_dump(),
         "training": how,
     }
 
 
-def train(toy: Path, output: Path, pooling: str = "mean", **training: object) -> Path:
+def train(
+    toy: Path, output: Path, pooling: str = "mean", start: Path | None = None, **training: object
+) -> Path:
     spec = spec_of(pooling, **training)
     stage.train(
         tuples=toy / "tuples.jsonl.gz",
         corpus=toy / "corpus",
         queries=toy / "queries.tsv",
-        start=str(toy / "start"),
+        start=str(start or toy / "start"),
         spec=json.dumps(spec),
         seed=1,
         work=output.with_name(f"{output.name}.work"),
@@ -248,19 +274,22 @@ def train(toy: Path, output: Path, pooling: str = "mean", **training: object) ->
     return output
 
 
-@pytest.mark.parametrize(("pooling", "steps"), [("mean", 300), ("cls", 600)])
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_the_toy_reranking_is_learned(
-    toy: Path, device: devices.Device, tmp_path: Path, pooling: str, steps: int
+    toy: Path, device: devices.Device, tmp_path: Path, pooling: str
 ) -> None:
-    model = CrossEncoder.load(train(toy, tmp_path / "model", pooling, steps=steps), device)
-    docs = toy_docs()
-    grid = [(query, doc) for _, query in toy_queries() for _, doc in docs]
-    best = scores_of(model, grid, 32).reshape(-1, len(docs)).argmax(axis=1)
-    assert np.mean([docs[b][0].startswith(f"d{i}-") for i, b in enumerate(best)]) > 0.8
+    start = livelier(toy / "start", tmp_path / "start")
+    model = CrossEncoder.load(train(toy, tmp_path / "model", pooling, start), device)
+    docs = [text for _, text in toy_docs()]
+    grid = [(query, doc) for _, query in toy_queries() for doc in docs]
+    assert order_share(scores_of(model, grid, 32).reshape(-1, len(docs))) > 0.9
     log = (tmp_path / "model" / "training.tsv").read_text().splitlines()
     assert log[0].endswith("pairs\tpositive\tnegative")
-    first, last = float(log[1].split("\t")[1]), float(log[-1].split("\t")[1])
-    assert last < 0.5 * first
+    losses = [float(row.split("\t")[1]) for row in log[1:]]
+    # Equal scores would give log(1 + GROUP); over the runs that `order_share` names the last
+    # 25 steps gave at most 0.092 of it.
+    assert losses[0] == pytest.approx(math.log(1 + GROUP), abs=0.2)
+    assert np.mean(losses[-25:]) < 0.25 * losses[0]
     artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
     assert artefact["pairs"] == len(toy_tuples())
 
@@ -280,8 +309,8 @@ def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) 
     data = TrainingData(toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
     learner = cross.make(spec, Start(str(toy / "start"), None, device, 1), data)
     assert learner.convergence_warning([1.0] * 10) is None
-    warning = learner.convergence_warning([1.0] * 9 + [math.log(4)]) or ""
-    assert "the model learned nothing" in warning and "equal scores would give 1.386" in warning
+    warning = learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]) or ""
+    assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning
 
 
 def test_a_tuple_whose_doc_is_gone_is_named(toy: Path, tmp_path: Path) -> None:

@@ -1,57 +1,59 @@
 """Rows of comparisons by hand; what they depend on; what is refused."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from residuum import paired
 from residuum.core import schema
-from residuum.core.cells import Cell
 from residuum.core.errors import ResiduumError
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "none", "family": "column"}
-KEYS = {
-    *("a", "b", "n", "seeds", "mean_a", "mean_b", "difference", "ci_low", "ci_high"),
-    *("boot_low", "boot_high", "effect", "wins", "ties", "losses", "detectable", "p", "p_error"),
-    *("method", "p_seeds", "seeds_holding"),
-}
 
 
-def told(**changes):
+def options(**changes):
     return schema.Tests.model_validate({**TESTS, "bootstrap": 200, **changes})
 
 
-def cell(values, ids=None):
-    """Make a cell of values of shape (queries,) or (queries, seeds)."""
+def matrix(values, ids=None):
+    """Make the values of a system, of shape (queries,) or (queries, seeds)."""
     values = np.array(values, dtype=float)
     values = values[:, None] if values.ndim == 1 else values
-    return Cell(ids or [f"q{i:03d}" for i in range(len(values))], ["r"] * values.shape[1], values)
+    return paired.ScoreMatrix(
+        ids or [f"q{i:03d}" for i in range(len(values))], ["r"] * values.shape[1], values
+    )
+
+
+def compare(scores, pairs, tests, **workers):
+    """Compare systems by one measure."""
+    keyed = {(system, ""): values for system, values in scores.items()}
+    return paired.compare(keyed, [paired.Pair(*pair) for pair in pairs], tests, **workers)
 
 
 def one(a, b, **changes):
-    return paired.compare({"a": cell(a), "b": cell(b)}, [("a", "b")], told(**changes), 1)[0]
+    return compare({"a": matrix(a), "b": matrix(b)}, [("a", "b")], options(**changes))[0]
 
 
 def test_a_row_by_hand():
     row = one([0.5, 0.75, 0.5, 1.0], [0.25, 0.25, 0.5, 1.0])
-    assert set(row) == KEYS
-    assert (row["a"], row["b"], row["n"], row["seeds"]) == ("a", "b", 4, 1)
-    assert (row["mean_a"], row["mean_b"], row["difference"]) == (0.6875, 0.5, 0.1875)
-    assert (row["wins"], row["ties"], row["losses"]) == (2, 2, 0)
-    assert (row["p"], row["p_error"], row["method"]) == (0.5, 0.0, "exact, 2^2 sign flips")
-    assert (row["p_seeds"], row["seeds_holding"]) == (None, "")
-    assert row["boot_low"] <= row["difference"] <= row["boot_high"]
+    assert (row.a, row.b, row.n, row.seeds) == ("a", "b", 4, 1)
+    assert (row.mean_a, row.mean_b, row.difference) == (0.6875, 0.5, 0.1875)
+    assert (row.wins, row.ties, row.losses) == (2, 2, 0)
+    assert (row.p, row.p_error, row.method) == (0.5, 0.0, "exact, 2^2 sign flips")
+    assert (row.p_mixed_effects, row.seeds_agreeing) == (None, None)
+    assert row.boot_low <= row.difference <= row.boot_high
 
 
 def test_equal_systems_and_one_query():
     row = one([0.5] * 4, [0.5] * 4)
-    assert (row["p"], row["difference"], row["ties"], row["effect"]) == (1.0, 0.0, 4, None)
+    assert (row.p, row.difference, row.ties, row.effect) == (1.0, 0.0, 4, None)
     row = one([0.5], [0.25])
-    assert (row["p"], row["wins"], row["ci_low"], row["boot_low"]) == (1.0, 1, None, None)
+    assert (row.p, row.wins, row.ci_low, row.boot_low) == (1.0, 1, None, None)
     for test in ("t-test", "wilcoxon"):
-        assert one([0.5], [0.25], test=test)["p"] == 1.0
-        assert one([0.5] * 3, [0.5] * 3, test=test)["p"] == 1.0
+        assert one([0.5], [0.25], test=test).p == 1.0
+        assert one([0.5] * 3, [0.5] * 3, test=test).p == 1.0
 
 
 def test_what_is_within_rounding_is_a_tie():
@@ -59,7 +61,7 @@ def test_what_is_within_rounding_is_a_tie():
     noisy = values + np.random.default_rng(2).normal(0, 1e-14, size=30)
     for test in ("permutation", "t-test", "wilcoxon"):
         row = one(values, noisy, test=test)
-        assert (row["p"], row["ties"], row["effect"]) == (1.0, 30, None)
+        assert (row.p, row.ties, row.effect) == (1.0, 30, None)
 
 
 def test_the_order_of_queries_and_columns_changes_nothing():
@@ -67,27 +69,27 @@ def test_the_order_of_queries_and_columns_changes_nothing():
     ids = [f"q{i:03d}" for i in range(40)]
     values = {name: random.random((40, 2)).round(2) for name in "abc"}
     shuffled = random.permutation(40)
-    cells = {name: cell(v, ids) for name, v in values.items()}
-    mixed = {n: cell(v[shuffled], [ids[i] for i in shuffled]) for n, v in values.items()}
+    cells = {name: matrix(v, ids) for name, v in values.items()}
+    mixed = {n: matrix(v[shuffled], [ids[i] for i in shuffled]) for n, v in values.items()}
     pairs = list(itertools.combinations("abc", 2))
-    rows = paired.compare(cells, pairs, told(), 1)
-    assert rows == paired.compare(mixed, pairs, told(), 1, workers=3)
-    assert rows[::-1] == paired.compare(cells, pairs[::-1], told(), 1)
-    assert rows[:1] == paired.compare(cells, pairs[:1], told(), 1)
+    rows = compare(cells, pairs, options())
+    assert rows == compare(mixed, pairs, options(), workers=3)
+    assert rows[::-1] == compare(cells, pairs[::-1], options())
+    assert rows[:1] == compare(cells, pairs[:1], options())
 
 
 def test_columns_tested_together_have_the_p_of_columns_tested_alone():
     random = np.random.default_rng(1)
     columns = {"rr": 40, "ndcg": 40, "far": 17}
     cells = {
-        (name, column): cell(random.random(n)) for column, n in columns.items() for name in "ab"
+        (name, column): matrix(random.random(n)) for column, n in columns.items() for name in "ab"
     }
-    rows = paired.compare_all(cells, [paired.Wanted(c, "a", "b") for c in columns], told(), 1)
-    assert [(row["column"], row["n"]) for row in rows] == list(columns.items())
+    rows = paired.compare(cells, [paired.Pair("a", "b", c) for c in columns], options())
+    assert [(row.column, row.n) for row in rows] == list(columns.items())
     for row in rows:
-        own = {name: cells[name, row["column"]] for name in "ab"}
-        alone = paired.compare(own, [("a", "b")], told(), 1)[0]
-        assert {"column": row["column"], **alone} == row
+        own = {name: cells[name, row.column] for name in "ab"}
+        alone = compare(own, [("a", "b")], options())[0]
+        assert replace(alone, column=row.column) == row
 
 
 def test_seeds_are_averaged_and_counted():
@@ -95,38 +97,44 @@ def test_seeds_are_averaged_and_counted():
     b = np.full((20, 1), 0.5)
     a = b + [0.3, 0.2, -0.1] + 0.01 * np.tile([1, -1], 10)[:, None]
     row = one(a, b)
-    assert row["seeds"] == 3
-    assert row["difference"] == pytest.approx(0.4 / 3)
-    assert row["seeds_holding"] == "2/3", "significant in the third too, but the other way"
-    assert row["p"] < 0.001 < 0.05 < row["p_seeds"], "three seeds that disagree show little"
+    assert row.seeds == 3
+    assert row.difference == pytest.approx(0.4 / 3)
+    assert row.seeds_agreeing == "2/3", "significant in the third too, but the other way"
+    assert row.p < 0.001 < 0.05 < row.p_mixed_effects, "three seeds that disagree show little"
     turned = one(b, a)
-    assert (turned["seeds_holding"], turned["p_seeds"]) == ("2/3", pytest.approx(row["p_seeds"]))
+    assert (turned.seeds_agreeing, turned.p_mixed_effects) == (
+        "2/3",
+        pytest.approx(row.p_mixed_effects),
+    )
 
 
 def test_a_seed_that_shows_nothing_alone_does_not_hold():
     either_way = np.tile([0.1, -0.1], 10)
     a = 0.5 + np.stack([either_way, 0.2 + either_way, 0.01 + either_way], axis=1)
-    assert one(a, np.full(20, 0.5))["seeds_holding"] == "1/3"
-    assert one(a, np.stack([np.full(20, 0.5)] * 3, axis=1))["seeds_holding"] == "1/3"
-    assert one(a, a[:, [1, 2, 0]] - 0.0)["seeds_holding"] == "0/3"
+    assert one(a, np.full(20, 0.5)).seeds_agreeing == "1/3"
+    assert one(a, np.stack([np.full(20, 0.5)] * 3, axis=1)).seeds_agreeing == "1/3"
+    assert one(a, a[:, [1, 2, 0]] - 0.0).seeds_agreeing == "0/3"
 
 
 def test_seeds_that_do_not_pair_have_no_p_over_seeds():
     row = one(np.random.default_rng(1).random((9, 2)), np.zeros((9, 3)))
-    assert (row["seeds"], row["p_seeds"], row["seeds_holding"]) == (3, None, "")
-    assert one([[0.5, 0.4]], [0.2])["p_seeds"] is None, "nor does a single query"
+    assert (row.seeds, row.p_mixed_effects, row.seeds_agreeing) == (3, None, None)
+    assert one([[0.5, 0.4]], [0.2]).p_mixed_effects is None, "nor does a single query"
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_what_is_no_number_is_refused(wrong):
-    with pytest.raises(ResiduumError, match=r"b: query q001 has the value .*, which is no finite"):
+    with pytest.raises(ResiduumError, match=r"b: query q001 has the value .*, which is not finite"):
         one([0.5, 0.5], [0.5, wrong])
 
 
 def test_different_queries_and_none_are_refused():
-    cells = {"a": cell([0.5, 0.5]), "b": cell([0.5, 0.5, 0.5]), "c": cell(np.zeros((0, 1)))}
+    cells = {"a": matrix([0.5, 0.5]), "b": matrix([0.5, 0.5, 0.5]), "c": matrix(np.zeros((0, 1)))}
     with pytest.raises(ResiduumError, match=r"a and b hold different queries \(1 .* as q002\)"):
-        paired.compare(cells, [("a", "b")], told(), 1)
+        compare(cells, [("a", "b")], options())
     cells["d"] = cells["c"]
     with pytest.raises(ResiduumError, match="c and d hold no queries"):
-        paired.compare(cells, [("c", "d")], told(), 1)
+        compare(cells, [("c", "d")], options())
+    cells["e"] = matrix([0.5, 0.5], ["q1", "q1"])
+    with pytest.raises(ResiduumError, match="e: duplicate query q1"):
+        compare(cells, [("a", "e")], options())

@@ -2,6 +2,7 @@
 
 import pytest
 
+from comparison_fixture import comparison
 from residuum.paired import adjust
 from residuum.paired.corrections import bonferroni, holm
 
@@ -15,10 +16,13 @@ def test_corrections_by_hand():
 
 
 def test_adjust_corrects_within_families_only():
-    rows = [{"family": "a", "p": 0.03}, {"family": "a", "p": 0.02}, {"family": "b", "p": 0.03}]
-    adjust(rows, "bonferroni")
-    assert [row["p_adjusted"] for row in rows] == pytest.approx([0.06, 0.04, 0.03])
-    adjust(rows, "holm")
-    assert [row["p_adjusted"] for row in rows] == pytest.approx([0.04, 0.04, 0.03])
-    adjust(rows, "none")
-    assert [row["p_adjusted"] for row in rows] == [0.03, 0.02, 0.03]
+    made = [("a", 0.03), ("a", 0.02), ("b", 0.03)]
+    rows = [comparison(family=family, p=p) for family, p in made]
+
+    def adjusted(correction):
+        return [(row.p_adjusted, row.significant) for row in adjust(rows, correction, 0.05)]
+
+    assert adjusted("bonferroni") == [(0.06, False), (0.04, True), (0.03, True)]
+    assert adjusted("holm") == [(0.04, True), (0.04, True), (0.03, True)]
+    assert adjust(rows, "none", 0.025)[1].significant
+    assert not adjust(rows, "none", 0.025)[0].significant

@@ -15,9 +15,9 @@ from residuum.paired.contrasts import Contrasts
 
 def test_describe_by_hand():
     found = effects.describe(np.array([1.0, 2.0, 3.0, 0.0, -1.0]), alpha=0.05)
-    assert found["difference"] == pytest.approx(1.0)
-    assert found["effect"] == pytest.approx(1.0 / np.sqrt(2.5))
-    assert (found["wins"], found["ties"], found["losses"]) == (3, 1, 1)
+    assert found.difference == pytest.approx(1.0)
+    assert found.effect == pytest.approx(1.0 / np.sqrt(2.5))
+    assert (found.wins, found.ties, found.losses) == (3, 1, 1)
 
 
 def test_t_interval_by_hand():
@@ -29,13 +29,13 @@ def test_t_interval_by_hand():
 @pytest.mark.parametrize("d", [[0.0] * 4, [0.1] * 4])
 def test_differences_that_do_not_vary_have_no_effect_size(d):
     found = effects.describe(np.array(d), alpha=0.05)
-    assert (found["effect"], found["detectable"]) == (None, None)
-    assert found["ci_low"] == pytest.approx(d[0])
+    assert (found.effect, found.min_detectable) == (None, None)
+    assert found.ci_low == pytest.approx(d[0])
 
 
 def test_one_query_has_no_interval():
     found = effects.describe(np.array([0.5]), alpha=0.05)
-    assert (found["ci_low"], found["ci_high"], found["effect"]) == (None, None, None)
+    assert (found.ci_low, found.ci_high, found.effect) == (None, None, None)
     one = Contrasts(np.array([[0.5], [0.0]]), [(0, 1)])
     assert effects.bootstrap(one, 99, seed=1) == [(None, None)]
 
@@ -44,17 +44,17 @@ def test_detectable_by_the_tables():
     """Cohen: a paired t-test at 0.05 shows d_z = 0.5 with 80% power from 34 pairs on."""
     d = np.random.default_rng(0).normal(size=34)
     standard = (d - d.mean()) / d.std(ddof=1)
-    assert effects.detectable(standard, 0.05) == pytest.approx(0.495, abs=0.002)
+    assert effects.min_detectable(standard, 0.05) == pytest.approx(0.495, abs=0.002)
     large = np.tile([1.0, -1.0], 3500)
     z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
-    assert effects.detectable(large, 0.05) == pytest.approx(z / np.sqrt(7000), rel=1e-3)
+    assert effects.min_detectable(large, 0.05) == pytest.approx(z / np.sqrt(7000), rel=1e-3)
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(15, 0.05), (50, 0.01)])
 def test_the_detectable_difference_is_found_four_times_in_five(n, alpha):
     random = np.random.default_rng(n)
     shape = random.normal(size=n)
-    true = effects.detectable((shape - shape.mean()) / shape.std(ddof=1), alpha)
+    true = effects.min_detectable((shape - shape.mean()) / shape.std(ddof=1), alpha)
     samples = random.normal(true, 1.0, size=(3000, n))
     found = np.mean([classical.t_test(d).p < alpha for d in samples])
     assert found == pytest.approx(0.8, abs=4 * np.sqrt(0.16 / 3000))
@@ -125,5 +125,5 @@ def test_bootstrap_of_large_values_is_that_of_small_ones():
 
 
 def test_an_alpha_out_of_reach_has_no_detectable_difference():
-    assert effects.detectable(np.array([1.0, 2.0]), alpha=1e-6) is None
-    assert effects.detectable(np.array([1.0, 2.0]), alpha=1e-3) > 0
+    assert effects.min_detectable(np.array([1.0, 2.0]), alpha=1e-6) is None
+    assert effects.min_detectable(np.array([1.0, 2.0]), alpha=1e-3) > 0

@@ -35,7 +35,7 @@ def test_few_queries_are_enumerated_exactly(n):
     found = flips.permutation(against_zero(d[None]), 9999, seed=1)[0]
     assert found.p == pytest.approx(brute_force(d))
     assert found.method == f"exact, 2^{np.count_nonzero(d)} sign flips"
-    assert found.error == 0.0
+    assert found.p_error == 0.0
 
 
 def test_enumeration_in_two_parts_agrees_with_scipys():
@@ -88,7 +88,7 @@ def test_ties_by_hand():
 def test_p_is_never_zero_and_has_a_floor():
     assert p_of(np.ones(200), 999) == [1 / 1000]
     found = flips.permutation(against_zero(np.ones((1, 200))), 999, seed=1)[0]
-    assert found.error == pytest.approx(np.sqrt(0.001 * 0.999 / 1000))
+    assert found.p_error == pytest.approx(np.sqrt(0.001 * 0.999 / 1000))
     assert found.method == "999 sign flips"
 
 
@@ -99,8 +99,8 @@ def test_p_depends_on_the_seed_only(queries):
     pairs = list(itertools.combinations(range(6), 2))
 
     def p(values, pairs, **changes):
-        told = {"resamples": 2_000, "seed": 1, **changes}
-        return [o.p for o in flips.permutation(Contrasts(values, pairs), **told)]
+        options = {"resamples": 2_000, "seed": 1, **changes}
+        return [o.p for o in flips.permutation(Contrasts(values, pairs), **options)]
 
     first = p(values, pairs)
     assert len(set(first)) > 5

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -54,7 +55,7 @@ def test_a_table_reads_the_metrics_of_every_seed_of_its_rows(pages):
 def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(mini, pages):
     assert pages.together(named(page="clear-table1")) == ""
     tests = {n: t.model_copy(update={"family": "paper"}) for n, t in mini.tests.items()}
-    family = Pages(mini._replace(tests=tests), Paths("r"), all_available)
+    family = Pages(replace(mini, tests=tests), Paths("r"), all_available)
     one, other = named(page="clear-table1"), named(page="clear-table2")
     assert family.together(one).count("--together ") == 1
     assert set(family.tested_metrics(one)) == {*family.metrics(one), *family.metrics(other)}

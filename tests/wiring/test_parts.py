@@ -1,6 +1,7 @@
 """What the parts decide for a toy whose files can be named by hand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs, candidates, reranked
 from residuum.wiring.searching import Searching, encoded_splits
-from residuum.wiring.splits import is_tuned, needs_answers, searched, tuned_on, tuning_place
+from residuum.wiring.splits import is_tuned, needs_answers, searched, tuning_place
 
 FUSION = {"kind": "fusion", "lexical": "bm25", "dense": "vectors", "k": 10}
 TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}
@@ -32,8 +33,8 @@ MORE = {
     "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
 TOY = registry()
-TOY = TOY._replace(
-    systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}}
+TOY = replace(
+    TOY, systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}}
 )
 DEV, TUNE = Place("toy", "dev"), Place("toy", "tune")
 ON_DEV = {"dataset": "toy", "split": "dev"}
@@ -44,7 +45,7 @@ def part(kind, registry=TOY, hub=all_available):
 
 
 def test_what_is_tuned_and_where_its_record_lies():
-    roles = {name: tuned_on(TOY, name) for name in ("bm25", "swept", "fused", "fixed", "deep")}
+    roles = {name: TOY.tuned_on(name) for name in ("bm25", "swept", "fused", "fixed", "deep")}
     assert roles == {"bm25": None, "swept": None, "fused": "tune", "fixed": None, "deep": "tune"}
     tuned = [name for name in TOY.systems if is_tuned(TOY, name)]
     assert tuned == ["swept", "deep", "deeper", "hybrid", "elsewhere", "fused"]
@@ -65,7 +66,7 @@ def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve(
     scale = TOY.scale.model_copy(
         update={"backbones": {**TOY.scale.backbones, "more": schema.FromModel(model="late")}}
     )
-    made = TOY._replace(models={**TOY.models, "late": late}, scale=scale)
+    made = replace(TOY, models={**TOY.models, "late": late}, scale=scale)
     assert encoded_splits(made, "toy", "dual", 1) == ["tune", "dev", "train"]
     assert encoded_splits(made, "toy", "dual", 2) == ["tune", "dev"], "another seed's model"
     mined = part(Models, made).mined_runs(named(model="late"))
@@ -199,7 +200,7 @@ def test_answers_are_read_where_a_measure_needs_them():
     measured = split.model_copy(update={"measures": ["AnswerAccuracy@20"]})
     splits = {**TOY.datasets["toy"].splits, "dev": measured}
     dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
-    asked = TOY._replace(datasets={"toy": dataset})
+    asked = replace(TOY, datasets={"toy": dataset})
     assert needs_answers(asked, DEV) and not needs_answers(asked, TUNE)
     found = part(Runs, asked).text_options(dev)
     assert found == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
@@ -219,7 +220,7 @@ def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     source = schema.FilesSource(kind="files", corpus="docs.jsonl")
     dataset = TOY.datasets["toy"].model_copy(update={"source": source})
-    data = part(Data, TOY._replace(datasets={"toy": dataset}))
+    data = part(Data, replace(TOY, datasets={"toy": dataset}))
     with pytest.raises(SystemExit, match=r"error: dataset toy: no such file: .*docs.jsonl"):
         data.corpus_files(named(dataset="toy"))
     (tmp_path / "docs.jsonl").touch()
@@ -239,7 +240,7 @@ def test_cards_and_processes_follow_from_the_configuration():
     assert plain.training(mem_mb=6000) == {"mem_mb": 6000, "gpu": 0}
     assert plain.torchrun == "" and plain.batches.startswith("--batch-size 8 --threads 2 ")
     config = schema.Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
-    several = Resources(TOY._replace(config=config))
+    several = Resources(replace(TOY, config=config))
     assert several.training(mem_mb=6000) == {"mem_mb": 24000, "gpu": 4}
     assert several.card(mem_mb=6000) == {"mem_mb": 6000, "gpu": 1}
     assert "--nproc-per-node 4" in several.torchrun and several.neural_env == "neural-gpu"
@@ -250,7 +251,7 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
     pins = {"train": edition.splits["train"].model_copy(update={"qrels": 10_000_000})}
     large = edition.model_copy(update={"splits": pins})
     dataset = TOY.datasets["toy"].model_copy(update={"editions": [large]})
-    resources = Resources(TOY._replace(datasets={"toy": dataset}))
+    resources = Resources(replace(TOY, datasets={"toy": dataset}))
     assert resources.split_mb(named(dataset="toy", split="tune")) == 2000 + 4000, (
         "held out of train"
     )

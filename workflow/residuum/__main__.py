@@ -31,7 +31,7 @@ CONFIG = Path("config")
 @app.command()
 def ledger(results: Results = DEFAULT) -> None:
     """Count the verdicts on what the papers print, and say where the pages lie."""
-    from residuum import ledger_page
+    from residuum.pages import ledger_page
 
     print(ledger_page.digest(results))
 

@@ -5,7 +5,6 @@ counts, not judgements: Karpukhin et al., Dense Passage Retrieval, EMNLP 2020, s
 evaluation script. Must not know systems, or where answers come from.
 """
 
-import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,14 +12,9 @@ from typing import Any
 
 import polars as pl
 
-NAME = re.compile(r"^AnswerAccuracy@(\d+)$")
+from residuum.core.measures import cutoff
+
 BORDER = "\x1f"  # between tokens; no token holds a control character
-
-
-def cutoff(measure: str) -> int | None:
-    """Return the k of `AnswerAccuracy@k`; None for another measure."""
-    match = NAME.match(measure)
-    return int(match[1]) if match else None
 
 
 def tokens(text: str) -> list[str]:

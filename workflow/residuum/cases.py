@@ -5,18 +5,21 @@ conditions of the rule. Must not know how the lists were made.
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, files, manifest, pages, schema, trec
-from residuum.core.errors import ResiduumError, unknown
+from residuum.core import command, contracts, manifest, schema, trec
+from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.trec import PAIR
 from residuum.core.words import STOP_WORDS
+from residuum.pages import layout
+from residuum.pages.layout import TextCell
 from residuum.wiring.bound import BoundCases
 
 app = command.app(__doc__)
@@ -26,8 +29,8 @@ SENTENCE = re.compile(r"[.!?]['\")\]]*$")
 WORD = re.compile(r"\w+")
 
 
-class Found(NamedTuple):
-    """Pairs that meet the rule, most gained first, and how many queries were looked at."""
+class Matches(NamedTuple):
+    """Pairs that meet the rule, most gained first, and how many queries were examined."""
 
     pairs: pl.DataFrame
     queries: int
@@ -36,46 +39,37 @@ class Found(NamedTuple):
 @app.command()
 def find(
     spec: Annotated[str, typer.Option(help="BoundCases as JSON")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels of the split")],
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    queries: command.Queries,
+    qrels: command.Qrels,
+    corpus: command.Corpus,
     lists: Annotated[list[str], typer.Option("--list", help="NAME=RUN, one per list")],
-    output: Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")],
+    output: command.Page,
 ) -> None:
     """Write the pairs that meet the rule as .tsv and the first cases as .md and .tex."""
     job = command.parse_spec(BoundCases, spec)
-    paths = _paths(job, lists)
+    paths = command.named_paths("--list", lists, job.cases.lists)
     runs = {name: trec.read_run(path) for name, path in paths.items()}
     texts = trec.read_queries(queries)
-    found = matching(job.cases, runs, trec.read_qrels(qrels), texts)
-    kept = found.pairs.filter((pl.int_range(pl.len()) < LIMIT) | pl.col("shown"))
+    matches = matching(job.cases, runs, trec.read_qrels(qrels), texts)
+    kept = matches.pairs.filter((pl.int_range(pl.len()) < LIMIT) | pl.col("shown"))
     table = _table(job.cases, kept, texts, corpus)
-    columns = table.select(pl.exclude("text"))
-    files.write_text(output, columns.write_csv(separator="\t", quote_style="necessary"))
-    pages.write(output, page(job, found, table))
+    layout.write(output, table.drop("text"), page(job, matches, table))
     manifest.write(
         manifest.beside(output),
-        artefact={"pairs": found.pairs.height, "written": table.height, "queries": found.queries},
+        artefact={
+            "pairs": matches.pairs.height,
+            "written": table.height,
+            "queries": matches.queries,
+        },
         spec=job.model_dump(mode="json"),
         inputs=[queries, qrels, corpus / "manifest.json", *paths.values()],
         module="residuum.cases",
     )
 
 
-def _paths(job: BoundCases, options: list[str]) -> dict[str, Path]:
-    given = {name: Path(path) for name, _, path in (option.partition("=") for option in options)}
-    wanted = list(job.cases.lists)
-    for name in given:
-        if name not in wanted:
-            raise ResiduumError(f"--list {name}: {unknown('list', name, wanted)}")
-    if missing := [name for name in wanted if name not in given]:
-        raise ResiduumError(f"no run is given for the list {missing[0]}: --list {missing[0]}=RUN")
-    return {name: given[name] for name in wanted}
-
-
 def matching(
     cases: schema.Cases, runs: dict[str, pl.DataFrame], qrels: pl.DataFrame, texts: dict[str, str]
-) -> Found:
+) -> Matches:
     """Return all pairs of judged queries that meet the rule, most gained first.
 
     Columns: query_id, doc_id, relevance (null if unjudged), rank.<list> (null if absent), gain
@@ -97,7 +91,7 @@ def matching(
     )
     first = pl.col("query_id").is_first_distinct()
     shown = (first & (first.cast(pl.Int64).cum_sum() <= cases.limit)).alias("shown")
-    return Found(ordered.with_columns(shown), len(judged))
+    return Matches(ordered.with_columns(shown), len(judged))
 
 
 def _candidates(cases: schema.Cases, runs: dict[str, pl.DataFrame]) -> pl.DataFrame:
@@ -126,7 +120,7 @@ def _fits(condition: schema.Condition) -> pl.Expr:
 
 
 def _beyond(name: str, runs: dict[str, pl.DataFrame]) -> pl.Expr:
-    longest = runs[name]["rank"].max() or 0
+    longest = max(runs[name]["rank"], default=0)
     return pl.col(f"rank.{name}").fill_null(longest + 1)
 
 
@@ -135,28 +129,25 @@ def _table(
 ) -> pl.DataFrame:
     """Give each pair its query and an excerpt of its doc."""
     docs = _docs(corpus, set(pairs["doc_id"]))
-    query = [texts[query_id] for query_id in pairs["query_id"]]
-    found = [excerpt(q, docs[doc_id]) for q, doc_id in zip(query, pairs["doc_id"], strict=True)]
-    table = pairs.with_columns(
-        pl.Series("query", query, dtype=pl.String),
-        pl.Series("excerpt", found, dtype=pl.String),
-        pl.Series("text", [docs[doc_id] for doc_id in pairs["doc_id"]], dtype=pl.String),
-    )
+    queries = [texts[query_id] for query_id in pairs["query_id"]]
+    read = [docs[doc_id] for doc_id in pairs["doc_id"]]
+    columns = {"query": queries, "excerpt": list(map(excerpt, queries, read)), "text": read}
+    table = pairs.with_columns(pl.Series(k, v, dtype=pl.String) for k, v in columns.items())
     ranks = [f"rank.{name}" for name in cases.lists]
     start = ["query_id", "query", "doc_id", "relevance", *ranks]
     return table.select(*start, "gain", "shown", "excerpt", "text")
 
 
-def _docs(corpus: Path, wanted: set[str]) -> dict[str, str]:
-    """Stream the corpus for the wanted docs; one that it lacks is an error."""
+def _docs(corpus: Path, ids: set[str]) -> dict[str, str]:
+    """Stream the corpus for some docs; one that it lacks is an error."""
     docs: dict[str, str] = {}
     total = contracts.corpus_manifest(corpus)["docs"]
     for doc_id, text in track(contracts.read_corpus(corpus), "read", total, "docs"):
-        if len(docs) == len(wanted):
+        if len(docs) == len(ids):
             break
-        if doc_id in wanted:
+        if doc_id in ids:
             docs[doc_id] = text
-    if missing := sorted(wanted - set(docs)):
+    if missing := sorted(ids - set(docs)):
         raise ResiduumError(f"{corpus}: lacks the doc {missing[0]} ({len(missing)} such docs)")
     return docs
 
@@ -164,8 +155,8 @@ def _docs(corpus: Path, wanted: set[str]) -> dict[str, str]:
 def excerpt(query: str, text: str) -> str:
     """Return about 30 words of a doc around the sentence that holds most words of the query."""
     words = text.split()
-    wanted = _words(query)
-    held = [_words(word) & wanted for word in words]
+    shared = _words(query)
+    held = [_words(word) & shared for word in words]
     ends = [i + 1 for i, word in enumerate(words) if SENTENCE.search(word)]
     cuts = [0, *(end for end in ends if end < len(words)), len(words)]
     a, b = max(pairwise(cuts), key=lambda span: len(set().union(*held[slice(*span)])))
@@ -181,57 +172,54 @@ def _words(text: str) -> set[str]:
     return set(WORD.findall(text.lower())) - STOP_WORDS
 
 
-def _bold(text: str, words: set[str]) -> pages.Cell:
+def _bold(text: str, words: set[str]) -> TextCell:
     spans = [match.span() for match in WORD.finditer(text) if match[0].lower() in words]
-    return pages.Cell(text, bold=tuple(spans))
+    return TextCell(text, bold=tuple(spans))
 
 
-def page(job: BoundCases, found: Found, table: pl.DataFrame) -> pages.Page:
+def page(job: BoundCases, matches: Matches, table: pl.DataFrame) -> layout.Layout:
     """Lay the first cases out: query, excerpt, ranks before and after, ranks in other lists."""
     cases = job.cases
     others = [name for name in cases.lists if name not in (cases.before, cases.after)]
-    shown = table.filter("shown").rows(named=True)
-    return pages.Page(
+    rows = [list(_line(cases, others, case)) for case in table.filter("shown").rows(named=True)]
+    return layout.Layout(
         title=cases.title,
-        place=cases.place,
+        printed_in=cases.place,
         header=["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"],
-        rows=[_line(cases, others, case) for case in shown],
-        notes=_notes(job, found, len(shown)),
+        rows=rows,
+        notes=_notes(job, matches, len(rows)),
         align=[r"p{.2\linewidth}", r"p{.45\linewidth}", *"l" * (2 + len(others))],
     )
 
 
-def _line(cases: schema.Cases, others: list[str], case: dict[str, Any]) -> list[pages.Cell]:
-    shared = _words(case["query"]) & _words(case["text"])
-    ranks = f"{_rank(case, cases.before)} → {_rank(case, cases.after)}"
-    return [
-        _bold(case["query"], shared),
-        _bold(case["excerpt"], shared),
-        pages.Cell("unjudged" if case["relevance"] is None else str(case["relevance"])),
-        *(pages.Cell(_rank(case, name)) for name in others),
-        pages.Cell(ranks),
-    ]
+def _line(
+    cases: schema.Cases, others: list[str], case: Mapping[str, str | int | None]
+) -> Iterator[TextCell]:
+    query, relevance = str(case["query"]), case["relevance"]
+    shared = _words(query) & _words(str(case["text"]))
+    yield _bold(query, shared)
+    yield _bold(str(case["excerpt"]), shared)
+    yield TextCell("unjudged" if relevance is None else str(relevance))
+    ranks = {name: case[f"rank.{name}"] for name in cases.lists}
+    shown = {n: "not retrieved" if rank is None else str(rank) for n, rank in ranks.items()}
+    yield from (TextCell(shown[name]) for name in others)
+    yield TextCell(f"{shown[cases.before]} → {shown[cases.after]}")
 
 
-def _rank(case: dict[str, Any], name: str) -> str:
-    rank = case[f"rank.{name}"]
-    return "not retrieved" if rank is None else str(rank)
-
-
-def _notes(job: BoundCases, found: Found, shown: int) -> list[str]:
+def _notes(job: BoundCases, matches: Matches, shown: int) -> list[str]:
     cases = job.cases
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"
-    queries, met = found.pairs["query_id"].n_unique(), found.pairs.height
+    queries, met = matches.pairs["query_id"].n_unique(), matches.pairs.height
     lists = ", ".join(f"{name}: {job.runs[name]}" for name in cases.lists)
-    unjudged = found.pairs["relevance"].null_count()
+    unjudged = matches.pairs["relevance"].null_count()
     return [
         f"Rule: docs {kind}; {conditions}. One case per query, most ranks gained first.",
-        f"{met} pairs of {queries} queries meet it, of {found.queries} judged queries looked at; "
-        f"{shown if shown else 'none is'} shown.",
-        *([f"{unjudged} of these pairs are unjudged: nobody said that the doc is not relevant."]
+        f"{met} pairs of {queries} queries meet it, of {matches.queries} judged queries examined; "
+        f"{shown or 'none'} shown.",
+        *([f"{unjudged} of these pairs are unjudged, which does not mean not relevant."]
           if unjudged else []),
-        "Bold: words of the query that the doc holds as they are, function words aside.",
+        "Bold: words of the query that the doc has in the same form, without stop words.",
         f"Lists: {lists}. Split {job.place} in the role of {cases.role}.",
         f"Scale {job.scale}: {job.reason}",
     ]  # fmt: skip

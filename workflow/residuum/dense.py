@@ -28,8 +28,6 @@ app = command.app(__doc__)
 
 
 System = Annotated[str, typer.Option(help="JSON of schema.DenseSystem")]
-Tag = Annotated[str, typer.Option(help="name of the system in the run")]
-Run = Annotated[Path, typer.Option(help="run file, .trec.gz")]
 
 
 @app.command("search")
@@ -41,7 +39,7 @@ def search_shard(
     k: Annotated[int, typer.Option(min=1, help="docs of the shard per query")],
     output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
     threads: Annotated[int, typer.Option(help="CPU threads")] = 1,
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
+    device: command.Device = "auto",
 ) -> None:
     """Write, for each split, the shard's k docs per query with the largest inner product."""
     said, asked = _facts([embeddings, queries])
@@ -68,8 +66,8 @@ def gather(
     hits: Annotated[list[Path], typer.Option(help="folder that search made; all shards")],
     split: Annotated[str, typer.Option(help="split whose run is made")],
     spec: System,
-    tag: Tag,
-    output: Run,
+    tag: command.Tag,
+    output: command.Run,
 ) -> None:
     """Merge the hits of all shards into the run of the best k docs per query.
 
@@ -96,8 +94,8 @@ def score_run(
     queries: Annotated[Path, typer.Option(help="folder of a split's encoded queries")],
     run: Annotated[list[Path], typer.Option(help="run whose pairs are scored; repeat for more")],
     spec: System,
-    tag: Tag,
-    output: Run,
+    tag: command.Tag,
+    output: command.Run,
 ) -> None:
     """Write the inner product of each (query, doc) pair of other runs, as a run."""
     form = command.parse_spec(schema.DenseSystem, spec)

@@ -12,10 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from residuum.core import cells, schema, trec
+from residuum.core import depth_curves, schema, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.measures import cutoff
 from residuum.core.trec import PAIR
-from residuum.evaluate import evaluate, parse
+from residuum.evaluate import evaluate
 
 CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
@@ -84,8 +85,8 @@ def _parted(measures: list[str]) -> tuple[int, list[str]]:
 
 def _last_rank(measures: list[str]) -> int | None:
     """Return the rank below which no measure looks; None if one looks at everything."""
-    cutoffs = [parse(name).params.get("cutoff") for name in measures]
-    return None if None in cutoffs else max(cutoffs, default=1)
+    cutoffs = [cutoff(name) for name in measures]
+    return max((depth for depth in cutoffs if depth), default=1) if all(cutoffs) else None
 
 
 def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.DataFrame]:
@@ -97,7 +98,10 @@ def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.Dat
     for known in (hits, counts, lengths):
         table = table.join(known, on="query_id", how="left", maintain_order="left")
     recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0)
-    columns = {cells.RECALL: recall, cells.PAIRS: pl.col("pairs").fill_null(0).cast(pl.Float64)}
+    columns = {
+        depth_curves.RECALL: recall,
+        depth_curves.PAIRS: pl.col("pairs").fill_null(0).cast(pl.Float64),
+    }
     return [
         table.select("query_id", pl.lit(name).alias("measure"), value.alias("value"))
         for name, value in columns.items()

@@ -26,24 +26,20 @@ app = command.app(__doc__)
 
 
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
-BatchSize = Annotated[int, typer.Option(min=1, help="texts in an encoding batch")]
 Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
-Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
-Device = Annotated[str, typer.Option(help="auto, cuda, mps or cpu")]
-Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16")]
 
 
 @app.command("docs")
 def encode_docs(
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    corpus: command.Corpus,
     model: Model,
     shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
     of: Annotated[int, typer.Option(help="number of shards of the corpus")],
-    batch_size: BatchSize,
+    batch_size: command.BatchSize,
     output: Folder,
-    threads: Threads = 1,
-    device: Device = "auto",
-    precision: Precision = "auto",
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
     windows: Annotated[
         str | None, typer.Option(help="JSON of schema.Windows: docs are read in passages")
     ] = None,
@@ -102,11 +98,11 @@ def _positions(corpus: Path, shard: int, of: int) -> range:
 def encode_queries(
     split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
     model: Model,
-    batch_size: BatchSize,
+    batch_size: command.BatchSize,
     output: Folder,
-    threads: Threads = 1,
-    device: Device = "auto",
-    precision: Precision = "auto",
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
 ) -> None:
     """Encode the queries of several splits, each into a folder of its own."""
     chosen = devices.choose(device, precision, threads)

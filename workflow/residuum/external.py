@@ -22,11 +22,11 @@ app = command.app(__doc__)
 @app.command()
 def accept(
     run: Annotated[Path, typer.Option(help="TREC run file, plain or gzipped")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    queries: command.Queries,
+    corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.ExternalSystem as JSON")],
-    tag: Annotated[str, typer.Option(help="last column of the run")],
-    output: Annotated[Path, typer.Option(help="run to write")],
+    tag: command.Tag,
+    output: command.Run,
 ) -> None:
     """Check a run against the queries and the corpus, and write it in our form."""
     system = command.parse_spec(ExternalSystem, spec)

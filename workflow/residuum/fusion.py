@@ -37,14 +37,11 @@ def tune(
     spec: SpecText,
     lexical: Lexical,
     dense: Dense,
-    qrels: Annotated[Path, typer.Option(help="qrels of the tuning split")],
+    qrels: command.Qrels,
     output: Annotated[Path, typer.Option(help="JSON to write")],
     lexical_on_dense: LexicalOnDense = None,
     dense_on_lexical: DenseOnLexical = None,
-    fold: Annotated[
-        list[Path] | None,
-        typer.Option(help="queries of a fold, where the collection has its own; repeat"),
-    ] = None,
+    fold: command.Folds = None,
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
@@ -112,8 +109,8 @@ def fuse(
     spec: SpecText,
     lexical: Lexical,
     dense: Dense,
-    tag: Annotated[str, typer.Option(help="last column of the run")],
-    output: Annotated[Path, typer.Option(help="run to write")],
+    tag: command.Tag,
+    output: command.Run,
     tuning: Annotated[
         Path | None, typer.Option(help="JSON of tune; none for a fixed value")
     ] = None,

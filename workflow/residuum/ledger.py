@@ -5,37 +5,29 @@ Must not know how tables are rendered or tests computed, nor how the ledger is l
 """
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import polars as pl
 import typer
 
-from residuum import ledger_page
-from residuum.core import command, files, manifest, tsv
-from residuum.core.errors import ResiduumError
-from residuum.core.schema import Cell as Reported
+from residuum.core import command, files, manifest
+from residuum.core.errors import ResiduumError, unknown
+from residuum.core.schema import Cell as PrintedCell
 from residuum.core.schema import parts_of
+from residuum.pages import grids, ledger_page, tsv
+from residuum.pages.grids import Grid, GridCell
+from residuum.pages.ledger_page import LedgerRow
+from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
 app = command.app(__doc__)
-Page = BoundTable | BoundCharacteristics
-COLUMNS = {
-    "paper": pl.String,
-    "place": pl.String,
-    "table": pl.String,
-    "row": pl.String,
-    "column": pl.String,
-    "kind": pl.String,
-    "claim": pl.String,
-    "reported": pl.Float64,
-    "measured": pl.Float64,
-    "delta": pl.Float64,
-    "tolerance": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "verdict": pl.String,
-    "reason": pl.String,
-}
+JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
+Verdict = tuple[str, str]  # and the reason
+
+
+Tested = tuple[float, float, bool]  # difference, adjusted p, significant
+Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
 
 
 @app.command()
@@ -46,163 +38,122 @@ def write(
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
 ) -> None:
     """Judge every reported number and comparison of the given tables."""
-    rows: list[dict[str, Any]] = []
+    ledger: list[LedgerRow] = []
     jobs = [_job(text) for text in spec]
-    tests = {path.stem: tsv.read(path) for path in significance}
+    tests = {path.stem: tsv.rows(path, Comparison) for path in significance}
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        rows += judge(job, tsv.read(path), tests.get(job.id))
-    ledger = pl.DataFrame(rows, schema=COLUMNS)
-    files.write_text(output, ledger.write_csv(separator="\t"))
+        ledger += judge(job, grids.read(path), tests.get(job.id, []))
+    files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
     page = ledger_page.page(ledger, jobs[0].scale, jobs[0].reason)
     files.write_text(output.with_suffix(".md"), page)
     manifest.write(
         manifest.beside(output),
-        artefact={"rows": len(rows)},
+        artefact={"rows": len(ledger)},
         spec={"tables": [p.stem for p in table]},
         inputs=[*table, *significance],
         module="residuum.ledger",
     )
 
 
-def _job(text: str) -> Page:
+def _job(text: str) -> Grid:
     kind = json.loads(text)["table"]["kind"]
-    return command.parse_spec(BoundTable if kind == "table" else BoundCharacteristics, text)
+    if kind not in JUDGED:
+        raise ResiduumError(f"--spec: table.kind: {unknown('kind', kind, JUDGED)}")
+    return command.parse_spec(JUDGED[kind], text)
 
 
-def judge(job: Page, table: pl.DataFrame, tests: pl.DataFrame | None) -> list[dict[str, Any]]:
-    """Return the ledger rows of one table: first the number of a cell, then its comparisons.
-
-    `tests` are None for a table whose cells are not compared.
-    """
-    measured = {(r["row"], r["column"]): r for r in table.iter_rows(named=True)}
-    compared = {} if tests is None else _directed(tests)
-    rows: list[dict[str, Any]] = []
+def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
+    """Return the ledger rows of one table: first the number of a cell, then its comparisons."""
+    measured = {(cell.row, cell.column): cell for cell in cells}
+    compared = {
+        (t.column, *pair): (sign * t.difference, t.p_adjusted, t.significant)
+        for t in tests
+        for sign, pair in ((1, (t.a, t.b)), (-1, (t.b, t.a)))
+    }
+    rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
-            cell = Reported.parse(text)
-            rows.append(_number(job, cell, measured[row.id, column]))
-            for other, claim in _claims(job, row, cell):
-                rows.append(_comparison(job, row.id, other, column, claim, measured, compared))
+            printed, cell = PrintedCell.parse(text), measured[row.id, column]
+            rows.append(_number(job, printed.value, cell))
+            for other, claim in _claims(job, row.id, printed):
+                tested = compared.get((column, row.id, other))
+                rows.append(_comparison(job, cell, measured[other, column], claim, tested))
     return rows
 
 
-def _claims(job: Page, row: Any, cell: Reported) -> list[tuple[str, str]]:
-    """Return (other row, claim) for each marker of a reported cell."""
-    by_index = {other.index: other.id for other in job.table.rows if cell.beats and other.index}
-    beaten = [(by_index[index], "above") for index in cell.beats]
-    return [*beaten, (row.below, "below")] if cell.below else beaten
+def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
+    """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
+    if isinstance(job, BoundTable):
+        for index in printed.beats:
+            yield next(row.id for row in job.table.rows if row.index == index), "above"
+        below = next(row.below for row in job.table.rows if row.id == name)
+        if printed.below and below:
+            yield below, "below"
 
 
-def _start(job: Page, row: str, column: str) -> dict[str, Any]:
-    paper, _ = parts_of(job.id)
-    return {"paper": paper, "place": job.table.place, "table": job.id, "row": row, "column": column}
+def _where(job: Grid, cell: GridCell) -> Where:
+    return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
 
 
-def _number(job: Page, cell: Reported, found: dict[str, Any]) -> dict[str, Any]:
-    tolerance = job.table.tolerance.get(found["column"], job.table.tolerance.get("default"))
-    value = found["measured"]
-    delta = None if value is None else value - cell.value
-    verdict, reason = number_verdict(job, cell.value, found, tolerance)
-    return {
-        **_start(job, found["row"], found["column"]),
-        "kind": "number",
-        "claim": f"{found['measure']} = {cell.value}",
-        "reported": cell.value,
-        "measured": value,
-        "delta": delta,
-        "tolerance": tolerance,
-        "p_adjusted": None,
-        "verdict": verdict,
-        "reason": reason,
-    }
+def _number(job: Grid, printed: float, cell: GridCell) -> LedgerRow:
+    tolerance = job.table.tolerance.get(cell.column, job.table.tolerance.get("default"))
+    delta = None if cell.measured is None else cell.measured - printed
+    claim, judged = f"{cell.measure} = {printed}", number_verdict(job, printed, cell, tolerance)
+    numbers = (printed, cell.measured, delta, tolerance, None)
+    return LedgerRow(*_where(job, cell), "number", claim, *numbers, *judged)
 
 
-def number_verdict(
-    job: Page, reported: float, found: dict[str, Any], tolerance: float | None
-) -> tuple[str, str]:
+def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
-    if found["measured"] is None:
-        return "not run", found["not_run"]
-    if unlike := _unlike(job, found):
-        return "not comparable", unlike
-    delta = abs(found["measured"] - reported)
-    same = "the same index; " if getattr(job.table, "index", None) else ""
+    if cell.measured is None:
+        return "not run", str(cell.not_run)
+    stated = job.table.index if isinstance(job, BoundTable) else None
+    if stated and cell.other_index:
+        return "not comparable", cell.other_index
+    if not stated and not job.comparable:
+        return "not comparable", job.reason
+    delta = abs(cell.measured - reported)
+    same = "the same index; " if stated else ""
     if tolerance is not None and delta <= tolerance:
         return "reproduced", f"{same}|delta| is at most {tolerance}"
-    if found["lowest"] <= reported <= found["highest"] and found["seeds"] > 1:
-        return "close", f"{same}inside the range of {found['seeds']} seeds"
+    lowest, highest, seeds = cell.lowest, cell.highest, cell.seeds or 1
+    if seeds > 1 and lowest is not None and highest is not None and lowest <= reported <= highest:
+        return "close", f"{same}inside the range of {seeds} seeds"
     return "differs", f"{same}|delta| is more than {tolerance}"
 
 
-def _unlike(job: Page, found: dict[str, Any]) -> str | None:
-    """Return why a number does not compare: another index than the stated one; else the scale."""
-    if getattr(job.table, "index", None):
-        return found["other_index"]
-    return None if job.comparable else job.reason
-
-
-def _directed(tests: pl.DataFrame) -> dict[tuple[str, str, str], tuple[float, float, bool]]:
-    """Return {(column, a, b): (difference, p_adjusted, significant)} for both directions."""
-    found: dict[tuple[str, str, str], tuple[float, float, bool]] = {}
-    for r in tests.iter_rows(named=True):
-        significant = str(r["significant"]).lower() == "true"
-        found[r["column"], r["a"], r["b"]] = (r["difference"], r["p_adjusted"], significant)
-        found[r["column"], r["b"], r["a"]] = (-r["difference"], r["p_adjusted"], significant)
-    return found
-
-
 def _comparison(
-    job: BoundTable,
-    row: str,
-    other: str,
-    column: str,
-    claim: str,
-    measured: dict[tuple[str, str], dict[str, Any]],
-    compared: dict[tuple[str, str, str], tuple[float, float, bool]],
-) -> dict[str, Any]:
-    verdict, reason = comparison_verdict(claim, compared.get((column, row, other)))
-    if verdict == "not run":
-        absent = next(r for r in (row, other) if measured[r, column]["measured"] is None)
-        reason = f"{absent}: {measured[absent, column]['not_run']}"
-    gap = _reported_gap(job, row, other, column)
-    difference, p, _ = compared.get((column, row, other), (None, None, None))
-    return {
-        **_start(job, row, column),
-        "kind": "comparison",
-        "claim": f"{row} significantly {claim} {other}",
-        "reported": gap,
-        "measured": difference,
-        "delta": None if difference is None or gap is None else difference - gap,
-        "tolerance": None,
-        "p_adjusted": p,
-        "verdict": verdict,
-        "reason": reason,
-    }
+    job: Grid, own: GridCell, other: GridCell, claim: str, tested: Tested | None
+) -> LedgerRow:
+    judged = comparison_verdict(claim, tested)
+    if tested is None:
+        absent = next(cell for cell in (own, other) if cell.measured is None)
+        judged = "not run", f"{absent.row}: {absent.not_run}"
+    a, b = own.reported, other.reported
+    gap = None if a is None or b is None else round(a - b, 6)
+    difference, p, _ = tested or (None, None, None)
+    delta = None if difference is None or gap is None else difference - gap
+    numbers = (gap, difference, delta, None, p)
+    sentence = f"{own.row} significantly {claim} {other.row}"
+    return LedgerRow(*_where(job, own), "comparison", sentence, *numbers, *judged)
 
 
-def _reported_gap(job: BoundTable, row: str, other: str, column: str) -> float | None:
-    texts = [job.table.reported.get(name, {}).get(column) for name in (row, other)]
-    if None in texts:
-        return None
-    a, b = (Reported.parse(str(text)).value for text in texts)
-    return round(a - b, 6)
-
-
-def comparison_verdict(claim: str, found: tuple[float, float, bool] | None) -> tuple[str, str]:
+def comparison_verdict(claim: str, tested: Tested | None) -> Verdict:
     """Return (verdict, reason): holds, inconclusive, reversed, or not run.
 
-    `found` is (difference row - other, adjusted p, significant). A difference that is not
+    `tested` is the difference row - other, `claim` above or below. A difference that is not
     significant is inconclusive whichever way it points.
     """
-    if found is None:
+    if tested is None:
         return "not run", ""
-    difference, p, significant = found
+    difference, p, significant = tested
+    reason = f"p {p:.4g}, difference {difference:+.4f}"
     if not significant:
-        return "inconclusive", f"not significant (p {p:.4g}, difference {difference:+.4f})"
+        return "inconclusive", f"not significant ({reason})"
     agrees = (difference > 0) == (claim == "above")
-    return ("holds" if agrees else "reversed"), f"p {p:.4g}, difference {difference:+.4f}"
+    return ("holds" if agrees else "reversed"), reason
 
 
 if __name__ == "__main__":

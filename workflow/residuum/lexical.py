@@ -26,22 +26,18 @@ FEW_DOCS = 100_000  # below it a job is short
 QUERIES_AT_ONCE = 512  # bounds the hits in memory
 
 Index = Annotated[Path, typer.Option(help="folder that `index` made")]
-Queries = Annotated[Path, typer.Option(help="queries.tsv: query_id TAB text")]
 SystemText = Annotated[str, typer.Option("--spec", help="schema.LexicalSystem as JSON")]
-Tag = Annotated[str, typer.Option(help="last column of the run")]
-Threads = Annotated[int, typer.Option(min=1, help="Java threads; the result is the same")]
-Output = Annotated[Path, typer.Option(help="run to write")]
 
 
 @app.command()
 def index(
-    corpus: Annotated[Path, typer.Option(help="corpus folder with its manifest.json")],
+    corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.IndexForm as JSON")],
     output: Annotated[Path, typer.Option(help="folder to make")],
     weights: Annotated[
         Path | None, typer.Option(help="folder of term weights, which take the place of tf")
     ] = None,
-    threads: Threads = 1,
+    threads: command.JavaThreads = 1,
 ) -> None:
     """Index a corpus, its fields or its term weights, and check the document count."""
     form = command.parse_spec(IndexForm, spec)
@@ -85,11 +81,11 @@ def _facts(form: IndexForm, weights: Path | None) -> dict[str, Any]:
 @app.command()
 def search(
     index: Index,
-    queries: Queries,
+    queries: command.Queries,
     spec: SystemText,
-    tag: Tag,
-    output: Output,
-    threads: Threads = 1,
+    tag: command.Tag,
+    output: command.Run,
+    threads: command.JavaThreads = 1,
 ) -> None:
     """Search with BM25 or BM25+RM3 and write the run."""
     system = command.parse_spec(LexicalSystem, spec)
@@ -114,12 +110,12 @@ def _lists(
 @app.command()
 def score(
     index: Index,
-    queries: Queries,
+    queries: command.Queries,
     run: Annotated[list[Path], typer.Option(help="run whose docs are scored; repeat for more")],
     spec: SystemText,
-    tag: Tag,
-    output: Output,
-    threads: Threads = 1,
+    tag: command.Tag,
+    output: command.Run,
+    threads: command.JavaThreads = 1,
 ) -> None:
     """Score the docs of other runs with BM25; a doc that matches no term scores 0."""
     system = command.parse_spec(LexicalSystem, spec)
@@ -147,18 +143,15 @@ def score(
 @app.command()
 def sweep(
     index: Index,
-    queries: Queries,
-    qrels: Annotated[Path, typer.Option(help="qrels of the same split")],
+    queries: command.Queries,
+    qrels: command.Qrels,
     spec: SystemText,
     measure: Annotated[str, typer.Option(help="ir_measures name by which settings are chosen")],
-    tag: Tag,
-    output: Output,
+    tag: command.Tag,
+    output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: folds, settings and their values")],
-    threads: Threads = 1,
-    fold: Annotated[
-        list[Path] | None,
-        typer.Option(help="queries of a fold, where the collection has its own; repeat"),
-    ] = None,
+    threads: command.JavaThreads = 1,
+    fold: command.Folds = None,
 ) -> None:
     """Choose RM3's parameters for each fold of the queries on the others, and write the run.
 

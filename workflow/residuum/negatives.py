@@ -23,7 +23,7 @@ from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
 from residuum.core.spill import Spilled, spilled
-from residuum.lexical import Threads, open_index, require_queries
+from residuum.lexical import open_index, require_queries
 from residuum.lucene.anserini import Searcher
 from residuum.pools import POOLS, Draw
 
@@ -41,13 +41,13 @@ class Spec(schema.Strict):
 
 @app.command()
 def mine(
-    corpus: Annotated[Path, typer.Option(help="corpus folder with its manifest.json")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the training split")],
-    qrels: Annotated[Path, typer.Option(help="qrels of the training split")],
+    corpus: command.Corpus,
+    queries: command.Queries,
+    qrels: command.Qrels,
     spec: Annotated[str, typer.Option(help="negatives.Spec as JSON")],
     output: Annotated[Path, typer.Option(help="tuples.jsonl.gz to write")],
     index: Annotated[Path | None, typer.Option(help="Lucene index, if there are pools")] = None,
-    threads: Threads = 1,
+    threads: command.JavaThreads = 1,
     run: Annotated[
         list[str] | None, typer.Option(help="run of another system of the pools: SYSTEM=PATH")
     ] = None,

@@ -7,10 +7,10 @@ class here and a line in POOLS. Must not know indexes, files or which docs becom
 from abc import abstractmethod
 from collections.abc import Sequence
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from residuum.core.errors import ResiduumError
-from residuum.core.schema.base import Id, Positive
+from residuum.core.schema.base import Id, Positive, Ref
 from residuum.core.schema.models import Pool, Source
 from residuum.core.tables import OpenTable
 
@@ -50,7 +50,7 @@ class Hits(Drawable):
     """The top docs of a system, lexical or dense: its errors (CLEAR, section 3.3)."""
 
     kind: Literal["hits"]
-    system: Id
+    system: Annotated[Id, Ref("system", kinds=("lexical", "dense"))]
     top: Positive
     seed: int = 1
 

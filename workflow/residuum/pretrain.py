@@ -31,7 +31,6 @@ app = command.app(__doc__)
 
 Corpora = Annotated[list[Path], typer.Option(help="corpus folder, once for each of the spec's")]
 Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
-Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
 
 
 @app.command("backbone")
@@ -39,7 +38,7 @@ def backbone(
     corpus: Corpora,
     spec: Annotated[str, typer.Option(help="JSON of schema.Backbone")],
     output: Output,
-    threads: Threads = 1,
+    threads: command.Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
     parsed = command.parse_spec(schema.Backbone, spec)
@@ -64,14 +63,14 @@ def backbone(
 @app.command("adapt")
 def adapt(
     corpus: Corpora,
-    start: Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")],
+    start: command.Start,
     spec: Annotated[str, typer.Option(help="JSON of schema.MaskedLanguage")],
-    work: Annotated[Path, typer.Option(help="folder of the resumable checkpoint")],
+    work: command.Work,
     output: Output,
-    revision: Annotated[str | None, typer.Option(help="hub commit of --start")] = None,
-    threads: Threads = 1,
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+    revision: command.Revision = None,
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
     parsed = command.parse_spec(schema.MaskedLanguage, spec)

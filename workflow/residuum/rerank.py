@@ -21,7 +21,7 @@ import typer
 from pydantic import Field
 
 from residuum import depths
-from residuum.core import cells, command, files, manifest, schema, trec
+from residuum.core import command, depth_curves, files, manifest, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
@@ -52,17 +52,17 @@ class Sweep(schema.Strict):
 def score(
     run: Annotated[list[Path], typer.Option(help="first-stage run, may be repeated")],
     depth: Annotated[list[int], typer.Option(help="candidates of a query, one per --run")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the split")],
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    queries: command.Queries,
+    corpus: command.Corpus,
     model: Annotated[str, typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
     spec: Annotated[str, typer.Option(help="JSON of batch_size")],
     store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
     output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
-    revision: Annotated[str | None, typer.Option(help="hub commit of --model")] = None,
+    revision: command.Revision = None,
     reading: Annotated[str | None, typer.Option(help="schema.Reading of a foreign model")] = None,
-    threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once."""
     form = command.parse_spec(Scoring, spec)
@@ -127,15 +127,13 @@ def sweep(
     spec: Annotated[str, typer.Option(help="JSON of depths and measures")],
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
-    qrels: Annotated[Path, typer.Option(help="TREC qrels")],
+    qrels: command.Qrels,
     output: Annotated[Path, typer.Option(help="TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
     form = command.parse_spec(Sweep, spec)
-    named = {name: Path(path) for name, _, path in (text.partition("=") for text in run)}
+    named = command.named_paths("--run", run, form.depths)
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
-    if set(named) != set(form.depths):
-        raise ResiduumError(f"--spec: depths of {sorted(form.depths)}, but runs {sorted(named)}")
     tables = {
         name: depths.measured(
             depths.candidates(path, max(form.depths[name]), scored, scores),
@@ -146,7 +144,7 @@ def sweep(
         for name, path in named.items()
     }
     rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    columns = list(cells.SWEEP)
+    columns = list(depth_curves.COLUMNS)
     table = pl.concat(rows).select(columns).sort(columns[:-1])
     files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
     manifest.write(
@@ -165,13 +163,13 @@ def cut(
     tuning: Annotated[Path, typer.Option(help="what sweep wrote of the tuning split")],
     name: Annotated[str, typer.Option(help="the run's name in --tuning")],
     spec: Annotated[str, typer.Option(help="schema.RerankSystem as JSON")],
-    tag: Annotated[str, typer.Option(help="last column of the run")],
-    output: Annotated[Path, typer.Option(help="run to write")],
+    tag: command.Tag,
+    output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
 ) -> None:
     """Rerank down to the depth of the best mean on the tuning split; the smallest among equals."""
     system = command.parse_spec(schema.RerankSystem, spec)
-    choice = depths.best_depth(cells.read_sweep(tuning), name, system.depth, tuning)
+    choice = depths.best_depth(depth_curves.read(tuning), name, system.depth, tuning)
     if choice["at_edge"]:
         print(f"warning: depth {choice['depth']} sits at an edge of its grid", file=sys.stderr)
     listed = depths.candidates(run, choice["depth"], trec.read_run(scores), scores)

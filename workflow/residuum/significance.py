@@ -6,78 +6,55 @@ reported.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import polars as pl
 import typer
 
 from residuum import paired
-from residuum.core import cells, command, files, manifest
+from residuum.core import command, files, manifest
 from residuum.core.schema import parts_of
+from residuum.pages import scores, tsv
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
-COLUMNS = [
-    *("column", "measure", "a", "b", "n", "seeds", "mean_a", "mean_b", "difference"),
-    *("ci_low", "ci_high", "boot_low", "boot_high", "effect", "wins", "ties", "losses"),
-    *("detectable", "p", "p_error", "p_adjusted", "significant", "p_seeds", "seeds_holding"),
-    *("method", "test", "correction", "family"),
-]
-TEXT = ("column", "measure", "a", "b", "seeds_holding", "method", "test", "correction", "family")
-WHOLE = ("n", "seeds", "wins", "ties", "losses")
-FORM = {
-    name: pl.String if name in TEXT else pl.Int64 if name in WHOLE else pl.Float64
-    for name in COLUMNS
-} | {"significant": pl.Boolean}
 
 
 @app.command()
 def compare(
     spec: Annotated[str, typer.Option(help="BoundTable as JSON")],
-    metrics: Annotated[Path, typer.Option(help="folder of the metrics files")],
+    metrics: command.Metrics,
     output: Annotated[Path, typer.Option(help="TSV to write")],
     together: Annotated[
-        list[str] | None,
-        typer.Option(help="another BoundTable of the same family, as JSON"),
+        list[str] | None, typer.Option(help="another BoundTable of the same family, as JSON")
     ] = None,
-    workers: Annotated[int, typer.Option(help="threads; no value depends on them")] = 1,
+    workers: command.Workers = 1,
 ) -> None:
-    """Test the pairs of rows that a table's tests ask for, in every column."""
-    job, *others = (command.parse_spec(BoundTable, text) for text in [spec, *(together or [])])
-    rows = compared(job, metrics, workers)
-    family = [row for other in others for row in compared(other, metrics, workers)]
-    paired.adjust([*rows, *family], job.tests.correction)
-    for row in rows:
-        row["significant"] = row["p_adjusted"] < job.tests.alpha
-    table = pl.DataFrame(rows, schema=FORM)
+    """Test the pairs of rows that a table's tests require, in every column."""
+    jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
+    tables = [compared(job, metrics, workers) for job in jobs]
+    tests = jobs[0].tests
+    family = paired.adjust([row for rows in tables for row in rows], tests.correction, tests.alpha)
+    table = tsv.frame(family[: len(tables[0])], paired.Comparison)
     files.write_text(output, table.write_csv(separator="\t"))
-    read = {name for one in (job, *others) for name in one.metrics_files()}
+    read = {name for job in jobs for name in job.metrics_files()}
     manifest.write(
         manifest.beside(output),
-        artefact={"comparisons": len(rows)},
-        spec=job.model_dump(mode="json"),
+        artefact={"comparisons": table.height},
+        spec=jobs[0].model_dump(mode="json"),
         inputs=[metrics / name for name in sorted(read)],
         module="residuum.significance",
     )
 
 
-def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[dict[str, Any]]:
+def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[paired.Comparison]:
     """Return a row per comparison of one table, with its family; p is not adjusted yet."""
-    job = cells.refused(job, metrics)
-    wanted = [paired.Wanted(*names) for names in job.compared()]
-    found = paired.compare_all(cells.load(job, metrics), wanted, job.tests, job.tests.seed, workers)
+    job, values = scores.load(job, metrics)
     measures = {column.id: column.measure for column in job.table.columns}
-    return [
-        {
-            **row,
-            "seeds_holding": row["seeds_holding"] or None,
-            "measure": measures[row["column"]],
-            "test": job.tests.test,
-            "correction": job.tests.correction,
-            "family": family(job, row["column"]),
-        }
-        for row in found
+    pairs = [
+        paired.Pair(a, b, column, measures[column], family(job, column))
+        for column, a, b in job.compared()
     ]
+    return paired.compare(values, pairs, job.tests, workers)
 
 
 def family(job: BoundTable, column: str) -> str:

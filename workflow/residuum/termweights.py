@@ -28,13 +28,13 @@ COUNTS = ("words", "frequencies", "empty")
 
 @app.command("predict")
 def predict(
-    corpus: Annotated[Path, typer.Option(help="corpus folder")],
+    corpus: command.Corpus,
     model: Annotated[Path, typer.Option(help="checkpoint of a term-weights model")],
-    batch_size: Annotated[int, typer.Option(help="texts in a batch")],
+    batch_size: command.BatchSize,
     output: Annotated[Path, typer.Option(help="folder of the predicted term frequencies")],
-    threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
     part_docs: Annotated[int, typer.Option(help="docs in a part")] = contracts.DOCS_PER_SHARD,
 ) -> None:
     """Predict a corpus; memory holds one part of the docs."""

@@ -29,17 +29,17 @@ class Spec(pydantic.RootModel[schema.Trained]):
 @app.command("train")
 def train(
     tuples: Annotated[Path, typer.Option(help="training tuples, .jsonl.gz")],
-    corpus: Annotated[Path, typer.Option(help="corpus folder that holds the tuples' docs")],
-    queries: Annotated[Path, typer.Option(help="queries.tsv of the training split")],
-    start: Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")],
+    corpus: command.Corpus,
+    queries: command.Queries,
+    start: command.Start,
     spec: Annotated[str, typer.Option(help="JSON of a trained kind, as schema.DualEncoder")],
     seed: Annotated[int, typer.Option(help="seed of batches, negatives and dropout")],
-    work: Annotated[Path, typer.Option(help="folder of the resumable checkpoint")],
+    work: command.Work,
     output: Annotated[Path, typer.Option(help="folder of the finished checkpoint")],
-    revision: Annotated[str | None, typer.Option(help="hub commit of --start")] = None,
-    threads: Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")] = 1,
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16")] = "auto",
+    revision: command.Revision = None,
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
 ) -> None:
     """Train a model and write its checkpoint."""
     model = command.parse_spec(Spec, spec).root

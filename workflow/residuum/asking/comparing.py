@@ -22,17 +22,17 @@ from residuum.core.errors import ResiduumError, unknown
 if TYPE_CHECKING:
     import polars as pl
 
-    from residuum.core.cells import Cell
-    from residuum.core.pages import Page
+    from residuum.pages.layout import Layout
+    from residuum.paired import Comparison, ScoreMatrix
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 
 
 class Compared(NamedTuple):
-    """What `compare` found: values per query of each (run, measure), and a row per comparison."""
+    """What `compare` returns: values per query of each (run, measure), and the comparisons."""
 
-    cells: dict[tuple[str, str], Cell]
-    tests: pl.DataFrame
+    scores: dict[tuple[str, str], ScoreMatrix]
+    tests: list[Comparison]
 
 
 def verb(
@@ -71,7 +71,9 @@ def verb(
 ) -> None:
     """Test every pair of runs on the same judged queries, and print the table."""
     from residuum.asking import foreign
-    from residuum.core import files, pages, trec
+    from residuum.core import files, trec
+    from residuum.pages import layout, tsv
+    from residuum.paired import Comparison
 
     asked = {"test": test, "correction": correction, "family": family, "alpha": alpha}
     tests = _options({**asked, "resamples": resamples, "seed": seed})
@@ -85,10 +87,11 @@ def verb(
     found = compare(judged, lists, asked_for, tests, baseline or (), workers)
     notes = [*remarks, *absent, *foreign.without_relevant(judged), *_tested(tests, found)]
     made = [values_page(found, asked_for, notes), tests_page(found)]
-    render = {"markdown": pages.markdown, "latex": pages.latex}[form]
+    render = {"markdown": layout.markdown, "latex": layout.latex}[form]
     print("\n".join(render(page) for page in made))
     if output:
-        files.write_text(output, found.tests.write_csv(separator="\t"))
+        table = tsv.frame(found.tests, Comparison)
+        files.write_text(output, table.write_csv(separator="\t"))
 
 
 def _options(asked: dict[str, Any]) -> schema.Tests:
@@ -111,22 +114,16 @@ def compare(
     `judged` has query_id, doc_id, relevance; a run query_id, doc_id, rank, score. A judged query
     that a run lacks counts 0. Raises ResiduumError where nothing can be compared.
     """
-    import polars as pl
-
     from residuum import paired
 
-    cells = _cells(judged, runs, measures)
-    pairs = _pairs(list(runs), baselines)
-    wanted = [paired.Wanted(measure, a, b) for measure in measures for a, b in pairs]
-    rows = paired.compare_all(cells, wanted, tests, tests.seed, workers)
-    for row in rows:
-        row["measure"] = row.pop("column")
-        row["family"] = row["measure"] if tests.family == "column" else "all"
-    paired.adjust(rows, tests.correction)
-    for row in rows:
-        row["significant"] = row["p_adjusted"] < tests.alpha
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    return Compared(cells, table.select("measure", pl.exclude("measure")))
+    scores = _scores(judged, runs, measures)
+    pairs = [
+        paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")
+        for measure in measures
+        for a, b in _pairs(list(runs), baselines)
+    ]
+    rows = paired.compare(scores, pairs, tests, workers)
+    return Compared(scores, paired.adjust(rows, tests.correction, tests.alpha))
 
 
 def _pairs(names: list[str], baselines: Sequence[str]) -> list[tuple[str, str]]:
@@ -140,86 +137,83 @@ def _pairs(names: list[str], baselines: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for pair in pairs if not baselines or set(pair) & set(baselines)]
 
 
-def _cells(
+def _scores(
     judged: pl.DataFrame, runs: Mapping[str, pl.DataFrame], measures: Sequence[str]
-) -> dict[tuple[str, str], Cell]:
+) -> dict[tuple[str, str], ScoreMatrix]:
     import polars as pl
 
-    from residuum.core.cells import Cell
     from residuum.evaluate import evaluate
+    from residuum.paired import ScoreMatrix
 
-    cells: dict[tuple[str, str], Cell] = {}
+    scores: dict[tuple[str, str], ScoreMatrix] = {}
     for name, run in runs.items():
         values = evaluate(run, judged, list(measures))
         for measure in measures:
             own = values.filter(pl.col("measure") == measure).sort("query_id")
             column = own["value"].to_numpy().reshape(-1, 1)
-            cells[name, measure] = Cell(own["query_id"].to_list(), [name], column)
-    return cells
+            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), [name], column)
+    return scores
 
 
-def _tested(tests: schema.Tests, found: Compared) -> list[str]:
-    from residuum.core import pages
+def _tested(tests: schema.Tests, compared: Compared) -> list[str]:
     from residuum.paired import notes
 
-    methods = ", ".join(
-        dict.fromkeys(m for m in found.tests["method"] if not m.startswith("exact,"))
-    )
-    said = pages.tests_note(tests, "measure")
+    drawn = (test.method for test in compared.tests if not test.method.startswith("exact,"))
+    methods = ", ".join(dict.fromkeys(drawn))
+    note = notes.tests_note(tests, "measure")
     return [
-        f"Superscripts: runs significantly beaten. {said}{f' Method: {methods}.' * bool(methods)}",
+        f"Superscripts: runs significantly beaten. {note}{f' Method: {methods}.' * bool(methods)}",
         *notes.remarks(
-            found.tests.iter_rows(named=True),
-            tests.alpha,
-            lambda row: f"{row['a']} and {row['b']} in {row['measure']}",
+            compared.tests, tests.alpha, lambda test: f"{test.a} and {test.b} in {test.measure}"
         ),
     ]
 
 
-def values_page(found: Compared, measures: Sequence[str], notes: list[str]) -> Page:
+def values_page(compared: Compared, measures: Sequence[str], notes: list[str]) -> Layout:
     """Lay out a line per run with its means; raised are the numbers of the runs it beats."""
-    from residuum.core.pages import Cell, Page, span
+    from residuum.pages.layout import Layout, TextCell, span
 
-    names = list(dict.fromkeys(name for name, _ in found.cells))
+    names = list(dict.fromkeys(name for name, _ in compared.scores))
     index = {name: number for number, name in enumerate(names, start=1)}
     beaten: dict[tuple[str, str], list[int]] = {}
-    for row in found.tests.iter_rows(named=True):
-        if row["significant"]:
-            up = row["difference"] > 0
-            better, worse = (row["a"], row["b"]) if up else (row["b"], row["a"])
-            beaten.setdefault((better, row["measure"]), []).append(index[worse])
+    for test in compared.tests:
+        if test.significant:
+            better, worse = test.ordered
+            beaten.setdefault((better, test.measure), []).append(index[worse])
     rows = [
-        [Cell(f"{index[name]} {name}")]
+        [TextCell(f"{index[name]} {name}")]
         + [
-            Cell(f"{found.cells[name, m].values.mean():.4f}", span(beaten.get((name, m), [])))
+            TextCell(
+                f"{compared.scores[name, m].values.mean():.4f}", span(beaten.get((name, m), []))
+            )
             for m in measures
         ]
         for name in names
     ]
     align = ["l", *"c" * len(measures)]
-    return Page("Runs", "means over the judged queries", ["Run", *measures], rows, notes, align)
+    return Layout("Runs", "means over the judged queries", ["Run", *measures], rows, notes, align)
 
 
-def tests_page(found: Compared) -> Page:
+def tests_page(compared: Compared) -> Layout:
     """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show."""
-    from residuum.core.pages import Cell, Page
+    from residuum.pages.layout import Layout, TextCell
 
     header = ["Measure", "A", "B", "A - B", "95% interval", "p", "p adjusted", "effect size"]
     header += ["wins/ties/losses", "detectable at 80% power"]
     rows = [
         [
-            Cell(row["measure"]),
-            Cell(row["a"]),
-            Cell(row["b"]),
-            Cell(f"{row['difference']:+.4f}", bold=((0, 7),) if row["significant"] else ()),
-            Cell(_interval(row["ci_low"], row["ci_high"])),
-            Cell(f"{row['p']:.2g}"),
-            Cell(f"{row['p_adjusted']:.2g}"),
-            Cell("" if row["effect"] is None else f"{row['effect']:+.2f}"),
-            Cell(f"{row['wins']}/{row['ties']}/{row['losses']}"),
-            Cell("" if row["detectable"] is None else f"{row['detectable']:.4f}"),
+            TextCell(test.measure),
+            TextCell(test.a),
+            TextCell(test.b),
+            TextCell(f"{test.difference:+.4f}", bold=((0, 7),) if test.significant else ()),
+            TextCell(_interval(test.ci_low, test.ci_high)),
+            TextCell(f"{test.p:.2g}"),
+            TextCell(f"{test.p_adjusted:.2g}"),
+            TextCell("" if test.effect is None else f"{test.effect:+.2f}"),
+            TextCell(f"{test.wins}/{test.ties}/{test.losses}"),
+            TextCell("" if test.min_detectable is None else f"{test.min_detectable:.4f}"),
         ]
-        for row in found.tests.iter_rows(named=True)
+        for test in compared.tests
     ]
     notes = [
         "A - B: mean difference, bold where significant; t interval; effect size: mean over "
@@ -227,7 +221,7 @@ def tests_page(found: Compared) -> Page:
         "queries would show four times in five, uncorrected."
     ]
     align = ["l", "l", "l", *"r" * 7]
-    return Page("Comparisons", "paired over queries", header, rows, notes, align)
+    return Layout("Comparisons", "paired over queries", header, rows, notes, align)
 
 
 def _interval(low: float | None, high: float | None) -> str:

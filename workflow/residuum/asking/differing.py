@@ -49,7 +49,7 @@ def _both(here: Asked, there: Asked) -> tuple[Asked, Asked]:
 
 def first(found: list[lineage.Difference], here: Asked, there: Asked) -> str:
     """Word the first difference; data that differ by no parameter are laid to code or packages."""
-    places = [asked.cell["place"] or "nothing" for asked in (here, there)]
+    places = [asked.cell["split_ref"] or "nothing" for asked in (here, there)]
     if places[0] != places[1]:
         return f"another collection: measured on {places[0]} here, on {places[1]} there"
     changes = _changes(here, there)

@@ -13,13 +13,14 @@ import polars as pl
 
 from residuum.asking import lineage
 from residuum.asking.descent import described, line, together, wrapped
-from residuum.core import pages, trec, tsv
+from residuum.core import trec
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema.papers import DEPTH, parts_of
+from residuum.pages import layout, tsv
 from residuum.wiring.paths import Paths, Template, below_metrics, folder_of
 
 PARTS = ("paper", "table", "row", "column")
-CELL = ("table", "row", "column", "measure", "place", "n", "measured", "per_seed", "not_run")
+CELL = ("table", "row", "column", "measure", "split_ref", "n", "measured", "per_seed", "not_run")
 LEDGER = ("table", "row", "column", "kind", "claim", "verdict", "reason")
 COUNTS = ("wins", "ties", "losses")
 TEST = ("column", "a", "b", "difference", "p", "p_adjusted", "significant", "test", "correction")
@@ -131,16 +132,16 @@ def _cells(path: Path) -> pl.DataFrame:
 
 def _roots(cell: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) -> list[str]:
     """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
-    place = cell["place"]
+    split_ref = cell["split_ref"]
     if "runs" not in spec:
-        dataset, _, split = str(place).partition("/")
+        dataset, _, split = str(split_ref).partition("/")
         exported = folder_of(PATHS.queries.fill(dataset=dataset, split=split))
         return [path for path in read if path == exported]
     runs = spec["runs"].get(cell["row"], [])
     if cell["measure"] == DEPTH:
         tuned = [p for p in read if (found := PATHS.tuning.parse(p)) and found["run"] in runs]
-        return [path for path in tuned if f"/{place}/" in path] or tuned
-    wanted = (f"{PATHS.metrics_root}/{below_metrics(place, run)}" for run in runs)
+        return [path for path in tuned if f"/{split_ref}/" in path] or tuned
+    wanted = (f"{PATHS.metrics_root}/{below_metrics(split_ref, run)}" for run in runs)
     return [path for path in wanted if path in read]
 
 
@@ -166,7 +167,7 @@ def _measured(cell: dict[str, Any]) -> str:
         return f"not run: {cell['not_run']}"
     seeds = str(cell["per_seed"]).split()
     each = f"; per seed {' '.join(f'{float(v):.6g}' for v in seeds)}" if len(seeds) > 1 else ""
-    unit = f"{cell['measure']} on {cell['place']}, {cell['n']} queries"
+    unit = f"{cell['measure']} on {cell['split_ref']}, {cell['n']} queries"
     return f"{cell['measured']:.6g} ({unit}{each})"
 
 
@@ -198,7 +199,7 @@ def tests(asked: Asked) -> str:
     if not found.height:
         return ""
     header = ["against", "difference", "95% interval", "p", "p adjusted", "", "wins/ties/losses"]
-    lines = pages.grid(header, [_test(row, r) for r in found.iter_rows(named=True)])
+    lines = layout.grid(header, [_test(row, r) for r in found.iter_rows(named=True)])
     how = f"{found['test'][0]}, correction {found['correction'][0]}"
     return f"Tests it took part in ({name}: {how})\n\n{lines}"
 
@@ -210,7 +211,7 @@ def _test(row: str, r: dict[str, Any]) -> list[str]:
     return [
         r["b"] if sign == 1 else r["a"],
         f"{sign * r['difference']:+.4f}",
-        " to ".join(f"{end:+.4f}" for end in ends) or pages.DASH,
+        " to ".join(f"{end:+.4f}" for end in ends) or layout.DASH,
         f"{r['p']:.4g}",
         f"{r['p_adjusted']:.4g}",
         "significant" if str(r["significant"]).lower() == "true" else "",

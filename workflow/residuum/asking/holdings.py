@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from residuum.asking.descent import line
 from residuum.collections import splits
-from residuum.core import entries, pages, roots
+from residuum.core import entries, roots
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.schema import GENERATED_SPLITS, Dataset, Download
+from residuum.pages import layout
 
 WHOLE = ("here", "unpacked")  # states of a file that nothing is missing of
 
@@ -146,7 +147,7 @@ def listing(config: Path) -> str:
     rows = [_row(name, dataset) for name, dataset in load(config).items()]
     header = ["dataset", "docs", "splits (queries)", "download", "disk", "licence", "here"]
     where = f"ir_datasets' home: {roots.irds()}; RESIDUUM_DATA: {roots.data()}"
-    return f"{pages.grid(header, rows)}\n\n{where}\nMore of one: residuum datasets show NAME"
+    return f"{layout.grid(header, rows)}\n\n{where}\nMore of one: residuum datasets show NAME"
 
 
 def _row(name: str, dataset: Dataset) -> list[str]:

@@ -8,6 +8,7 @@ import re
 from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
 from residuum.core.registry import Registry
+from residuum.core.schema.models import OnPairs
 from residuum.wiring.availability import all_available
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, reranked
@@ -44,7 +45,7 @@ def _query_s(registry: Registry, dataset: str) -> float:
 
 def search(registry: Registry, w: Wildcards) -> Cost:
     """Cost a BM25 run, with fixed RM3 or without."""
-    longer = assumed("rm3") if registry.system(run_of(w).system).rm3 else 1.0
+    longer = assumed("rm3") if registry.systems[run_of(w).system].rm3 else 1.0
     seconds = longer * _asked_s(registry, w)
     return Cost(disk=assumed("hit") * run_lines(registry, w), core_s=seconds)
 
@@ -56,7 +57,7 @@ def _asked_s(registry: Registry, w: Wildcards) -> float:
 
 def sweep(registry: Registry, w: Wildcards) -> Cost:
     """Cost a search at every setting of RM3, as deep as the measure looks, and one for the run."""
-    settings = len(registry.system(run_of(w).system).rm3_sweep.grid())
+    settings = len(registry.systems[run_of(w).system].rm3_sweep.grid())
     told = re.search(r"@(\d+)", swept_measure(registry, run_of(w).system, place_of(w)) or "")
     shallow = told is not None and int(told[1]) <= SHALLOW
     longer = settings * assumed("setting" if shallow else "rm3") + assumed("rm3")
@@ -79,7 +80,7 @@ def score(registry: Registry, w: Wildcards) -> Cost:
 
 def mine(registry: Registry, w: Wildcards) -> Cost:
     """Cost training tuples: a search for each training query, and the scores of what is drawn."""
-    model = registry.model(w.model)
+    model = registry.model(w.model, OnPairs)
     place, per_pair = registry.place(model.train_on), model.negatives.per_pair or 0
     pairs = sizing.pairs(registry, place)
     queries = min(pairs, sizing.queries(registry, place)) if per_pair else 0
@@ -96,7 +97,7 @@ def fuse(registry: Registry, w: Wildcards) -> Cost:
 
 def tune(registry: Registry, w: Wildcards) -> Cost:
     """Cost the choice of lambda: every value is tried on the union of two lists."""
-    lines, tried = 2 * run_lines(registry, w), len(registry.system(run_of(w).system).weight.grid)
+    lines, tried = 2 * run_lines(registry, w), len(registry.systems[run_of(w).system].weight.grid)
     return Cost(core_s=lines * (assumed("hit-time") + tried * assumed("depth-time")))
 
 

@@ -38,7 +38,7 @@ def _example(model: Any, dataset: str) -> tuple[list[float], int, int]:
 
 def training(registry: Registry, name: str, dataset: str, examples: int) -> Cost:
     """Cost a training on `examples`: pairs, or docs of a dataset."""
-    model = registry.model(name)
+    model = registry.models[name]
     shape, steps = sizing.shape_of_model(registry, name), sizing.steps(model.training, examples)
     tokens, texts, limit = _example(model, dataset)
     batch = model.training.batch_size
@@ -58,7 +58,7 @@ def _layer(shape: sizing.Shape, tokens: float, limit: float) -> float:
 
 def train(registry: Registry, w: Wildcards) -> Cost:
     """Cost a training on a split's pairs."""
-    place = registry.place(registry.model(w.model).train_on)
+    place = registry.place(registry.models[w.model].train_on)
     return training(registry, w.model, place.dataset, sizing.pairs(registry, place))
 
 
@@ -84,7 +84,7 @@ def _reading(shape: sizing.Shape, texts: float, tokens: float, batch: int, limit
 
 def weights(registry: Registry, w: Wildcards) -> Cost:
     """Cost the term weights of a corpus."""
-    limit = registry.model(w.model).length
+    limit = registry.models[w.model].length
     shape, docs = sizing.shape_of_model(registry, w.model), sizing.docs(registry, w.dataset)
     tokens = sizing.doc_tokens(w.dataset, limit)
     found = _reading(shape, docs, tokens, registry.scale.batch_size, limit)
@@ -93,7 +93,7 @@ def weights(registry: Registry, w: Wildcards) -> Cost:
 
 def encode_docs(registry: Registry, w: Wildcards) -> Cost:
     """Cost the vectors of one shard of a corpus."""
-    limit = registry.model(w.model).encoder.doc_length
+    limit = registry.models[w.model].encoder.doc_length
     shape = sizing.shape_of_model(registry, w.model)
     texts = sizing.vectors(registry, w.dataset) / registry.shards(w.dataset)
     tokens = sizing.doc_tokens(w.dataset, limit)
@@ -109,7 +109,7 @@ def _searched(registry: Registry, w: Wildcards) -> int:
 
 def encode_queries(registry: Registry, w: Wildcards) -> Cost:
     """Cost the vectors of all queries that a model searches."""
-    limit = registry.model(w.model).encoder.query_length
+    limit = registry.models[w.model].encoder.query_length
     shape, texts = sizing.shape_of_model(registry, w.model), _searched(registry, w)
     tokens = min(limit, assumed("length"))
     found = _reading(shape, texts, tokens, registry.scale.batch_size, limit)
@@ -144,7 +144,7 @@ def rerank(registry: Registry, w: Wildcards) -> Cost:
     """Cost the scores of all candidates; the store of a rerun keeps them a second time."""
     player = player_of(registry, w.reranker)
     hub = isinstance(player, HubReranker)
-    reading = player.reading if hub else registry.model(player.model).reading
+    reading = player.reading if hub else registry.models[player.model].reading
     pairs = sizing.rerank_pairs(registry, w.reranker, place_of(w))
     tokens, batch = _pair_tokens(w.dataset, reading), registry.scale.pair_batch_size
     found = _reading(sizing.shape(registry, player), pairs, tokens, batch, reading.length)

@@ -16,9 +16,10 @@ from residuum.asking.costing import Card
 from residuum.asking.descent import line, wrapped
 from residuum.asking.dryrun import Job
 from residuum.asking.holdings import File, amount
-from residuum.core import entries, loading, pages
+from residuum.core import entries, loading
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
+from residuum.pages import layout
 from residuum.wiring import binding
 from residuum.wiring.availability import all_available
 from residuum.wiring.paths import results_of
@@ -102,7 +103,7 @@ def _downloads(
     absent = [file.bytes or 0 for of in files.values() for file in of if not file.here]
     absent += [model.bytes for model in models if not model.here]
     yield f"Downloads: {amount(sum(absent))} to come" if absent else "Downloads: all here"
-    yield pages.grid(["of", "file", "size", "here", "from"], rows)
+    yield layout.grid(["of", "file", "size", "here", "from"], rows)
     for name in files:
         dataset = registry.datasets[name]
         yield name
@@ -124,7 +125,7 @@ def _model_row(model: fetching.Model) -> list[str]:
 
 
 def _stages(rows: list[Row], card: Card) -> Iterator[str]:
-    yield pages.grid(HEADER, [*(_row(row, card) for row in rows), _sums(rows, card)])
+    yield layout.grid(HEADER, [*(_row(row, card) for row in rows), _sums(rows, card)])
     heap = os.environ.get("RESIDUUM_JVM_HEAP", HEAP)
     yield (
         "disk: what stays below results/. RAM, card: of the largest job; RAM is what its rule asks "
@@ -203,7 +204,7 @@ def disks(needs: dict[Path, float]) -> Iterator[str]:
         free = shutil.disk_usage(there).free
         rows.append([str(folder), _size(size) or "nothing", amount(free)])
         shared.setdefault(there.stat().st_dev, []).append(folder)
-    yield pages.grid(["folder", "needs", "free"], rows)
+    yield layout.grid(["folder", "needs", "free"], rows)
     for folders in shared.values():
         size, free = sum(needs[f] for f in folders), shutil.disk_usage(_existing(folders[0])).free
         if size > free:

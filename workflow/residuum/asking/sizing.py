@@ -88,7 +88,7 @@ def _shape_in(folder: Path) -> Shape:
 
 def shape_of_model(registry: Registry, name: str) -> Shape:
     """Return the shape of an entry of config/models: its own, or that of what it starts from."""
-    model = registry.model(name)
+    model = registry.models[name]
     if model.kind == "backbone":
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
     return shape(registry, registry.backbone(model.backbone))
@@ -155,7 +155,7 @@ def steps(training: schema.Training, examples: int) -> int:
 
 def hits(registry: Registry, system: str) -> int:
     """Return the most docs that a run of a system holds for a query."""
-    entry = registry.system(system)
+    entry = registry.systems[system]
     if entry.kind == "rerank":
         return hits(registry, entry.first_stage)
     return EXTERNAL_HITS if entry.kind == "external" else int(entry.k)

@@ -24,6 +24,7 @@ WORDS = Path(__file__).with_name("words") / "articles.yaml"
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
 THERAPY = "therapy"  # a study of this family tries an agent
+KINDS = ("condition", "aspect", "population", "agent")  # of what is named
 
 
 class Aspect(Strict):
@@ -49,29 +50,17 @@ class Words(Strict):
 words: Words = entries.parse(WORDS, Words)
 
 
-class Condition(NamedTuple):
-    """An invented illness: what it is called and how it shows."""
-
-    forms: Concept
-    course: str
-    symptoms: list[str]
-
-
-class Agent(NamedTuple):
-    """An invented drug: what it is called and what it is."""
-
-    forms: Concept
-    kind: str
-
-
 class World(NamedTuple):
-    """Concepts by position; the first form of each is the usual one in this collection."""
+    """What can be named, by kind and position; the first form of each concept is the usual one.
+
+    Of a condition there are its course and symptoms too, of an agent the class of its drug.
+    """
 
     recipe: GeneratedArticles
-    conditions: list[Condition]
-    agents: list[Agent]
-    aspects: list[Concept]
-    populations: list[Concept]
+    forms: dict[str, list[Concept]]
+    courses: list[str]
+    symptoms: list[list[str]]
+    drugs: list[str]
 
 
 class Facts(NamedTuple):
@@ -93,12 +82,15 @@ class Facts(NamedTuple):
     uses: tuple[tuple[int, int], ...] = ()
     aside: int | None = None
 
-    def keys(self) -> Iterator[Key]:
-        """Both conditions, and what title and abstract tell of the first."""
-        yield from (("condition", self.condition), ("condition", self.other))
-        yield "aspect", self.aspect
-        if self.agent is not None:
-            yield "agent", self.agent
+    def named(self) -> dict[str, int]:
+        """What title and abstract are about, by kind."""
+        every = zip(KINDS, self[1:5], strict=True)
+        return {kind: position for kind, position in every if position is not None}
+
+    def names(self) -> list[Key]:
+        """What is named and can be asked for, the other condition too."""
+        named = [("condition", self.condition), ("condition", self.other), ("aspect", self.aspect)]
+        return named if self.agent is None else [*named, ("agent", self.agent)]
 
 
 def faults(recipe: GeneratedArticles) -> Iterator[str]:
@@ -114,14 +106,18 @@ def faults(recipe: GeneratedArticles) -> Iterator[str]:
 
 def draw_world(rng: Random, recipe: GeneratedArticles) -> World:
     """The conditions and agents of a collection, and which form of each concept is usual."""
-    conditions = list(_conditions(rng, recipe.conditions))
-    agents = list(_agents(rng, recipe.agents))
-    aspects = [tuple(shuffled(rng, aspect.forms)) for aspect in words.aspects]
-    populations = [tuple(shuffled(rng, forms)) for forms in words.populations]
-    return World(recipe, conditions, agents, aspects, populations)
+    conditions, courses, symptoms = zip(*_conditions(rng, recipe.conditions), strict=True)
+    agents, drugs = zip(*_agents(rng, recipe.agents), strict=True)
+    forms = {
+        "condition": [*conditions],
+        "agent": [*agents],
+        "aspect": [tuple(shuffled(rng, aspect.forms)) for aspect in words.aspects],
+        "population": [tuple(shuffled(rng, forms)) for forms in words.populations],
+    }
+    return World(recipe, forms, [*courses], [*symptoms], [*drugs])
 
 
-def _conditions(rng: Random, count: int) -> Iterator[Condition]:
+def _conditions(rng: Random, count: int) -> Iterator[tuple[Concept, str, list[str]]]:
     table = words.conditions
     signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
     parts = [sample(rng, items, count) for items in (table["stems"], table["surnames"], signs)]
@@ -130,53 +126,51 @@ def _conditions(rng: Random, count: int) -> Iterator[Condition]:
         second = f"{surname} {pick(rng, table['heads'])}"
         third = f"{sign} {pick(rng, table['ailments'])}"
         symptoms = sample(rng, table["symptoms"], 3)
-        forms = tuple(shuffled(rng, (first, second, third)))
-        yield Condition(forms, pick(rng, table["courses"]), symptoms)
+        yield tuple(shuffled(rng, (first, second, third))), pick(rng, table["courses"]), symptoms
 
 
-def _agents(rng: Random, count: int) -> Iterator[Agent]:
+def _agents(rng: Random, count: int) -> Iterator[tuple[Concept, str]]:
     table = words.agents
     onsets, brands = (sample(rng, table[key], count) for key in ("onsets", "trade_names"))
     numbers = sample(rng, range(101, 1000), count)
     for onset, brand, number in zip(onsets, brands, numbers, strict=True):
         names = (onset + pick(rng, table["ends"]), brand, f"{pick(rng, table['letters'])}-{number}")
-        yield Agent(tuple(shuffled(rng, names)), pick(rng, table["classes"]))
+        yield tuple(shuffled(rng, names)), pick(rng, table["classes"])
 
 
 def draw_facts(rng: Random, world: World) -> list[Facts]:
     """The facts of all docs, in an order that tells nothing about their kind."""
     recipe = world.recipe
-    tables = ("conditions", "aspects", "populations", "agents")
-    frequent = {name: zipf(rng, len(getattr(world, name))) for name in tables}
+    frequent = {kind: zipf(rng, len(world.forms[kind])) for kind in KINDS}
     studies = [_study(rng, frequent) for _ in range(recipe.articles)]
     reviews = [_review(rng, frequent) for _ in range(recipe.reviews)]
-    aspects = (frequent["aspects"].draw(rng) for _ in range(recipe.notices))
+    aspects = (frequent["aspect"].draw(rng) for _ in range(recipe.notices))
     notices = [_named(rng, frequent, "notice", aspect) for aspect in aspects]
     return shuffled(rng, studies + reviews + notices)
 
 
 def _study(rng: Random, frequent: dict[str, Zipf]) -> Facts:
     """A study of one aspect, whose body has another and, at times, one of another condition."""
-    aspect, side, elsewhere, aside = frequent["aspects"].draw_distinct(rng, 4)
+    aspect, side, elsewhere, aside = frequent["aspect"].draw_distinct(rng, 4)
     base = _named(rng, frequent, "study", aspect)
     findings, uses = [(base.condition, side)], []
     if rng.random() < ELSEWHERE:
         findings.append((base.other, elsewhere))
     if rng.random() < USED:
-        uses.append((base.condition, frequent["agents"].draw(rng)))
+        uses.append((base.condition, frequent["agent"].draw(rng)))
     named = aside if rng.random() < ASIDE else None
     return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
 
 
 def _review(rng: Random, frequent: dict[str, Zipf]) -> Facts:
     """A paper that covers several aspects of a condition and has none of its own."""
-    covered = frequent["aspects"].draw_distinct(rng, COVERED)
+    covered = frequent["aspect"].draw_distinct(rng, COVERED)
     base = _named(rng, frequent, "review", covered[0])
     return base._replace(findings=tuple((base.condition, aspect) for aspect in covered))
 
 
 def _named(rng: Random, frequent: dict[str, Zipf], kind: str, aspect: int) -> Facts:
-    condition, other = frequent["conditions"].draw_distinct(rng, 2)
-    population, agent = frequent["populations"].draw(rng), frequent["agents"].draw(rng)
+    condition, other = frequent["condition"].draw_distinct(rng, 2)
+    population, agent = frequent["population"].draw(rng), frequent["agent"].draw(rng)
     tries = kind == "notice" or words.aspects[aspect].family == THERAPY
     return Facts(kind, condition, aspect, population, agent if tries else None, other)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from residuum.collections.article_facts import Facts, World, words
 from residuum.collections.draws import another, pick, sample, shuffled
-from residuum.collections.worlds import Concept, enumerated, fill
+from residuum.collections.worlds import Key, enumerated
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
 IN_ABSTRACT, IN_BODY = 3, 4  # collocates of the aspect of a study
@@ -28,10 +28,15 @@ class Topic(NamedTuple):
     population: int | None = None
     agent: int | None = None
 
+    def names(self) -> Iterator[Key]:
+        """All but the population, which alone makes no doc relevant."""
+        named = ("condition", self.condition), ("aspect", self.aspect), ("agent", self.agent)
+        return ((kind, position) for kind, position in named if position is not None)
 
-def _form(rng: Random, world: World, concept: Concept) -> str:
+
+def _form(rng: Random, world: World, kind: str, position: int) -> str:
     """The usual form of a concept or, with the probability `shift`, another."""
-    shift = rng.random() < world.recipe.shift
+    concept, shift = world.forms[kind][position], rng.random() < world.recipe.shift
     return concept[another(rng, len(concept), 0) if shift else 0]
 
 
@@ -59,24 +64,14 @@ class _Notice:
 
     def __init__(self, rng: Random, world: World, facts: Facts) -> None:
         self.rng, self.world, self.facts = rng, world, facts
-        self.condition = world.conditions[facts.condition]
-        self.words = self.names() | _setting(rng)
+        self.words = {kind: self.form(kind, position) for kind, position in facts.named().items()}
+        self.words["course"] = world.courses[facts.condition]
+        if facts.agent is not None:
+            self.words["drug"] = world.drugs[facts.agent]
+        self.words |= _setting(rng)
 
-    def names(self) -> dict[str, str]:
-        facts, world = self.facts, self.world
-        names = {
-            "condition": self.form(self.condition.forms),
-            "course": self.condition.course,
-            "aspect": self.form(world.aspects[facts.aspect]),
-            "population": self.form(world.populations[facts.population]),
-        }
-        if facts.agent is None:
-            return names
-        agent = world.agents[facts.agent]
-        return names | {"agent": self.form(agent.forms), "drug": agent.kind}
-
-    def form(self, concept: Concept) -> str:
-        return _form(self.rng, self.world, concept)
+    def form(self, kind: str, position: int) -> str:
+        return _form(self.rng, self.world, kind, position)
 
     def filled(self, chosen: Sequence[str], **more: str) -> str:
         text = pick(self.rng, chosen).format(**self.words | more)
@@ -97,23 +92,22 @@ class _Notice:
         condition, aspect = pair
         more = _setting(self.rng) | _terms(sample(self.rng, words.aspects[aspect].collocates, 2))
         if condition != self.facts.condition:
-            more["condition"] = self.form(self.world.conditions[condition].forms)
-        return self.sentence(patterns[table], **more, aspect=self.form(self.world.aspects[aspect]))
+            more["condition"] = self.form("condition", condition)
+        return self.sentence(patterns[table], **more, aspect=self.form("aspect", aspect))
 
     def opening(self) -> Iterator[str]:
         """How the condition shows and, at times, what else it is called."""
-        one, two = sample(self.rng, self.condition.symptoms, 2)
+        one, two = sample(self.rng, self.world.symptoms[self.facts.condition], 2)
         yield self.sentence(patterns["signs"], one=one, two=two)
         if self.rng.random() < ALIAS:
-            forms = self.condition.forms
+            forms = self.world.forms["condition"][self.facts.condition]
             alias = forms[another(self.rng, len(forms), forms.index(self.words["condition"]))]
             yield self.sentence(patterns["aliases"], alias=alias)
 
     def mention(self, table: str) -> Iterator[str]:
         """Another condition by name alone, where the doc states nothing of it."""
         if all(condition != self.facts.other for condition, _ in self.facts.findings):
-            other = self.form(self.world.conditions[self.facts.other].forms)
-            yield self.sentence(patterns[table], condition=other)
+            yield self.sentence(patterns[table], condition=self.form("condition", self.facts.other))
 
     def abstract(self) -> Iterator[str]:
         yield from self.different("notices", 2)
@@ -129,7 +123,7 @@ class _Review(_Notice):
     titles = "review_titles"
 
     def abstract(self) -> Iterator[str]:
-        aspects = [self.form(self.world.aspects[aspect]) for _, aspect in self.facts.findings]
+        aspects = [self.form("aspect", aspect) for _, aspect in self.facts.findings]
         yield from self.sentences("reviews", "backgrounds")
         yield self.sentence(patterns["reviewed"], listed=enumerated(aspects))
         yield from self.sentences("conclusions")
@@ -158,8 +152,7 @@ class _Study(_Notice):
             yield from self.mention("controls")
         yield from self.sentences("findings")
         if self.facts.aside is not None:
-            aside = self.form(self.world.aspects[self.facts.aside])
-            yield self.sentence(patterns["asides"], aspect=aside)
+            yield self.sentence(patterns["asides"], aspect=self.form("aspect", self.facts.aside))
         yield from self.sentences("conclusions")
 
     def body(self) -> Iterator[str]:
@@ -180,22 +173,22 @@ class _Study(_Notice):
         """What only the body states."""
         yield from (self.finding("side_findings", pair) for pair in self.facts.findings)
         for _, agent in self.facts.uses:
-            name = self.form(self.world.agents[agent].forms)
+            name = self.form("agent", agent)
             yield self.sentence(patterns["uses"], **_setting(self.rng), agent=name)
 
 
 def question(rng: Random, world: World, topic: Topic) -> str:
     """The text of a topic, in lower case; every concept may take another form than in docs."""
-    condition = _form(rng, world, world.conditions[topic.condition].forms)
+    condition = _form(rng, world, "condition", topic.condition)
     if topic.agent is not None:
-        agent = _form(rng, world, world.agents[topic.agent].forms)
-        return fill(rng, patterns["agent_topics"], agent=agent, condition=condition).lower()
+        agent = _form(rng, world, "agent", topic.agent)
+        return pick(rng, patterns["agent_topics"]).format(agent=agent, condition=condition).lower()
     assert topic.aspect is not None
     plain = words.aspects[topic.aspect].question if rng.random() < PLAIN else None
     pattern = plain or pick(rng, patterns["topics"])
-    aspect = _form(rng, world, world.aspects[topic.aspect])
+    aspect = _form(rng, world, "aspect", topic.aspect)
     text = pattern.format(condition=condition, aspect=aspect)
     if topic.population is not None:
-        group = _form(rng, world, world.populations[topic.population])
-        text = fill(rng, patterns["population_topics"], question=text, population=group)
+        group = _form(rng, world, "population", topic.population)
+        text = pick(rng, patterns["population_topics"]).format(question=text, population=group)
     return text.lower()

@@ -7,15 +7,14 @@ docs/generated-collection.md says what they model. Grades are those of TREC-COVI
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING
 
-from residuum.collections.article_facts import Facts, World, draw_facts, draw_world, faults
+from residuum.collections.article_facts import KINDS, Facts, World, draw_facts, draw_world, faults
 from residuum.collections.article_texts import Topic, article, question
 from residuum.collections.draws import shuffled, stream
-from residuum.collections.worlds import Collection, Grades, Key, collection, refuse
+from residuum.collections.worlds import Collection, Grades, collection, refuse
 
 if TYPE_CHECKING:
     from residuum.core.schema import GeneratedArticles
@@ -35,29 +34,15 @@ def generate(recipe: GeneratedArticles) -> Collection:
     world = draw_world(rng, recipe)
     facts = draw_facts(rng, world)
     docs = [article(rng, world, each) for each in facts]
-    rng, judgements = stream(recipe.seed, "judged"), stream(recipe.seed, "judgements")
-    grades = grading(facts)
-    queries = [
-        (question(rng, world, topic), grades.judged(judgements, topic, NOT_RELEVANT))
-        for topic in draw_topics(rng, world, grades)
-    ]
-    return collection("a", docs, {"judged": queries})
+    rng, grades = stream(recipe.seed, "judged"), Grades(facts, relevance)
+    topics = draw_topics(rng, world, grades)
+    questions = [question(rng, world, topic) for topic in topics]
+    judgements = grades.judged(stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
+    return collection("a", docs, {"judged": (questions, list(judgements))})
 
 
-def grading(docs: Sequence[Facts]) -> Grades[Topic]:
-    """The grades of docs by topic; a doc that does not name the condition has grade 0."""
-    return Grades((facts.keys() for facts in docs), _keys, lambda i, topic: _grade(docs[i], topic))
-
-
-def _keys(topic: Topic) -> Iterator[Key]:
-    yield "condition", topic.condition
-    if topic.aspect is not None:
-        yield "aspect", topic.aspect
-    if topic.agent is not None:
-        yield "agent", topic.agent
-
-
-def _grade(facts: Facts, topic: Topic) -> int:
+def relevance(facts: Facts, topic: Topic) -> int:
+    """2, 1 or 0; one that does not name the condition of the topic has 0."""
     if facts.kind == "notice":
         return 0
     states = facts.kind == "study" and facts.condition == topic.condition
@@ -72,15 +57,15 @@ def _grade(facts: Facts, topic: Topic) -> int:
     return int(suits and own and (topic.condition, topic.aspect) in facts.findings)
 
 
-def draw_topics(rng: Random, world: World, grades: Grades[Topic]) -> list[Topic]:
+def draw_topics(rng: Random, world: World, grades: Grades[Facts, Topic]) -> list[Topic]:
     """A quarter of the topics ask for a population too, a quarter for an agent.
 
     Raises ValueError if too few topics of a kind have enough relevant docs.
     """
-    judged, conditions = world.recipe.judged, range(len(world.conditions))
-    aspects = [Topic(c, aspect) for c in conditions for aspect in range(len(world.aspects))]
-    groups = [t._replace(population=p) for t in aspects for p in range(len(world.populations))]
-    agents = [Topic(c, agent=agent) for c in conditions for agent in range(len(world.agents))]
+    judged, every = world.recipe.judged, {kind: range(len(world.forms[kind])) for kind in KINDS}
+    aspects = [Topic(c, aspect) for c in every["condition"] for aspect in every["aspect"]]
+    groups = [topic._replace(population=p) for topic in aspects for p in every["population"]]
+    agents = [Topic(c, agent=agent) for c in every["condition"] for agent in every["agent"]]
     drawn: list[Topic] = []
     for kind, topics, count in (
         ("aspects", aspects, judged - 2 * (judged // 4)),
@@ -101,4 +86,5 @@ def draw_topics(rng: Random, world: World, grades: Grades[Topic]) -> list[Topic]
 
 def _enough(grades: dict[int, int]) -> bool:
     """Whether some doc is relevant, and enough are at least partially."""
-    return 2 in grades.values() and sum(grade > 0 for grade in grades.values()) >= ENOUGH
+    relevant = [grade for grade in grades.values() if grade > 0]
+    return 2 in relevant and len(relevant) >= ENOUGH

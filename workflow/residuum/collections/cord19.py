@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,17 +45,11 @@ def papers(archive: Path, store: Path) -> Iterator[Paper]:
     standard error. What cannot be read is a ResiduumError that names archive, member and line.
     """
     rows = _metadata(archive)
-    connection = _bodies(archive, store, rows)
-    try:
+    _store(archive, store, rows)
+    with closing(sqlite3.connect(store)) as bodies:
         for row in rows:
-            yield _paper(row, _body(connection, parse_of(row)))
-    finally:
-        connection.close()
-
-
-def _paper(row: Row, body: Body) -> Paper:
-    fields = (row[name] for name in ("cord_uid", "title", "doi", "publish_time", "abstract"))
-    return Paper(*fields, body)
+            plain = row["cord_uid"], row["title"], row["doi"], row["publish_time"], row["abstract"]
+            yield Paper(*plain, _body(bodies, parse_of(row)))
 
 
 def parse_of(row: Row) -> str:
@@ -137,54 +132,48 @@ def _decoded(where: str, lines: Iterable[bytes]) -> Iterator[str]:
             raise _bad_row(where, number, f"not UTF-8 ({error})") from None
 
 
-def _bodies(archive: Path, store: Path, rows: list[Row]) -> sqlite3.Connection:
-    """Open the store of this archive's parses, which is made first where it is not there."""
+def _store(archive: Path, store: Path, rows: list[Row]) -> None:
+    """Make the store of this archive's parses unless it exists."""
     state = archive.stat()
     mark = f"1 {state.st_size} {state.st_mtime_ns}"  # of this form, of this archive
     if not (store.is_file() and _mark(store) == mark):
         with files.whole(store) as temporary:
             _fill(temporary, mark, archive, {parse_of(row) for row in rows} - {""})
-    return sqlite3.connect(store)
 
 
 def _mark(store: Path) -> str | None:
-    connection = sqlite3.connect(store)
-    try:
-        return str(connection.execute("SELECT mark FROM origin").fetchone()[0])
-    except (sqlite3.DatabaseError, TypeError):
-        return None
-    finally:
-        connection.close()
+    with closing(sqlite3.connect(store)) as connection:
+        try:
+            return str(connection.execute("SELECT mark FROM origin").fetchone()[0])
+        except (sqlite3.DatabaseError, TypeError):
+            return None
 
 
-def _fill(path: Path, mark: str, archive: Path, wanted: set[str]) -> None:
-    connection = sqlite3.connect(path)
-    try:
+def _fill(path: Path, mark: str, archive: Path, required: set[str]) -> None:
+    with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("CREATE TABLE bodies (path TEXT PRIMARY KEY, body BLOB)")
         connection.execute("CREATE TABLE origin (mark TEXT)")
         connection.execute("INSERT INTO origin VALUES (?)", (mark,))
-        found = track(_parses(archive, wanted), f"read {archive.name}", len(wanted), "parses")
-        connection.executemany("INSERT OR REPLACE INTO bodies VALUES (?, ?)", found)
-        held = {name for (name,) in connection.execute("SELECT path FROM bodies")}
+        parses = track(_parses(archive, required), f"read {archive.name}", len(required), "parses")
+        connection.executemany("INSERT OR REPLACE INTO bodies VALUES (?, ?)", parses)
+        stored = {name for (name,) in connection.execute("SELECT path FROM bodies")}
         connection.commit()
-    finally:
-        connection.close()
-    if missing := sorted(wanted - held):
+    if missing := sorted(required - stored):
         print(
-            f"{archive.name}: {len(missing):,} of {len(wanted):,} parses that {METADATA} names are "
-            f"not in the release; their bodies are empty. The first is {missing[0]}",
+            f"{archive.name}: {len(missing):,} of {len(required):,} parses that {METADATA} names "
+            f"are not in the release; their bodies are empty. The first is {missing[0]}",
             file=sys.stderr,
         )
 
 
-def _parses(archive: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
     for packed, member in _members(archive):
         if not packed.endswith(".tar.gz"):
             continue
         try:
             for name, parse in streamed(gzip.GzipFile(fileobj=member)):
-                if name in wanted:
+                if name in required:
                     where = f"{archive}, {packed}/{name}"
                     yield name, zlib.compress(_packed(where, parse.read()), 1)
         except DAMAGE as error:
@@ -204,6 +193,6 @@ def _packed(where: str, text: bytes) -> bytes:
 
 
 def _body(connection: sqlite3.Connection, path: str) -> Body:
-    found = connection.execute("SELECT body FROM bodies WHERE path = ?", (path,)).fetchone()
-    parts = json.loads(zlib.decompress(found[0])) if found else []
+    stored = connection.execute("SELECT body FROM bodies WHERE path = ?", (path,)).fetchone()
+    parts = json.loads(zlib.decompress(stored[0])) if stored else []
     return [(section, text) for section, text in parts]

@@ -58,9 +58,10 @@ def pick(rng: Random, items: Sequence[T]) -> T:
 
 def sample(rng: Random, items: Sequence[T], count: int) -> list[T]:
     """`count` of the items, each at most once; all of them where there are fewer."""
-    pool = list(items)
-    for i in range(min(count, len(pool))):
-        j = i + int(rng.random() * (len(pool) - i))
+    pool, random = list(items), rng.random
+    size = len(pool)
+    for i in range(min(count, size)):
+        j = i + int(random() * (size - i))
         pool[i], pool[j] = pool[j], pool[i]
     return pool[:count]
 

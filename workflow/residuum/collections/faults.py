@@ -170,16 +170,16 @@ def _json(lines: _Counted) -> Fault | None:
 
 def _check(lines: _Counted, error: Exception) -> Fault | None:
     """Look for what the reader complained of, or for what makes it drop docs without a word."""
-    tags = _Docs() if isinstance(error, (Nameless, Fewer, AssertionError)) else None
+    tags, tagged = _Docs(), isinstance(error, (Nameless, Fewer, AssertionError))
     line = b"\n"
     for line in lines:
         fault = _line_fault(lines.number, line, error)
-        if fault := fault or (tags and tags.line(lines.number, line)):
+        if fault := fault or (tags.line(lines.number, line) if tagged else None):
             return fault
-    if not line.endswith(b"\n") and isinstance(error, Fewer):
+    if isinstance(error, Fewer) and not (line.endswith(b"\n") or tags.end()):
         said = f"the last line has no line end, as if it were cut short: {_shown(line)}"
-        return (tags and tags.end()) or Fault(lines.number, said)
-    return tags and tags.end()
+        return Fault(lines.number, said)
+    return tags.end()
 
 
 def _line_fault(number: int, line: bytes, error: Exception) -> Fault | None:

@@ -12,7 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from residuum.collections.draws import another, pick, sample, shuffled
-from residuum.collections.worlds import Concept, enumerated, fill
+from residuum.collections.worlds import Concept, enumerated
 from residuum.core import entries
 from residuum.core.schema.base import Strict
 
@@ -81,22 +81,20 @@ def shifted(rng: Random, forms: Forms, shift: float) -> Forms:
 
 def _phrases(place: Place, attribute: Attribute, forms: Forms) -> tuple[str, str, list[str], str]:
     """The attribute, type, modifiers and feature in the words of one text."""
-    concepts = (attribute.forms, place.type, *place.modifiers, place.feature)
-    stated, kind, one, two, feature = [c[form] for c, form in zip(concepts, forms, strict=True)]
-    return stated, kind, [one, two], feature
+    stated, kind, one, two, feature = forms
+    modifiers = [place.modifiers[0][one], place.modifiers[1][two]]
+    return attribute.forms[stated], place.type[kind], modifiers, place.feature[feature]
 
 
 def statement(rng: Random, place: Place, attribute: Attribute, forms: Forms) -> str:
     """What a passage says of its place, in answer to a query."""
     stated, kind, modifiers, feature = _phrases(place, attribute, forms)
     description = f"{_with_article(', '.join(shuffled(rng, modifiers)))} {kind}"
-    return fill(
-        rng,
-        patterns["statements"],
+    return pick(rng, patterns["statements"]).format(
         attribute=stated,
         name=place.name,
         description=f"{description} with {_with_article(feature)}",
-        value=words.values,
+        value=pick(rng, words.values),
     )
 
 
@@ -104,7 +102,8 @@ def detail(rng: Random, place: Place, attribute: Attribute) -> str:
     """Three of the words that go with an attribute."""
     part = pick(rng, place.name.split())
     first, second, third = sample(rng, attribute.collocates, 3)
-    return fill(rng, patterns["details"], part=part, first=first, second=second, third=third)
+    pattern = pick(rng, patterns["details"])
+    return pattern.format(part=part, first=first, second=second, third=third)
 
 
 def listing(
@@ -132,7 +131,8 @@ def question(rng: Random, place: Place, attribute: Attribute, forms: Forms) -> s
         used = sample(rng, modifiers, 2 if rng.random() < BOTH_MODIFIERS else 1)
         pointer = description.format(modifiers=" ".join(used), type=kind, feature=feature)
     else:
-        pointer = fill(rng, patterns["parts"], part=place.name.split(), type=kind)
+        part_pattern = pick(rng, patterns["parts"])
+        pointer = part_pattern.format(part=pick(rng, place.name.split()), type=kind)
     return pattern.format(attribute=stated, place=pointer)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from residuum.collections import place_texts as texts
 from residuum.collections.draws import another, pick, sample, shuffled, stream, zipf
 from residuum.collections.place_texts import Place, patterns, words
-from residuum.collections.worlds import Collection, Grades, Judgement, Key, collection, fill, refuse
+from residuum.collections.worlds import Collection, Grades, Judgement, Key, collection, refuse
 
 if TYPE_CHECKING:
     from residuum.core.schema import GeneratedSource
@@ -75,6 +75,17 @@ def _train_passages(recipe: GeneratedSource) -> int:
     return round(recipe.train_share * recipe.passages)
 
 
+class Topic(NamedTuple):
+    """What a passage states and a query asks for."""
+
+    place: int
+    attribute: int
+
+    def names(self) -> tuple[Key, Key]:
+        """The place and the attribute."""
+        return ("place", self.place), ("attribute", self.attribute)
+
+
 class Doc(NamedTuple):
     """A text and what it names; a passage states its first attribute of its first place."""
 
@@ -84,11 +95,17 @@ class Doc(NamedTuple):
     attributes: tuple[int, ...]
     forms: texts.Forms
 
-    def keys(self) -> Iterator[Key]:
+    def names(self) -> Iterator[Key]:
         """Every place, and the attribute that a passage states."""
-        yield from (("place", place) for place in self.places)
+        for place in self.places:
+            yield "place", place
         if self.kind == "passage":
             yield "attribute", self.attributes[0]
+
+    @property
+    def topic(self) -> Topic:
+        """What a passage states or a stub asks for."""
+        return Topic(self.places[0], self.attributes[0])
 
 
 class World:
@@ -112,7 +129,7 @@ class World:
         listings = [self._listing(rng) for _ in range(recipe.listings)]
         stubs = [self._stub(rng, pick(rng, passages)) for _ in range(recipe.stubs)]
         self.docs = shuffled(rng, passages + listings + stubs)
-        self.grades = Grades((doc.keys() for doc in self.docs), self._keys, self._grade)
+        self.grades = Grades(self.docs, self._grade)
 
     def _pairs(self, rng: Random) -> list[tuple[int, int]]:
         """Unique (place, attribute) pairs, equally many per place as far as that goes."""
@@ -130,13 +147,14 @@ class World:
         places, attributes, closing = [place], [attribute], []
         if rng.random() < MENTION:
             places.append(another(rng, len(self.places), place))
-            closing.append(fill(rng, patterns["mentions"], name=self.places[places[1]].name))
+            name = self.places[places[1]].name
+            closing.append(pick(rng, patterns["mentions"]).format(name=name))
         if rng.random() < ASIDE:
             attributes.append(another(rng, len(words.attributes), attribute))
-            other = words.attributes[attributes[1]].forms
-            closing.append(fill(rng, patterns["asides"], attribute=other))
+            pattern, other = pick(rng, patterns["asides"]), words.attributes[attributes[1]]
+            closing.append(pattern.format(attribute=pick(rng, other.forms)))
         if rng.random() < FILLER:
-            closing.append(fill(rng, patterns["fillers"]))
+            closing.append(pick(rng, patterns["fillers"]))
         text = " ".join(shuffled(rng, opening) + shuffled(rng, closing))
         return Doc("passage", text, tuple(places), tuple(attributes), forms)
 
@@ -149,7 +167,7 @@ class World:
 
     def _stub(self, rng: Random, passage: Doc) -> Doc:
         """A question about what the passage states, in a query's words, without an answer."""
-        place, attribute = passage.places[0], passage.attributes[0]
+        place, attribute = passage.topic
         aside = another(rng, len(words.attributes), attribute)
         other = another(rng, len(self.places), place)
         text = pick(rng, patterns["stubs"]).format(
@@ -161,9 +179,9 @@ class World:
         return Doc("stub", text, (place, other), (attribute, aside), passage.forms)
 
     def _question(self, rng: Random, passage: Doc) -> str:
-        place, attribute = self.places[passage.places[0]], words.attributes[passage.attributes[0]]
+        place, attribute = passage.topic
         forms = texts.shifted(rng, passage.forms, self.recipe.shift)
-        return texts.question(rng, place, attribute, forms)
+        return texts.question(rng, self.places[place], words.attributes[attribute], forms)
 
     def draw_answers(self) -> dict[str, list[int]]:
         """For every query of every split, the passage that answers it.
@@ -185,7 +203,9 @@ class World:
 
     def _judgeable(self, passages: list[int]) -> list[int]:
         """The first passages whose docs have all four grades, as many as the recipe asks."""
-        complete = (i for i in passages if {0, 1, 2, 3} <= set(self.grades.of(i).values()))
+        complete = (
+            i for i in passages if {0, 1, 2, 3} <= set(self.grades.of(self.docs[i].topic).values())
+        )
         judged = list(islice(complete, self.recipe.judged))
         if len(judged) < self.recipe.judged:
             raise ValueError(
@@ -194,16 +214,15 @@ class World:
             )
         return judged
 
-    def queries(self, split: str, passages: list[int]) -> list[tuple[str, list[Judgement]]]:
+    def queries(self, split: str, passages: list[int]) -> tuple[list[str], list[Judgement]]:
         """A query for each passage: graded as in TREC DL if judged, else as in MS MARCO."""
-        rng, judged = stream(self.recipe.seed, split), split == "judged"
+        rng = stream(self.recipe.seed, split)
         wordings = [self._new_query(rng, self.docs[passage]) for passage in passages]
+        if split != "judged":
+            return wordings, [(query, passage, 1) for query, passage in enumerate(passages)]
         rng = stream(self.recipe.seed, "judgements")
-        judgements = [
-            self.grades.judged(rng, passage, NOT_RELEVANT) if judged else [(passage, 1)]
-            for passage in passages
-        ]
-        return list(zip(wordings, judgements, strict=True))
+        topics = [self.docs[passage].topic for passage in passages]
+        return wordings, list(self.grades.judged(rng, topics, NOT_RELEVANT))
 
     def _new_query(self, rng: Random, passage: Doc) -> str:
         """A query text that no other query of the collection has."""
@@ -218,23 +237,18 @@ class World:
             "raise passages"
         )
 
-    def _keys(self, passage: int) -> tuple[Key, Key]:
-        doc = self.docs[passage]
-        return ("place", doc.places[0]), ("attribute", doc.attributes[0])
-
-    def _grade(self, position: int, passage: int) -> int:
-        doc, answer = self.docs[position], self.docs[passage]
-        place, attribute = answer.places[0], answer.attributes[0]
+    def _grade(self, doc: Doc, topic: Topic) -> int:
+        place, attribute = topic
         if doc.kind == "stub":
             return 0
         if doc.kind == "listing":
             return int(place in doc.places and attribute in doc.attributes)
-        subject, topic = doc.places[0], doc.attributes[0]
+        subject, stated = doc.places[0], doc.attributes[0]
         if subject == place:
-            families = {words.attributes[i].family for i in (topic, attribute)}
-            return 3 if topic == attribute else 1 + (len(families) == 1)
+            families = {words.attributes[i].family for i in (stated, attribute)}
+            return 3 if stated == attribute else 1 + (len(families) == 1)
         one, other = self.places[subject], self.places[place]
-        return int(topic == attribute and (one.type, one.feature) == (other.type, other.feature))
+        return int(stated == attribute and (one.type, one.feature) == (other.type, other.feature))
 
 
 def _rounds(rng: Random, items: list[int], count: int) -> list[int]:

@@ -1,7 +1,7 @@
-"""What the generated collections share: patterns of text, grades and ids.
+"""What the generated collections share: grades of docs that name what a topic names, and ids.
 
-Usage: a world (places, articles) draws docs and topics, words them with `fill`, grades them with
-`Grades` and hands both to `collection`. The same recipe gives the same bytes on any machine.
+Usage: a world (places, articles) draws docs and topics, grades them with `Grades(docs, grade)` and
+hands texts and judgements to `collection`. The same recipe gives the same bytes on any machine.
 
 It must not know what a collection is about, nor torch, a JVM, a network, a scale or a dataset.
 """
@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from residuum.collections.draws import pick, sample
-
-T = TypeVar("T")
+from residuum.collections.draws import sample
 
 Concept = tuple[str, ...]  # the surface forms of one thing
 Key = tuple[str, int]  # kind and position of something that docs name and topics ask for
-Judgement = tuple[int, int]  # position of the doc, grade
+Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
+Doc = TypeVar("Doc", bound="Named")
+Topic = TypeVar("Topic", bound="Named")
 
 
 class Collection(NamedTuple):
@@ -33,21 +33,23 @@ class Collection(NamedTuple):
 def collection(
     prefix: str,
     docs: Iterable[dict[str, str]],
-    splits: dict[str, list[tuple[str, list[Judgement]]]],
+    splits: dict[str, tuple[list[str], list[Judgement]]],
 ) -> Collection:
-    """Name docs, given as their fields, and queries, given per split as text and judgements."""
+    """Name docs, given as their fields, and queries, given per split as texts and judgements."""
+
+    def query_id(split: str, position: int) -> str:
+        return f"{split}-{position + 1:05d}"
 
     def doc_id(position: int) -> str:
         return f"{prefix}{position + 1:06d}"
 
-    named = {
-        split: [(f"{split}-{i:05d}", *query) for i, query in enumerate(queries, start=1)]
-        for split, queries in splits.items()
-    }
     return Collection(
-        [(doc_id(position), fields) for position, fields in enumerate(docs)],
-        {s: [(query_id, text) for query_id, text, _ in named[s]] for s in named},
-        {s: [(q, doc_id(doc), grade) for q, _, js in named[s] for doc, grade in js] for s in named},
+        [(doc_id(i), fields) for i, fields in enumerate(docs)],
+        {s: [(query_id(s, i), t) for i, t in enumerate(texts)] for s, (texts, _) in splits.items()},
+        {
+            s: [(query_id(s, q), doc_id(d), g) for q, d, g in rows]
+            for s, (_, rows) in splits.items()
+        },
     )
 
 
@@ -57,40 +59,38 @@ def refuse(what: str, faults: Iterator[str]) -> None:
         raise ValueError("\n  ".join([f"{what} cannot be made", *lines]))
 
 
-class Grades(Generic[T]):
-    """The docs that share a key with a topic, and the grade of each."""
+class Named(Protocol):
+    """A doc or a topic."""
 
-    def __init__(
-        self,
-        docs: Iterable[Iterable[Key]],
-        keys: Callable[[T], Iterable[Key]],
-        grade: Callable[[int, T], int],
-    ) -> None:
-        self.keys, self.grade = keys, grade
+    def names(self) -> Iterable[Key]:
+        """What it names: the kind and position of each thing."""
+        ...
+
+
+class Grades(Generic[Doc, Topic]):
+    """The docs that share a name with a topic, and the grade of each."""
+
+    def __init__(self, docs: Sequence[Doc], grade: Callable[[Doc, Topic], int]) -> None:
+        self.docs, self.grade = docs, grade
         self.naming: defaultdict[Key, list[int]] = defaultdict(list)
-        for position, named in enumerate(docs):
-            for key in named:
+        for position, doc in enumerate(docs):
+            for key in doc.names():
                 self.naming[key].append(position)
 
-    def of(self, topic: T) -> dict[int, int]:
+    def of(self, topic: Topic) -> dict[int, int]:
         """Position -> grade, in the order of the docs; all others have grade 0."""
-        positions = {doc for key in self.keys(topic) for doc in self.naming[key]}
-        return {doc: self.grade(doc, topic) for doc in sorted(positions)}
+        positions = set().union(*(self.naming[key] for key in topic.names()))
+        docs, grade = self.docs, self.grade
+        return {position: grade(docs[position], topic) for position in sorted(positions)}
 
-    def judged(self, rng: Random, topic: T, count: int) -> list[Judgement]:
+    def judged(self, rng: Random, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
         """All docs of grade 1 and above, and `count` of those that were looked at in vain."""
-        grades = self.of(topic)
-        useless = set(sample(rng, [doc for doc, grade in grades.items() if grade == 0], count))
-        return [(doc, grade) for doc, grade in grades.items() if grade > 0 or doc in useless]
-
-
-def fill(rng: Random, patterns: Sequence[str], **words: str | Sequence[str]) -> str:
-    """One of the patterns with its words; of a word that comes in several forms, one is drawn."""
-    pattern = pick(rng, patterns)
-    for key, word in words.items():
-        if not isinstance(word, str):
-            words[key] = pick(rng, word)
-    return pattern.format(**words)
+        for query, topic in enumerate(topics):
+            grades = self.of(topic)
+            useless = set(sample(rng, [doc for doc, grade in grades.items() if grade == 0], count))
+            for doc, grade in grades.items():
+                if grade > 0 or doc in useless:
+                    yield query, doc, grade
 
 
 def enumerated(items: Sequence[str]) -> str:

@@ -36,13 +36,13 @@ def other(stated: IndexStatistics, records: Iterable[Record | None]) -> str | No
 def _unlike(stated: IndexStatistics, record: Record) -> str:
     counts = stated.model_dump(exclude_none=True)
     odd = [name for name, count in counts.items() if record.get(name) != count]
-    said = "; ".join(
-        f"{_worded(n)} {_told(counts[n])} there, {_told(record.get(n))} here" for n in odd
+    listed = "; ".join(
+        f"{_worded(n)} {_shown(record.get(n))}, stated {_shown(counts[n])}" for n in odd
     )
-    return f"another index: {said}" if odd else ""
+    return f"another index: {listed}" if odd else ""
 
 
-def _told(count: int | None) -> str:
+def _shown(count: int | None) -> str:
     return "unknown" if count is None else f"{count:,}"
 
 
@@ -65,4 +65,4 @@ def described(records: Sequence[Record | None]) -> str | None:
 
 
 def _listed(counts: dict[str, int | None]) -> str:
-    return ", ".join(f"{_worded(name)} {_told(count)}" for name, count in counts.items())
+    return ", ".join(f"{_worded(name)} {_shown(count)}" for name, count in counts.items())

@@ -7,6 +7,7 @@ the editors' JSON schemas, `check` checks every scale. Must not know any stage.
 import json
 import re
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from pydantic import TypeAdapter
 
 from residuum.core import command, entries, files, schema
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.references import faults_between
-from residuum.core.registry import Registry, merge
+from residuum.core.faults import between
+from residuum.core.registry import Registry
 from residuum.core.roots import ROOT
 from residuum.core.schema.base import ID
 
@@ -24,69 +25,62 @@ FORMS: dict[str, Any] = {
     "models": schema.Model,
     "systems": schema.System,
     "tests": schema.Tests,
+    "scales": schema.Scale,
+    "papers": schema.Page,
 }
 
 
 def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
-    faults: list[str] = []
-    found: dict[str, dict[str, Any]] = {}
-    for name, form in FORMS.items():
-        found[name], wrong = entries.load_folder(folder / name, form)
-        faults += wrong
-    found["scales"], wrong = load_scales(folder / "scales")
-    faults += wrong
-    pages, wrong = _load_pages(folder / "papers")
-    faults += wrong
+    found, faults = _load_entries(folder)
     chosen = _config(config, faults)
-    scale = found["scales"].get(chosen.scale) if chosen else None
-    if chosen and not scale and not (folder / "scales" / f"{chosen.scale}.yaml").exists():
-        add = f"config/scales/{chosen.scale}.yaml"
-        faults.append(f"config: {unknown('scale', chosen.scale, found['scales'], add)}")
+    scales: dict[str, schema.Scale] = found.pop("scales")
+    file = folder / "scales" / f"{chosen.scale}.yaml" if chosen else folder
+    scale = scales.get(chosen.scale) if chosen else None
+    if chosen and not scale and not file.exists():
+        faults.append(f"config: {unknown('scale', chosen.scale, scales, str(file))}")
     if chosen and scale:
-        del found["scales"][chosen.scale]
-        others = list(found.pop("scales").values())
-        faults += _pin_anew(found["datasets"], scale, folder / "scales" / f"{chosen.scale}.yaml")
-        registry = Registry(chosen, scale, **found, pages=pages)
-        faults += faults_between(registry, others, folder)
-    faults = [line for fault in faults for line in fault.splitlines()]
+        faults += _lay_budgets(found, scale, folder, file)
+        for name in found["datasets"].keys() & scale.editions.keys():
+            pins = {"editions": scale.editions[name]}
+            found["datasets"][name] = found["datasets"][name].model_copy(update=pins)
+        registry = Registry(chosen, scale, **found)
+        faults += between(registry, list(scales.values()), folder)
+    faults = list(dict.fromkeys(line for fault in faults for line in fault.splitlines()))
     if faults:
         count = f"{len(faults)} faults" if len(faults) > 1 else "1 fault"
         raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(faults))
     return registry
 
 
-def load_scales(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Load the scales, each laid over the one that it names as its base; return faults too."""
-    raw, faults = entries.load_folder(folder, dict[str, Any])
-    scales: dict[str, Any] = {}
-    for name, data in raw.items():
-        file, base = folder / f"{name}.yaml", data.get("base")
-        whole = [other for other in raw if "base" not in raw[other]]
-        if base is not None and base not in whole:
-            faults.append(f"{file}: base: {unknown('scale without a base', str(base), whole)}")
-            continue
-        try:
-            under = raw[base] if base else {}
-            scales[name] = entries.validate(str(file), merge(under, data), schema.Scale)
-        except ValueError as error:
-            faults.append(str(error))
-    return scales, faults
+def _load_entries(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the entries of each folder, pages under `pages`, and the faults found."""
+    found: dict[str, dict[str, Any]] = {}
+    faults: list[str] = []
+    for name, form in FORMS.items():
+        if name != "papers":
+            found[name], wrong = entries.load_folder(folder / name, form)
+            faults += wrong
+    found["pages"], wrong = _load_pages(folder / "papers")
+    return found, faults + wrong
 
 
-def _pin_anew(datasets: dict[str, Any], scale: schema.Scale, file: Path) -> list[str]:
-    """Put the scale's editions in place of the datasets' own; return the faults found."""
+def _lay_budgets(
+    found: Mapping[str, dict[str, Any]], scale: schema.Scale, folder: Path, file: Path
+) -> list[str]:
+    """Lay the scale's budgets over the entries that name them, in that order; return faults."""
     faults = []
-    for name, editions in scale.editions.items():
-        where = f"{file}: editions.{name}"
-        if name not in datasets:
-            faults.append(f"{where}: {unknown('dataset', name, datasets)}")
-            continue
-        faults += [
-            f"{where}: {unknown('split', split, datasets[name].splits)}"
-            for split in datasets[name].unknown_splits(s for e in editions for s in e.splits)
-        ]
-        datasets[name] = datasets[name].model_copy(update={"editions": editions})
+    for kind in ("datasets", "models", "systems"):
+        for name, entry in found[kind].items():
+            budgets = [scale.budgets.get(budget, {}) for budget in getattr(entry, "budgets", [])]
+            if not any(budgets):
+                continue
+            merged = reduce(entries.merge, budgets, entry.model_dump(exclude_unset=True))
+            try:
+                label = f"{folder}/{kind}/{name}.yaml with budgets of {file}"
+                found[kind][name] = entries.validate(label, merged, FORMS[kind])
+            except ValueError as error:
+                faults.append(str(error))
     return faults
 
 
@@ -116,11 +110,17 @@ def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:
 
 def json_schemas() -> dict[str, str]:
     """Return {file name: JSON schema text} for editors, one per kind of entry."""
-    forms = {**FORMS, "scales": schema.Scale, "papers": schema.Page, "config": schema.Config}
-    return {
-        f"{name}.schema.json": json.dumps(TypeAdapter(form).json_schema(), indent=1) + "\n"
-        for name, form in forms.items()
-    }
+    schemas = {name: _over_base(TypeAdapter(form).json_schema()) for name, form in FORMS.items()}
+    schemas["config"] = schema.Config.model_json_schema()
+    return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in schemas.items()}
+
+
+def _over_base(whole: dict[str, Any]) -> dict[str, Any]:
+    """Let a file with `base:` give only what differs."""
+    base = {"type": "string", "description": "entry beside this one: its keys hold if absent here"}
+    partial = {"type": "object", "properties": {"base": base}}
+    named = {"$defs": whole.pop("$defs", {})}
+    return {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
 
 
 app = command.app(__doc__)

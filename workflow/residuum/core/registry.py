@@ -1,18 +1,25 @@
-"""All entries of config/, and what a scale makes of them: casts, budgets, runs, measures.
+"""All entries of config/, and what a scale makes of them: casts, seeds, runs, measures.
 
-Made by `residuum.core.loading`; Snakemake imports it and nothing heavier.
-Must not know files, paths below results/ or any stage.
+Made by `residuum.core.loading`, which lays the scale's budgets over what names them; Snakemake
+imports it and nothing heavier. Must not know files, paths below results/ or any stage.
 """
 
 import hashlib
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict, TypeVar
 
-from residuum.core import entries, schema
+from residuum.core import schema
 from residuum.core.errors import ResiduumError, unknown
+from residuum.core.references import references
+from residuum.core.schema.base import OWN, Ref
+from residuum.core.schema.models import Source
 from residuum.wiring import specs
 from residuum.wiring.run_ids import FixedId, RunId
+
+Entry = TypeVar("Entry")
+Start = schema.FromHub | schema.FromPath | schema.FromModel  # what plays a backbone
 
 
 class Place(NamedTuple):
@@ -22,21 +29,31 @@ class Place(NamedTuple):
     split: str
 
 
-class Registry(NamedTuple):
+class Facts(TypedDict):
+    """What every page says of the scale."""
+
+    scale: str
+    comparable: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
 
     config: schema.Config
     scale: schema.Scale
     datasets: dict[str, schema.Dataset]
-    models: dict[str, Any]
-    systems: dict[str, Any]
+    models: dict[str, schema.Model]
+    systems: dict[str, schema.System]
     tests: dict[str, schema.Tests]
-    pages: dict[str, Any]
+    pages: dict[str, schema.Page]
 
-    @property
-    def seeds(self) -> list[int]:
-        """Seeds of every model that is trained."""
-        return self.config.seeds or self.scale.seeds
+    @cached_property
+    def _named(self) -> dict[str, list[tuple[Ref, str]]]:
+        """What each system names: other systems, models, roles."""
+        to = ("system", "model", "role")
+        return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
     @property
     def scale_file(self) -> str:
@@ -65,7 +82,7 @@ class Registry(NamedTuple):
         vectors = max(docs) * (windows.expected if windows else 1)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 
-    def backbone(self, role: str) -> schema.FromHub | schema.FromPath | schema.FromModel | None:
+    def backbone(self, role: str) -> Start | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
         cast = self.scale.backbones.get(role)
         if self.config.encoder is None or cast is None or isinstance(cast, schema.FromModel):
@@ -74,35 +91,70 @@ class Registry(NamedTuple):
             return schema.FromPath(path=self.config.encoder)
         return schema.FromHub(hub=self.config.encoder, revision="main")
 
-    def model(self, name: str) -> Any:
-        """Return a model with the scale's budgets laid over it, in the order it names them."""
-        return self._overlaid("models", name, self.models[name], schema.Model)
+    def model(self, name: str, form: type[Entry]) -> Entry:
+        """Return a model of which the caller knows the class."""
+        return _expect(self.models[name], form)
 
-    def system(self, name: str) -> Any:
-        """Return a system with the scale's budgets laid over it."""
-        return self._overlaid("systems", name, self.systems[name], schema.System)
+    def system(self, name: str, form: type[Entry]) -> Entry:
+        """Return a system of which the caller knows the class."""
+        return _expect(self.systems[name], form)
 
-    def _overlaid(self, kind: str, name: str, entry: Any, form: Any) -> Any:
-        budgets = [self.scale.budgets.get(name, {}) for name in getattr(entry, "budgets", [])]
-        if not any(budgets):
-            return entry
-        merged = entry.model_dump(exclude_unset=True)
-        for budget in budgets:
-            merged = merge(merged, budget)
-        where = f"config/{kind}/{name}.yaml with budgets of {self.scale_file}"
-        return entries.validate(where, merged, form)
+    def page(self, name: str, form: type[Entry]) -> Entry:
+        """Return a page of which the caller knows the class."""
+        return _expect(self.pages[name], form)
 
     def tuples_of(self, name: str) -> str:
         """Return the model whose training tuples a model uses: itself, or the one it names."""
-        return self.models[name].negatives.same_as or name
+        shared = [m for ref, m in references(self.models[name], "model") if ref.use == "tuples"]
+        return shared[0] if shared else name
 
-    def mined_from(self, name: str) -> list[schema.models.Source]:
-        """Return the systems whose runs are among the pools of a model's negatives."""
-        return list(self.models[self.tuples_of(name)].negatives.runs)
+    def negatives(self, name: str) -> schema.Negatives | None:
+        """Return the negatives in a model's tuples; None for a model that learns from none."""
+        found: schema.Negatives | None
+        found = getattr(self.models.get(self.tuples_of(name)), "negatives", None)
+        return found
+
+    def mined_models(self, name: str) -> list[str]:
+        """Return the models whose own hits are among a model's negatives."""
+        negatives = self.negatives(name)
+        systems = [system for _, system in references(negatives, "system")] if negatives else []
+        return [model for system in systems for model in self.trained_behind(system)]
+
+    def mined_from(self, name: str) -> list[Source]:
+        """Return the hits, of other systems than the one that scores, in a model's negatives."""
+        negatives = self.negatives(name)
+        return negatives.runs if negatives else []
+
+    def model_for(self, name: str, dataset: str) -> str:
+        """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
+        if getattr(self.models[name], "train_on", None) != OWN:
+            return name
+        split = self.datasets[dataset].own.train
+        return str(FixedId(name, f"{dataset}.{split}")) if split else self._no_own(dataset, "train")
+
+    def train_place(self, model: str) -> Place:
+        """Return the split that a model, by its id, is trained on."""
+        name, of = FixedId.parse(model)
+        return (
+            Place(*of.split(".")) if of else self.place(self.model(name, schema.OnPairs).train_on)
+        )
+
+    def tune_place(self, system: str, dataset: str) -> Place | None:
+        """Return the split on which a system is tuned for a collection; None for a fixed one."""
+        role = self.tuned_on(system)
+        if role != OWN:
+            return self.place(role) if role else None
+        return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
+
+    def _no_own(self, dataset: str, key: str) -> str:
+        raise ResiduumError(
+            f"config/datasets/{dataset}.yaml: own.{key}: no split given, but what is its own is "
+            f"needed; one of {', '.join(self.datasets[dataset].splits)}"
+        )
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
-        reranker = self.systems[system].reranker
+        reranker = self.system(system, schema.RerankSystem).reranker
         if isinstance(reranker, str):
             return reranker
         if isinstance(reranker, schema.FromModel):
@@ -112,30 +164,52 @@ class Registry(NamedTuple):
 
     def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
         """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
-        if not FixedId.parse(name).by:
-            return self.scale.rerankers.get(name)
-        own = (s for s in self.of_kind("rerank") if self.reranker(s) == name)
-        return next((self.systems[system].reranker for system in own), None)
+        for system, entry in self.systems.items():
+            own = isinstance(entry, schema.RerankSystem) and entry.reranker
+            if own and not isinstance(own, str) and self.reranker(system) == name:
+                return own
+        return self.scale.rerankers.get(name)
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
-        entry = self.systems[system]
-        if entry.kind == "fusion":
-            return [entry.lexical, entry.dense]
-        return [entry.first_stage] if entry.kind == "rerank" else []
+        return [name for ref, name in self._named.get(system, []) if ref.to == "system"]
 
     def trained_for(self, system: str) -> str | None:
-        """Return the model of a system itself, trained once per seed; None for other kinds."""
-        entry = self.systems[system]
-        if entry.kind == "dense":
-            return str(entry.model)
-        return entry.weights if entry.kind == "lexical" else None
+        """Return the model of a system itself, trained once per seed; None without one."""
+        own = [name for ref, name in self._named[system] if ref.to == "model"]
+        return next((name for name in own if name in self.trained_behind(system)), None)
+
+    def tuned_on(self, system: str) -> str | None:
+        """Return the role of the split on which something of a system is chosen, or None."""
+        tuned = (name for ref, name in self._named[system] if ref.use == "tuning")
+        return next(tuned, None)
+
+    def trained_behind(self, system: str) -> list[str]:
+        """Return the models, trained once per seed, of a system and of all that it is made from."""
+        systems = [system]
+        for name in systems:
+            systems += [part for part in self.parts(name) if part not in systems]
+        return [
+            model
+            for name in systems
+            for ref, model in self._named.get(name, [])
+            if ref.to == "model" and ref.use != "released"
+        ]
 
     def seeded(self, system: str) -> bool:
         """Say whether a system descends from a model that is trained once per seed."""
-        if self.trained_for(system):
-            return True
-        return any(self.seeded(part) for part in self.parts(system))
+        return bool(self.trained_behind(system))
+
+    def seeds_of(self, system: str) -> list[int]:
+        """Return the seeds of a system's runs: those that every model behind it is trained with.
+
+        A model has seeds of its own if its file or a budget says so, unless the command line does.
+        """
+        if self.config.seeds:
+            return self.config.seeds
+        trained = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
+        every = [seeds or self.scale.seeds for seeds in trained] or [self.scale.seeds]
+        return [seed for seed in every[0] if all(seed in seeds for seeds in every)]
 
     def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
@@ -143,7 +217,7 @@ class Registry(NamedTuple):
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""
-        return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds))
+        return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds_of(system)))
 
     def of_kind(self, kind: str) -> list[str]:
         """Return the ids of all systems of one kind."""
@@ -161,12 +235,12 @@ class Registry(NamedTuple):
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""
         own = list(self.datasets[place.dataset].splits[place.split].measures)
-        tables = [page for page in self.pages.values() if page.kind == "table"]
+        tables = [page for page in self.pages.values() if isinstance(page, schema.Table)]
         columns = [c for table in tables for c in table.columns if not c.is_depth]
         asked = [column.measure for column in columns if self.cast(column.role) == place]
         return sorted({*own, *asked})
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Return what every page says of the scale: its name, and whether numbers compare."""
         replaced = self.config.encoder
         instead = f"encoder {replaced} takes the place of the scale's own."
@@ -177,14 +251,7 @@ class Registry(NamedTuple):
         }
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one nested mapping over another; None removes a key."""
-    merged = dict(base)
-    for key, value in over.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = merge(merged[key], value)
-        elif value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = value
-    return merged
+def _expect(entry: object, form: type[Entry]) -> Entry:
+    if not isinstance(entry, form):
+        raise TypeError(f"{form.__name__} required, {type(entry).__name__} given")
+    return entry

@@ -14,6 +14,7 @@ import polars as pl
 from residuum import evaluate, folds
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
+from residuum.core.measures import cutoff
 from residuum.core.progress import track
 from residuum.core.schema import Rm3, Rm3Sweep
 from residuum.folds import Choice
@@ -110,7 +111,7 @@ class Sweep:
 
 def _cutoff(measure: str, k: int) -> int:
     """Return how deep a measure looks; one without a cut-off looks at all `k` hits."""
-    return int(evaluate.parse(measure).params.get("cutoff") or k)
+    return cutoff(measure) or k
 
 
 def _warn(found: list[dict[str, Any]]) -> None:

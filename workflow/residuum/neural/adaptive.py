@@ -1,7 +1,8 @@
-"""How much of a batch the memory of a GPU holds: what does not fit is halved and tried again.
+"""How much of a batch is computed at once: what a GPU's memory holds, what keeps a CPU busy.
 
 Usage: `sizes = AdaptiveBatchSize("texts", "length")`, then `sizes.each(items, 64, work)`.
-Only torch's own complaint counts, which no CPU makes: there batches are as large as requested.
+What does not fit is halved and tried again. Only torch's own complaint counts, which no CPU
+makes: there `busy` says where a larger batch is no faster.
 Must not know models or what a batch is made of.
 """
 
@@ -14,6 +15,22 @@ from residuum.core.errors import ResiduumError
 from residuum.neural.resume import log
 
 Item = TypeVar("Item")
+
+BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
+FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
+
+
+def busy(asked: int, width: int, hidden: int, device: str) -> int:
+    """Return how many texts of `width` tokens to compute at once, at most as many as asked.
+
+    On a CPU a power of two that makes work enough for a layer of `hidden` units. More leaves the
+    caches (six layers of 384 units, 128 tokens: 47 ms a text in batches of 32, 43 ms in batches of
+    4), and of small batches less is padding.
+    """
+    if device != "cpu":
+        return asked
+    enough = max(FEWEST, BUSY // (width * hidden**2))
+    return min(asked, 1 << (enough.bit_length() - 1))
 
 
 class AdaptiveBatchSize:

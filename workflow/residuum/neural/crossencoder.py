@@ -17,7 +17,7 @@ from residuum.core import schema
 from residuum.core.errors import ResiduumError
 from residuum.core.seeds import derive
 from residuum.neural import devices, pretrained
-from residuum.neural.adaptive import AdaptiveBatchSize
+from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.encoders import TEXTS_AT_ONCE
 from residuum.neural.heads import Kind, mean
 
@@ -174,8 +174,9 @@ class CrossEncoder:
         """Return float32 scores (pairs,) in the order of the pairs.
 
         A pair's score is the same to the last bit whatever stands beside it, because the shape
-        of its batch follows from its own length: a short batch is filled with repeats. On a GPU
-        this holds for batches of one size: where memory ends it is halved, as `sizes` knows.
+        of its batch follows from its own length: a short batch is filled with repeats, and on a
+        CPU a batch is no larger than keeps it `busy`. On a GPU this holds for batches of one size:
+        where memory ends it is halved, as `sizes` knows.
         """
         import torch
 
@@ -190,7 +191,9 @@ class CrossEncoder:
                     full = [pairs[i] for i in np.resize(batch, size)]
                     scores[batch] = self.forward(full, width)[: len(batch)].cpu().numpy()
 
-                self.sizes.each(np.flatnonzero(widths == width), batch_size, score)
+                hidden = self.model.config.hidden_size
+                size = busy(batch_size, abs(int(width)), hidden, self.device.name)
+                self.sizes.each(np.flatnonzero(widths == width), size, score)
         return scores
 
     def _widths(self, lengths: np.ndarray) -> np.ndarray:

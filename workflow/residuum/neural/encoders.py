@@ -18,7 +18,7 @@ from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
 from residuum.neural import devices, pretrained
-from residuum.neural.adaptive import AdaptiveBatchSize
+from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.tokens import padded
 
@@ -123,8 +123,9 @@ class Encoder:
     def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Vectors:
         """Return the vectors of texts, and how many each text has.
 
-        Batches hold texts of about one length, so that little of the work is padding. On a
-        GPU they are as large as `batch_size` and its memory allow; `sizes` knows how large.
+        Batches hold texts of about one length, so that little of the work is padding. They are
+        as large as `batch_size` and a GPU's memory allow, which `sizes` knows, or as keeps a CPU
+        `busy`.
         """
         import torch
 
@@ -143,7 +144,9 @@ class Encoder:
         total = -(-len(order) // batch_size)
         with torch.inference_mode():
             for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
-                self.sizes.each(batch, batch_size, encode)
+                width = len(tokens[batch[-1]])
+                size = busy(batch_size, width, self.dimensions, self.device.name)
+                self.sizes.each(batch, size, encode)
         return Vectors(rows, counts)
 
     def save(self, folder: Path) -> None:

@@ -1,11 +1,12 @@
 """Paired comparisons of systems over the same queries: tests, intervals, effects, corrections.
 
-Usage: `rows = compare(cells, [("bm25", "clear")], tests, seed=1)`, then `adjust(rows, "holm")`.
-Pure functions over `residuum.core.cells.Cell`; the method is told in docs/statistics.md.
-Must not know files, tables or papers.
+Usage: `rows = compare(scores, [Pair("bm25", "clear")], tests)`, then `adjust(rows, "holm", 0.05)`.
+Pure functions over `ScoreMatrix`; docs/statistics.md explains the method. Must not know files,
+tables or papers.
 """
 
-from residuum.paired.comparisons import Wanted, compare, compare_all
+from residuum.paired.comparisons import Comparison, Pair, compare
+from residuum.paired.contrasts import ScoreMatrix, same_queries
 from residuum.paired.corrections import adjust
 
-__all__ = ["Wanted", "adjust", "compare", "compare_all"]
+__all__ = ["Comparison", "Pair", "ScoreMatrix", "adjust", "compare", "same_queries"]

@@ -1,181 +1,185 @@
-"""Every wanted comparison of cells over the same queries: one matrix of values, one row each.
+"""Every requested comparison of systems over the same queries: one matrix of values, a row each.
 
-Usage: `compare_all(cells, [Wanted("dev-rr", "bm25", "clear")], tests, seed=1)`.
-Must not know tables, papers or families.
+Usage: `compare(scores, [Pair("bm25", "clear", "dev-rr")], tests)`.
+Must not know tables, papers or what a family stands for.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from residuum.core import schema
-from residuum.core.cells import Cell
 from residuum.core.errors import ResiduumError
 from residuum.paired import classical, effects, flips, seeds
-from residuum.paired.contrasts import Contrasts, Outcome
+from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix, same_queries
 
 
-class Wanted(NamedTuple):
-    """A comparison to make: in which column, and which two systems, as a - b."""
+class Pair(NamedTuple):
+    """A comparison to make, as a - b; corrections count the comparisons of a family."""
 
-    column: str
     a: str
     b: str
+    column: str = ""
+    measure: str = ""
+    family: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One tested difference: docs/statistics.md says what each column means."""
+
+    column: str
+    measure: str
+    a: str
+    b: str
+    n: int
+    seeds: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    boot_low: float | None
+    boot_high: float | None
+    effect: float | None
+    wins: int
+    ties: int
+    losses: int
+    min_detectable: float | None
+    p: float
+    p_error: float
+    p_adjusted: float
+    significant: bool
+    p_mixed_effects: float | None
+    seeds_agreeing: str | None
+    method: str
+    test: str
+    correction: str
+    family: str
+
+    @property
+    def ordered(self) -> tuple[str, str]:
+        """Return (better system, worse system) by the means."""
+        return (self.a, self.b) if self.difference > 0 else (self.b, self.a)
 
 
 Key = tuple[str, str]  # (system, column)
 
 
 def compare(
-    cells: Mapping[str, Cell],
-    pairs: Sequence[tuple[str, str]],
+    scores: Mapping[Key, ScoreMatrix],
+    pairs: Sequence[Pair],
     tests: schema.Tests,
-    seed: int,
     workers: int = 1,
-) -> list[dict[str, Any]]:
-    """Compare pairs of systems by one measure: a row per pair, as `compare_all` without column."""
-    keyed = {(system, ""): cell for system, cell in cells.items()}
-    rows = compare_all(keyed, [Wanted("", a, b) for a, b in pairs], tests, seed, workers)
-    return [{key: value for key, value in row.items() if key != "column"} for row in rows]
-
-
-def compare_all(
-    cells: Mapping[Key, Cell],
-    wanted: Sequence[Wanted],
-    tests: schema.Tests,
-    seed: int,
-    workers: int = 1,
-) -> list[dict[str, Any]]:
-    """Return a row per wanted comparison, in order: column, a, b, n, means, effects, p, p_seeds.
+) -> list[Comparison]:
+    """Return a row per pair, in order; p_adjusted is p until `adjust` corrects it.
 
     Columns over the same queries share the signs of a permutation test, and one matrix product
     per block of them. A system with seeds counts per query by their mean. Raises ResiduumError
-    for different queries of a pair, none at all, or a value that is no number.
+    for different queries of a pair, none at all, or a value that is not finite.
     """
-    groups: dict[tuple[str, ...], list[Wanted]] = {}
-    for one in wanted:
-        groups.setdefault(_queries(cells, one), []).append(one)
-    rows = {}
+    groups: dict[tuple[str, ...], list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(_queries(scores, pair), []).append(pair)
+    rows: dict[Pair, Comparison] = {}
     for queries, members in groups.items():
-        group = _Group(cells, queries, members)
-        found = zip(members, group.rows(tests, seed, workers), strict=True)
-        rows.update(found)
-    return [rows[one] for one in wanted]
+        rows |= zip(members, _rows(scores, queries, members, tests, workers), strict=True)
+    return [rows[pair] for pair in pairs]
 
 
-def _queries(cells: Mapping[Key, Cell], one: Wanted) -> tuple[str, ...]:
+def _queries(scores: Mapping[Key, ScoreMatrix], pair: Pair) -> tuple[str, ...]:
     """Return the query_ids that both sides of a comparison hold, sorted."""
-    a, b = (_once(system, cells[system, one.column].query_ids) for system in (one.a, one.b))
-    odd = sorted(set(a) ^ set(b))
-    if odd:
-        raise ResiduumError(
-            f"{one.a} and {one.b} hold different queries ({len(odd)} of them, such as {odd[0]})"
+    sides = {system: scores[system, pair.column].query_ids for system in (pair.a, pair.b)}
+    for system, query_ids in sides.items():
+        if repeated := [q for q, count in Counter(query_ids).items() if count > 1]:
+            raise ResiduumError(f"{system}: duplicate query {repeated[0]}")
+    same_queries(sides)
+    if not sides[pair.a]:
+        raise ResiduumError(f"{pair.a} and {pair.b} hold no queries: there is nothing to compare")
+    return tuple(sorted(sides[pair.a]))
+
+
+def _rows(
+    scores: Mapping[Key, ScoreMatrix],
+    queries: tuple[str, ...],
+    pairs: list[Pair],
+    tests: schema.Tests,
+    workers: int,
+) -> Iterator[Comparison]:
+    """Yield a row per comparison over the same queries: of means, and beside them of each seed."""
+    keys = list(dict.fromkeys((s, pair.column) for pair in pairs for s in (pair.a, pair.b)))
+    runs = [_ordered(key, scores[key], queries) for key in keys]
+    sides = [(keys.index((p.a, p.column)), keys.index((p.b, p.column))) for p in pairs]
+    means = Contrasts(np.stack([each.mean(axis=0) for each in runs]), sides)
+    intervals = effects.bootstrap(means, tests.bootstrap, tests.seed, workers)
+    starts = np.cumsum([0, *map(len, runs)]).tolist()
+    met = [seeds.paired_runs(len(runs[a]), len(runs[b])) for a, b in sides]
+    alone = [
+        (starts[a] + i, starts[b] + j)
+        for (a, b), own in zip(sides, met, strict=True)
+        for i, j in own
+    ]
+    outcomes = test(means, tests, workers)
+    by_seed = iter(test(Contrasts(np.concatenate(runs), alone), tests, workers))
+    for number, pair in enumerate(pairs):
+        a, b = (runs[side] for side in sides[number])
+        p_mixed_effects, agreeing = _over_seeds(a, b, met[number], by_seed, tests.alpha)
+        yield Comparison(
+            **pair._asdict(),
+            **asdict(effects.describe(means.difference(number), tests.alpha)),
+            **outcomes[number]._asdict(),
+            n=len(queries),
+            seeds=max(len(a), len(b)),
+            mean_a=float(a.mean()),
+            mean_b=float(b.mean()),
+            boot_low=intervals[number][0],
+            boot_high=intervals[number][1],
+            p_adjusted=outcomes[number].p,
+            significant=outcomes[number].p < tests.alpha,
+            p_mixed_effects=p_mixed_effects,
+            seeds_agreeing=agreeing,
+            test=tests.test,
+            correction=tests.correction,
         )
-    if not a:
-        raise ResiduumError(f"{one.a} and {one.b} hold no queries: there is nothing to compare")
-    return tuple(sorted(a))
 
 
-def _once(system: str, query_ids: list[str]) -> list[str]:
-    if len(set(query_ids)) < len(query_ids):
-        twice = next(q for q, count in Counter(query_ids).items() if count > 1)
-        raise ResiduumError(f"{system}: query {twice} stands twice")
-    return query_ids
+def _over_seeds(
+    a: np.ndarray,
+    b: np.ndarray,
+    met: list[tuple[int, int]],
+    by_seed: Iterator[Outcome],
+    alpha: float,
+) -> tuple[float | None, str | None]:
+    """Return p over seeds, and in how many seeds the same test alone agrees: `2/3`."""
+    if not met:
+        return None, None
+    d = np.stack([a[i] - b[j] for i, j in met], axis=1)
+    same = np.sign(d.mean(axis=0)) == np.sign(d.mean())
+    significant = [next(by_seed).p < alpha for _ in met]
+    p = seeds.p_mixed_effects(d) if len(d) > 1 else None
+    return p, f"{int((same & significant).sum())}/{len(met)}"
 
 
-class _Group:
-    """Comparisons over the same queries: their sides as rows of a matrix."""
-
-    def __init__(
-        self, cells: Mapping[Key, Cell], queries: tuple[str, ...], wanted: list[Wanted]
-    ) -> None:
-        self.cells, self.queries, self.wanted = cells, queries, wanted
-        keys = dict.fromkeys((s, w.column) for w in wanted for s in (w.a, w.b))
-        self.runs = {key: _ordered(key, cells[key], queries) for key in keys}
-        self.sides = {key: number for number, key in enumerate(keys)}
-        self.means = np.stack([runs.mean(axis=0) for runs in self.runs.values()])
-
-    def rows(self, tests: schema.Tests, seed: int, workers: int) -> Iterator[dict[str, Any]]:
-        """Yield a row per comparison."""
-        pairs = [(self.sides[w.a, w.column], self.sides[w.b, w.column]) for w in self.wanted]
-        contrasts = Contrasts(self.means, pairs)
-        intervals = effects.bootstrap(contrasts, tests.bootstrap, seed, workers)
-        by_seed = self._over_seeds(pairs)
-        outcomes = iter(test(by_seed, tests, seed, workers))
-        main = [next(outcomes) for _ in self.wanted]
-        for number, one in enumerate(self.wanted):
-            met = self._met(one)
-            d = contrasts.difference(number)
-            alone = [next(outcomes) for _ in met]
-            yield {
-                **self._means(one),
-                **effects.describe(d, tests.alpha),
-                **dict(zip(("boot_low", "boot_high"), intervals[number], strict=True)),
-                "p": main[number].p,
-                "p_error": main[number].error,
-                "method": main[number].method,
-                **self._seeds(one, met, alone, tests.alpha),
-            }
-
-    def _over_seeds(self, pairs: list[tuple[int, int]]) -> Contrasts:
-        """Return the comparisons of the means, and after them those seed by seed."""
-        starts, rows = {}, [self.means]
-        for key, runs in self.runs.items():
-            starts[key] = sum(len(part) for part in rows)
-            rows.append(runs)
-        alone = [
-            (starts[one.a, one.column] + i, starts[one.b, one.column] + j)
-            for one in self.wanted
-            for i, j in self._met(one)
-        ]
-        return Contrasts(np.concatenate(rows), [*pairs, *alone])
-
-    def _met(self, one: Wanted) -> list[tuple[int, int]]:
-        return seeds.paired_runs(self.cells[one.a, one.column], self.cells[one.b, one.column])
-
-    def _means(self, one: Wanted) -> dict[str, Any]:
-        a, b = ((system, one.column) for system in (one.a, one.b))
-        return {
-            "column": one.column,
-            "a": one.a,
-            "b": one.b,
-            "n": len(self.queries),
-            "seeds": max(len(self.runs[a]), len(self.runs[b])),
-            "mean_a": float(self.runs[a].mean()),
-            "mean_b": float(self.runs[b].mean()),
-        }
-
-    def _seeds(
-        self, one: Wanted, met: list[tuple[int, int]], alone: list[Outcome], alpha: float
-    ) -> dict[str, Any]:
-        """Return p_seeds, and in how many seeds the same test alone says the same."""
-        if not met:
-            return {"p_seeds": None, "seeds_holding": ""}
-        a, b = self.runs[one.a, one.column], self.runs[one.b, one.column]
-        d = np.stack([a[i] - b[j] for i, j in met], axis=1)
-        same = np.sign(d.mean(axis=0)) == np.sign(d.mean())
-        holding = sum(bool(s) and o.p < alpha for s, o in zip(same, alone, strict=True))
-        p = seeds.p_over_seeds(d) if len(self.queries) > 1 else None
-        return {"p_seeds": p, "seeds_holding": f"{holding}/{len(met)}"}
-
-
-def _ordered(key: Key, cell: Cell, queries: tuple[str, ...]) -> np.ndarray:
-    """Return a cell's values as (runs, queries) in the order of `queries`, all of them finite."""
-    place = {query_id: row for row, query_id in enumerate(cell.query_ids)}
-    values = np.asarray(cell.values, dtype=np.float64)[[place[q] for q in queries]]
+def _ordered(key: Key, matrix: ScoreMatrix, queries: tuple[str, ...]) -> np.ndarray:
+    """Return a system's values as (runs, queries) in the order of `queries`, all of them finite."""
+    rows = {query_id: row for row, query_id in enumerate(matrix.query_ids)}
+    values = np.asarray(matrix.values, dtype=np.float64)[[rows[q] for q in queries]]
     wrong = np.argwhere(~np.isfinite(values))
     if len(wrong):
         where = " of ".join(filter(None, reversed(key)))
-        found = f"query {queries[wrong[0][0]]} has the value {values[tuple(wrong[0])]}"
-        raise ResiduumError(f"{where}: {found}, which is no finite number")
+        value = values[tuple(wrong[0])]
+        raise ResiduumError(
+            f"{where}: query {queries[wrong[0][0]]} has the value {value}, which is not finite"
+        )
     return np.ascontiguousarray(values.T)
 
 
-def test(contrasts: Contrasts, tests: schema.Tests, seed: int, workers: int = 1) -> list[Outcome]:
+def test(contrasts: Contrasts, tests: schema.Tests, workers: int = 1) -> list[Outcome]:
     """Test every contrast as `tests` says."""
     if tests.test == "permutation":
-        return flips.permutation(contrasts, tests.resamples, seed, workers)
+        return flips.permutation(contrasts, tests.resamples, tests.seed, workers)
     one = {"t-test": classical.t_test, "wilcoxon": classical.wilcoxon}[tests.test]
     return [one(contrasts.difference(number)) for number in range(len(contrasts.pairs))]

@@ -1,22 +1,25 @@
 """Corrections for several comparisons at once, within families.
 
-Usage: `adjust(rows, "holm")` fills in p_adjusted. Sources: Bonferroni; Holm (1979).
-Must not know what a family stands for.
+Usage: `rows = adjust(rows, "holm", alpha=0.05)` corrects p_adjusted and significant. Sources:
+Bonferroni; Holm (1979). Must not know what a family stands for.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from residuum.paired.comparisons import Comparison
 
 
-def adjust(rows: list[dict[str, Any]], correction: str) -> None:
-    """Fill in p_adjusted, correcting together the comparisons that share a family."""
-    families: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        families.setdefault(row["family"], []).append(row)
-    for members in families.values():
-        adjusted = CORRECTIONS[correction]([row["p"] for row in members])
-        for row, p in zip(members, adjusted, strict=True):
-            row["p_adjusted"] = p
+def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Comparison]:
+    """Return the rows in their order, p corrected together where rows share a family."""
+    adjusted: dict[int, float] = {}
+    for family in dict.fromkeys(row.family for row in rows):
+        members = [number for number, row in enumerate(rows) if row.family == family]
+        adjusted |= zip(members, CORRECTIONS[correction]([rows[i].p for i in members]), strict=True)
+    return [
+        replace(row, p_adjusted=adjusted[number], significant=adjusted[number] < alpha)
+        for number, row in enumerate(rows)
+    ]
 
 
 def bonferroni(p: list[float]) -> list[float]:

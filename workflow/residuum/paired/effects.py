@@ -5,7 +5,7 @@ for all pairs at once. Must not know how p is computed.
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,30 +22,33 @@ DRAWN_AT_ONCE = 4_000_000  # queries that a block may draw: bounds memory
 Interval = tuple[float | None, float | None]
 
 
-def describe(d: np.ndarray, alpha: float) -> dict[str, Any]:
-    """Return difference, ci_low, ci_high, effect, wins, ties, losses and detectable.
+@dataclass(frozen=True)
+class Size:
+    """How large a difference is, over queries; a tie is a difference of 0."""
 
-    effect is mean / standard deviation of the differences (Cohen's d_z), None where they do not
-    vary; a tie is a difference of 0.
-    """
-    low, high = t_interval(d)
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    effect: float | None  # Cohen's d_z, None where the differences do not vary
+    wins: int
+    ties: int
+    losses: int
+    min_detectable: float | None
+
+
+def describe(d: np.ndarray, alpha: float) -> Size:
+    """Return the mean of the differences, its t interval, d_z = mean / deviation and its signs."""
     deviation = _deviation(d)
     wins, losses = int((d > 0).sum()), int((d < 0).sum())
-    return {
-        "difference": float(d.mean()),
-        "ci_low": low,
-        "ci_high": high,
-        "effect": None if deviation is None else float(d.mean()) / deviation,
-        "wins": wins,
-        "ties": len(d) - wins - losses,
-        "losses": losses,
-        "detectable": detectable(d, alpha),
-    }
+    effect = None if deviation is None else float(d.mean()) / deviation
+    ties = len(d) - wins - losses
+    detectable = min_detectable(d, alpha)
+    return Size(float(d.mean()), *t_interval(d), effect, wins, ties, losses, detectable)
 
 
 def _deviation(d: np.ndarray) -> float | None:
-    found = float(d.std(ddof=1)) if len(d) > 1 else 0.0
-    return found if found > TIE else None
+    deviation = float(d.std(ddof=1)) if len(d) > 1 else 0.0
+    return deviation if deviation > TIE else None
 
 
 def t_interval(d: np.ndarray, level: float = LEVEL) -> Interval:
@@ -58,7 +61,7 @@ def t_interval(d: np.ndarray, level: float = LEVEL) -> Interval:
     return float(d.mean()) - half, float(d.mean()) + half
 
 
-def detectable(d: np.ndarray, alpha: float, power: float = POWER) -> float | None:
+def min_detectable(d: np.ndarray, alpha: float, power: float = POWER) -> float | None:
     """Return the true mean difference that this many queries show with the given power.
 
     For a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`

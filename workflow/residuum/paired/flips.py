@@ -85,8 +85,8 @@ def _sums(start: float, d: np.ndarray) -> np.ndarray:
 
 
 def _observed(contrasts: Contrasts, numbers: list[int]) -> _Observed:
-    sides, place = np.unique([contrasts.pairs[i] for i in numbers], return_inverse=True)
-    a, b = place.reshape(-1, 2).T
+    sides, rows = np.unique([contrasts.pairs[i] for i in numbers], return_inverse=True)
+    a, b = rows.reshape(-1, 2).T
     queries = contrasts.values.shape[1]
     values = np.zeros((len(sides), 8 * -(-queries // 8)))
     values[:, :queries] = contrasts.values[sides]
@@ -103,8 +103,8 @@ def _reaching(observed: _Observed, resamples: int, seed: int, workers: int) -> n
         return _block(observed, generator, min(BLOCK, resamples - number * BLOCK))
 
     counts = np.zeros(len(observed.a), dtype=np.int64)
-    for found in spread(block, -(-resamples // BLOCK), workers):
-        counts += found
+    for reached in spread(block, -(-resamples // BLOCK), workers):
+        counts += reached
     return counts
 
 

@@ -1,6 +1,6 @@
 """Comparisons over training seeds: is a difference more than queries and seeds make by chance?
 
-Usage: `p_over_seeds(d)`, `d` of shape (queries, seeds). Source: the two-way random-effects model
+Usage: `p_mixed_effects(d)`, `d` of shape (queries, seeds). Source: the two-way random-effects model
 (Searle, Casella and McCulloch, Variance Components) with Satterthwaite's degrees of freedom (1946).
 Must not know how models are trained, nor other tests.
 """
@@ -9,27 +9,21 @@ import math
 
 import numpy as np
 
-from residuum.core.cells import Cell
 from residuum.paired.contrasts import TIE
 
 
-def paired_runs(a: Cell, b: Cell) -> list[tuple[int, int]]:
+def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
     """Return which run of a meets which of b: by their order, an unseeded system meets all.
 
     Empty where there is one seed, or where both have several but not as many.
     """
-    runs_a, runs_b = len(a.runs), len(b.runs)
-    if runs_a == runs_b and runs_a > 1:
-        return [(i, i) for i in range(runs_a)]
-    if min(runs_a, runs_b) > 1:
-        return []
     several = max(runs_a, runs_b)
-    if several == 1:
+    if several == 1 or min(runs_a, runs_b) not in (1, several):
         return []
-    return [(i if runs_a > 1 else 0, i if runs_b > 1 else 0) for i in range(several)]
+    return [(i % runs_a, i % runs_b) for i in range(several)]
 
 
-def p_over_seeds(d: np.ndarray) -> float:
+def p_mixed_effects(d: np.ndarray) -> float:
     """Return the two-sided p of the mean of `d`, both queries and seeds taken as random.
 
     `d` has shape (queries, seeds), two or more of each. With mean squares MS, the variance of the

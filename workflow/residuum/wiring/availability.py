@@ -9,11 +9,12 @@ from pathlib import Path
 
 from residuum.core import roots
 from residuum.core.errors import not_cast
-from residuum.core.registry import Place, Registry
-from residuum.core.schema.scales import FromHub, FromModel, FromPath
-from residuum.wiring.splits import swept_measure, tuned_on
+from residuum.core.references import references
+from residuum.core.registry import Place, Registry, Start
+from residuum.core.schema.scales import FromModel, FromPath
+from residuum.core.schema.systems import ExternalSystem
+from residuum.wiring.splits import swept_measure
 
-Start = FromHub | FromPath | FromModel  # what plays a backbone, or a reranker
 Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
 
 
@@ -30,7 +31,7 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
     entry = registry.systems[system]
     if entry.kind == "external":
         return _why_no_file(registry, system, place) or why_no_data(registry, place)
-    role = tuned_on(registry, system)
+    role = registry.tuned_on(system)
     places = [place, *([registry.cast(role)] if role else [])]
     reasons = [why_no_data(registry, place), _why_no_role(registry, role)]
     for part in registry.parts(system):
@@ -72,31 +73,26 @@ def _not_swept(registry: Registry, system: str, place: Place) -> str | None:
 
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
     """Return the file of an external run for a split, whether it is there or not."""
-    runs = registry.systems[system].runs
+    runs = registry.system(system, ExternalSystem).runs
     names = [runs[role] for role in runs if place and registry.cast(role) == place]
     return roots.data() / names[0] if names else None
 
 
 def _why_no_file(registry: Registry, system: str, place: Place | None) -> str | None:
     path = external_file(registry, system, place)
+    entry = registry.system(system, ExternalSystem)
     if path is None:
-        return f"{system} is an external run of {', '.join(registry.systems[system].runs)} only"
-    if path.is_file():
-        return None
-    return f"no such file: {path}. {registry.systems[system].source}"
+        return f"{system} is an external run of {', '.join(entry.runs)} only"
+    return None if path.is_file() else f"no such file: {path}. {entry.source}"
 
 
 def _why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     """Follow a model to what it starts from and what it is trained on."""
     model = registry.models[name]
-    roles = [model.train_on] if hasattr(model, "train_on") else model.corpora
-    reasons = [_why_no_role(registry, role) for role in roles]
-    if hasattr(model, "negatives"):
-        mined = [registry.trained_for(source.system) for source in registry.mined_from(name)]
-        reasons += [_why_no_model(registry, other, hub) for other in mined if other]
-    if model.kind != "backbone":
-        cast = registry.backbone(model.backbone)
-        reasons.append(_why_no_start(registry, cast, model.backbone, hub))
+    reasons = [_why_no_role(registry, role) for _, role in references(model, "role")]
+    reasons += [_why_no_model(registry, other, hub) for other in registry.mined_models(name)]
+    for _, role in references(model, "backbone"):
+        reasons.append(_why_no_start(registry, registry.backbone(role), role, hub))
     return _first(reasons)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from residuum.core.errors import not_cast
+from residuum.core.references import references
 from residuum.core.registry import Registry
 from residuum.core.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
@@ -41,7 +42,7 @@ class Gap(NamedTuple):
 
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
-    table: Table = registry.pages[page]
+    table = registry.page(page, Table)
     systems = {row.id: row.system for row in table.rows if row.system}
     return BoundTable(
         id=page,
@@ -49,7 +50,9 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         tests=registry.tests[table.tests],
         places=_places(registry, table.columns),
         runs={row: registry.runs(system) for row, system in systems.items()},
-        systems={r: registry.system(n).model_dump(exclude=FOR_READERS) for r, n in systems.items()},
+        systems={
+            r: registry.systems[n].model_dump(exclude=FOR_READERS) for r, n in systems.items()
+        },
         absent={row: _absent(registry, table, system, hub) for row, system in systems.items()},
         **registry.facts(),
     )
@@ -70,7 +73,7 @@ def _absent(registry: Registry, table: Table, system: str, hub: Hub) -> dict[str
 
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
-    table: Characteristics = registry.pages[page]
+    table = registry.page(page, Characteristics)
     casts = {column.id: registry.cast(column.role) for column in table.columns}
     reasons = {name: why_no_export(registry, *cast) for name, cast in casts.items() if cast}
     return BoundCharacteristics(
@@ -84,7 +87,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
 
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its split, and the runs of each series that can be made at this scale."""
-    figure: Figure = registry.pages[page]
+    figure = registry.page(page, Figure)
     place = registry.place(figure.role)
     drawn = [s for s in figure.series if not why_unavailable(registry, s.system, place, hub)]
     return BoundFigure(
@@ -98,13 +101,13 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
 
 
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
-    """Bind a case study: its split, and the run of each list, that of the scale's first seed."""
-    cases: Cases = registry.pages[page]
+    """Bind a case study: its split, and the run of each list, that of its first seed."""
+    cases = registry.page(page, Cases)
     return BoundCases(
         id=page,
         cases=cases,
         place="/".join(registry.place(cases.role)),
-        runs={name: registry.run(s, registry.seeds[0]) for name, s in cases.lists.items()},
+        runs={name: registry.runs(system)[0] for name, system in cases.lists.items()},
         **_scale(registry),
     )
 
@@ -130,21 +133,21 @@ def page_spec(registry: Registry, page: str, hub: Hub) -> str:
 
 def family(registry: Registry, page: str) -> list[str]:
     """Return the other tables whose comparisons are corrected together with a table's."""
-    tables = {name: entry for name, entry in registry.pages.items() if entry.kind == "table"}
+    tables = {n: entry for n, entry in registry.pages.items() if isinstance(entry, Table)}
     return corrected_with(page, tables, registry.tests[tables[page].tests])
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     """Return why a figure or a case study cannot be made at this scale; tables always can."""
     entry = registry.pages[page]
-    if entry.kind in ("table", "characteristics"):
+    if isinstance(entry, Table | Characteristics):
         return None
     place = registry.cast(entry.role)
     if place is None:
         return not_cast(registry.config.scale, entry.role)
-    systems = entry.lists.values() if entry.kind == "cases" else [s.system for s in entry.series]
+    systems = [system for _, system in references(entry, "system")]
     reasons = [why_unavailable(registry, system, place, hub) for system in systems]
-    needed = any(reasons) if entry.kind == "cases" else all(reasons)
+    needed = any(reasons) if isinstance(entry, Cases) else all(reasons)
     return next(why for why in reasons if why) if needed else None
 
 

@@ -6,6 +6,7 @@ Usage: `Constraints(registry).runs("dense")`. Must not know rules or paths.
 from collections.abc import Iterable
 
 from residuum.core.registry import Registry
+from residuum.core.schema.systems import LexicalSystem
 from residuum.wiring.run_ids import SEED
 
 
@@ -37,5 +38,6 @@ class Constraints:
         registry = self._registry
         names = registry.of_kind(kind)
         if swept is not None:
-            names = [n for n in names if (registry.systems[n].rm3_sweep is not None) == swept]
+            systems = {name: registry.system(name, LexicalSystem) for name in names}
+            names = [n for n, s in systems.items() if (s.rm3_sweep is not None) == swept]
         return either(name + SEED * registry.seeded(name) for name in names)

@@ -13,8 +13,8 @@ from typing import IO, Any, Protocol
 
 from residuum.core import files
 from residuum.core.errors import ResiduumError
-from residuum.core.pages import MORE
 from residuum.core.registry import Registry
+from residuum.pages.layout import MORE
 from residuum.wiring import binding
 
 LOCK = Path(".snakemake/residuum.lock")

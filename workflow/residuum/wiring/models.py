@@ -8,10 +8,11 @@ from pathlib import Path
 from shlex import quote
 
 from residuum.core.errors import ResiduumError
-from residuum.core.registry import Place, Registry
+from residuum.core.references import references
+from residuum.core.registry import Place, Registry, Start
+from residuum.core.schema.models import OnPairs
 from residuum.core.schema.scales import FromModel, FromPath
 from residuum.wiring import specs
-from residuum.wiring.availability import Start
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.run_ids import RunId
@@ -19,7 +20,7 @@ from residuum.wiring.run_ids import RunId
 
 def start_of(registry: Registry, model: str) -> Start:
     """Return what plays the backbone of a model; nothing at all is an error."""
-    role = registry.models[model].backbone
+    [(_, role)] = references(registry.models[model], "backbone")
     if start := registry.backbone(role):
         return start
     raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
@@ -27,7 +28,8 @@ def start_of(registry: Registry, model: str) -> Start:
 
 def corpora_of(registry: Registry, model: str) -> list[str]:
     """Return the datasets whose texts a backbone is made from or adapted to."""
-    return [registry.place(role).dataset for role in registry.models[model].corpora]
+    roles = [role for _, role in references(registry.models[model], "role")]
+    return [registry.place(role).dataset for role in roles]
 
 
 class Checkpoints(Part):
@@ -63,7 +65,7 @@ class Models(Checkpoints):
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a model."""
-        return specs.of_entry(self.registry.model(self._name(wildcards)))
+        return specs.of_entry(self.registry.models[self._name(wildcards)])
 
     def start_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the backbone that a training starts from."""
@@ -83,7 +85,7 @@ class Models(Checkpoints):
         return lambda wildcards: self.fill(template, self._pairs(wildcards))
 
     def _pairs(self, wildcards: Wildcards) -> Place:
-        return self.registry.place(self.registry.models[wildcards.model].train_on)
+        return self.registry.train_place(wildcards.model)
 
     def tuples(self, wildcards: Wildcards) -> str:
         """Return the training tuples of a model, its own or those of the one that it names."""
@@ -91,9 +93,9 @@ class Models(Checkpoints):
 
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return how negatives are drawn, by which system, and what is positive."""
-        model, place = self.registry.model(wildcards.model), self._pairs(wildcards)
-        name = model.negatives.scores
-        system = name and self.registry.system(name)
+        model = self.registry.model(wildcards.model, OnPairs)
+        place, name = self._pairs(wildcards), model.negatives.scores
+        system = name and self.registry.systems[name]
         split = self.registry.datasets[place.dataset].splits[place.split]
         return specs.canonical_json(
             {
@@ -105,7 +107,7 @@ class Models(Checkpoints):
 
     def mined_index(self, wildcards: Wildcards) -> list[str]:
         """Return the index that negatives are mined from; none for a model without pools."""
-        system = self.registry.model(wildcards.model).negatives.scores
+        system = self.registry.model(wildcards.model, OnPairs).negatives.scores
         return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:

@@ -6,6 +6,7 @@ Usage: `Pages(registry, paths, hub).metrics(wildcards)`. Must not know how a pag
 from collections.abc import Callable
 from shlex import quote
 
+from residuum.core.references import references
 from residuum.core.registry import Place
 from residuum.wiring import binding
 from residuum.wiring.bound import BoundTable
@@ -88,7 +89,8 @@ class Pages(Part):
 
     def _place(self, wildcards: Wildcards) -> Place:
         """Return the split of a figure or of a case study."""
-        return self.registry.place(self.registry.pages[wildcards.page].role)
+        [(_, role)] = references(self.registry.pages[wildcards.page], "role")
+        return self.registry.place(role)
 
     def of_split(self, template: Template) -> Callable[[Wildcards], str]:
         """Return an input function: a file of the split of a case study."""

@@ -8,6 +8,7 @@ made of inputs is in `residuum.wiring.options`, which knows no registry. Must no
 from typing import Protocol
 
 from residuum.core.registry import Place, Registry
+from residuum.core.schema.systems import LexicalSystem
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template
 from residuum.wiring.run_ids import FixedId, RunId
@@ -55,7 +56,7 @@ class Part:
 
     def index(self, dataset: str, run: RunId) -> str:
         """Return the manifest of the index of a corpus that a lexical run searches."""
-        system = self.registry.systems[run.system]
+        system = self.registry.system(run.system, LexicalSystem)
         weights = str(RunId(system.weights, run.seed)) if system.weights else ""
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)

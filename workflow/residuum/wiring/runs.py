@@ -8,13 +8,17 @@ from typing import NamedTuple
 
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Place, Registry
+from residuum.core.schema.papers import Figure
 from residuum.core.schema.scales import FromModel, HubReranker
+from residuum.core.schema.systems import FusionSystem, RerankSystem
 from residuum.wiring import specs
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.models import Checkpoints
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.paths import folder_of
-from residuum.wiring.splits import needs_answers, tuned_on, tuning_place
+from residuum.wiring.splits import needs_answers, tuning_place
+
+QUOTE = "'\\''"  # a quote within quotes, for the shell
 
 
 class Reranked(NamedTuple):
@@ -39,8 +43,8 @@ def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[
     """Return the runs on a split that share a reranker, by their ids."""
     runs = {}
     for name in pipelines(registry, reranker, place, hub):
-        system = registry.system(name)
-        for seed in registry.seeds:
+        system = registry.system(name, RerankSystem)
+        for seed in registry.seeds_of(name):
             first = registry.run(system.first_stage, seed)
             runs[registry.run(name, seed)] = Reranked(first, system.depth.grid)
     return runs
@@ -68,7 +72,7 @@ class Runs(Checkpoints):
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of the system that makes a run."""
-        return specs.of_entry(self.registry.system(run_of(wildcards).system))
+        return specs.of_entry(self.registry.systems[run_of(wildcards).system])
 
     def others(self, wildcards: Wildcards) -> list[str]:
         """Return the runs whose docs are scored: those of all seeds of the other system."""
@@ -84,7 +88,7 @@ class Runs(Checkpoints):
     def fused(self, wildcards: Wildcards) -> dict[str, str]:
         """Return both runs of a fusion on a split, and the scores that each list lacks."""
         name, seed = run_of(wildcards)
-        system, place = self.registry.system(name), place_of(wildcards)
+        system, place = self.registry.system(name, FusionSystem), place_of(wildcards)
         runs = {"lexical": system.lexical, "dense": system.dense}
         inputs = {part: self.run(runs[part], seed, place) for part in runs}
         for part, other in (("lexical", "dense"), ("dense", "lexical")):
@@ -97,7 +101,7 @@ class Runs(Checkpoints):
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning file of a fused run; none where lambda is fixed."""
         system = run_of(wildcards).system
-        if tuned_on(self.registry, system) is None:
+        if self.registry.tuned_on(system) is None:
             return []
         place = tuning_place(self.registry, system, place_of(wildcards))
         return [self.fill(self.paths.tuning, place, run=wildcards.run)]
@@ -105,7 +109,7 @@ class Runs(Checkpoints):
     def measures(self, wildcards: Wildcards) -> str:
         """Return the options that name a split's measures."""
         measures = self.registry.measures(place_of(wildcards))
-        return " ".join(f"--measure '{name}'" for name in measures)
+        return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in measures)
 
     def texts(self, wildcards: Wildcards) -> list[str]:
         """Return the answers and the corpus, if a measure of the split reads them."""
@@ -172,8 +176,8 @@ class Runs(Checkpoints):
         """Return the depths of each run and the measures at each depth on a split, as JSON."""
         registry, place = self.registry, place_of(wildcards)
         systems = pipelines(registry, wildcards.reranker, place, self.hub)
-        measures = {registry.system(name).depth.measure for name in systems}
-        for page in map(registry.pages.__getitem__, registry.chosen("figure")):
+        measures = {registry.system(name, RerankSystem).depth.measure for name in systems}
+        for page in (registry.page(name, Figure) for name in registry.chosen("figure")):
             if registry.cast(page.role) == place:
                 measures |= {panel.measure for panel in page.panels if panel.measure}
         grids = {name: sorted(run.grid) for name, run in self._reranked(wildcards).items()}
@@ -182,7 +186,7 @@ class Runs(Checkpoints):
     def cut(self, wildcards: Wildcards) -> dict[str, str]:
         """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
         name, seed = run_of(wildcards)
-        system, place = self.registry.system(name), place_of(wildcards)
+        system, place = self.registry.system(name, RerankSystem), place_of(wildcards)
         reranker, tune = self.registry.reranker(name), self.registry.place(system.depth.tune_on)
         return {
             "first": self.run(system.first_stage, seed, place),

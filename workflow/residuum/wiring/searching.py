@@ -8,6 +8,7 @@ from shlex import quote
 
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
+from residuum.core.schema.systems import DenseSystem, LexicalSystem
 from residuum.wiring import specs
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
@@ -31,9 +32,9 @@ class Searching(Part):
 
     def index_form(self, wildcards: Wildcards) -> str:
         """Return the form of the index that an index id names, as JSON."""
-        systems = map(self.registry.systems.__getitem__, self.registry.of_kind("lexical"))
-        form = FixedId.parse(wildcards.index).name
-        return specs.of_entry(next(s.index() for s in systems if s.index().index_id() == form))
+        names, form = self.registry.of_kind("lexical"), FixedId.parse(wildcards.index).name
+        forms = (self.registry.system(name, LexicalSystem).index() for name in names)
+        return specs.of_entry(next(index for index in forms if index.index_id() == form))
 
     def term_weights(self, wildcards: Wildcards) -> list[str]:
         """Return the term weights that an index is made of; none for one of texts."""
@@ -73,6 +74,6 @@ class Searching(Part):
     def _shards(self, template: Template, wildcards: Wildcards) -> list[str]:
         system, seed = run_of(wildcards)
         made = {"model": self.registry.trained_for(system), "seed": seed}
-        made |= {"dataset": wildcards.dataset, "k": self.registry.system(system).k}
+        made |= {"dataset": wildcards.dataset, "k": self.registry.system(system, DenseSystem).k}
         shards = range(self.registry.shards(wildcards.dataset))
         return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))

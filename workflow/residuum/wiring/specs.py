@@ -8,7 +8,7 @@ import json
 
 from pydantic import BaseModel
 
-FOR_READERS = {"description", "label", "budgets"}
+FOR_READERS = {"description", "label", "budgets", "seeds"}
 
 
 def canonical_json(data: object) -> str:

@@ -3,42 +3,34 @@
 Usage: `searched(registry, "nfcorpus")`. Must not know paths or rules.
 """
 
+from residuum.core.measures import reads
 from residuum.core.registry import Place, Registry
 from residuum.core.schema.scales import FromModel
-
-BY_ANSWERS = "AnswerAccuracy@"
-
-
-def tuned_on(registry: Registry, system: str) -> str | None:
-    """Return the role of the split that a system's weight or depth is chosen on, if it is."""
-    entry = registry.systems[system]
-    if entry.kind == "rerank":
-        return str(entry.depth.tune_on)
-    return entry.weight.tune_on if entry.kind == "fusion" else None
+from residuum.core.schema.systems import LexicalSystem
 
 
 def is_tuned(registry: Registry, system: str) -> bool:
     """Say whether something of a system is chosen: lambda, a rerank depth, RM3's parameters."""
     entry = registry.systems[system]
-    return bool(tuned_on(registry, system) or getattr(entry, "rm3_sweep", None))
+    return bool(registry.tuned_on(system) or getattr(entry, "rm3_sweep", None))
 
 
 def tuning_place(registry: Registry, system: str, place: Place) -> Place:
     """Return the split whose tuning file holds what was chosen for a run on a split."""
-    entry = registry.systems[system]
-    return registry.place(entry.weight.tune_on) if entry.kind == "fusion" else place
+    role = registry.tuned_on(system)
+    return registry.place(role) if role and registry.systems[system].kind == "fusion" else place
 
 
 def swept_measure(registry: Registry, system: str, place: Place) -> str | None:
     """Return the measure by which an RM3 sweep chooses on a split; None if it names none."""
-    measures = registry.systems[system].rm3_sweep.measures
-    found = [measures[role] for role in measures if registry.cast(role) == place]
-    return found[0] if found else None
+    sweep = registry.system(system, LexicalSystem).rm3_sweep
+    measures = sweep.measures if sweep else {}
+    return next((measures[role] for role in measures if registry.cast(role) == place), None)
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
     """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
-    roles = filter(None, (tuned_on(registry, system) for system in registry.systems))
+    roles = filter(None, map(registry.tuned_on, registry.systems))
     casts = {registry.cast(role) for role in roles}
     splits = registry.datasets[dataset].splits
     return [
@@ -58,14 +50,14 @@ def mined(registry: Registry, dataset: str, dense_model: str, seed: int) -> list
     casts = [*registry.scale.backbones.values(), *registry.scale.rerankers.values()]
     playing = {cast.model for cast in casts if isinstance(cast, FromModel)}
     found: dict[str, None] = {}
-    for name in sorted(n for n in playing if hasattr(registry.models[n], "negatives")):
-        mined = registry.mined_from(name)
-        if (dense_model, seed) in [(registry.trained_for(s.system), s.seed) for s in mined]:
-            place = registry.cast(registry.models[name].train_on)
-            found |= {place.split: None} if place and place.dataset == dataset else {}
+    for name in sorted(playing):
+        sources = registry.mined_from(name)
+        if (dense_model, seed) in [(registry.trained_for(s.system), s.seed) for s in sources]:
+            place = registry.train_place(name)
+            found |= {place.split: None} if place.dataset == dataset else {}
     return list(found)
 
 
 def needs_answers(registry: Registry, place: Place) -> bool:
     """Say whether a measure of a split reads answers and texts in place of judgements."""
-    return any(name.startswith(BY_ANSWERS) for name in registry.measures(place))
+    return any(reads(name) == "answers" for name in registry.measures(place))

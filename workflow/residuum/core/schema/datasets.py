@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from residuum.core.schema.base import Id, Positive, Strict
+from residuum.core.errors import unknown
+from residuum.core.schema.base import Budget, Id, Measure, Name, Positive, Ref, Strict
 from residuum.core.schema.sources import (
     GENERATED_SPLITS,
     Download,
@@ -16,6 +17,8 @@ from residuum.core.schema.sources import (
     IrdsSource,
     Windows,
 )
+
+SplitId = Annotated[Id, Ref("split")]
 
 
 class Holdout(Strict):
@@ -40,12 +43,12 @@ class Split(Strict):
         None, description="field of an ir_datasets query that holds its answers"
     )
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
-    folds: list[Id] = Field(
+    folds: list[SplitId] = Field(
         [], description="splits that divide its queries, for choices made by cross-validation"
     )
     holdout: Holdout | None = None
     positive_level: Positive = Field(1, description="least relevance of a train positive")
-    measures: list[str] = Field(
+    measures: list[Measure] = Field(
         default=[], description="ir_measures names, beside those the tables ask for"
     )
 
@@ -58,12 +61,19 @@ class SplitCount(Strict):
     relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
 
 
+class Own(Strict):
+    """Splits for what belongs to the collection itself: `train_on: own`, `tune_on: own`."""
+
+    train: SplitId | None = None
+    tune: SplitId | None = None
+
+
 class Edition(Strict):
     """Pinned counts of one known edition of a collection."""
 
     name: str
     docs: Positive
-    splits: dict[Id, SplitCount] = Field(default={})
+    splits: dict[SplitId, SplitCount] = Field(default={})
 
 
 class Collection(Strict):
@@ -73,14 +83,14 @@ class Collection(Strict):
     source: GeneratedSource | GeneratedArticles | IrdsSource | FilesSource = Field(
         discriminator="kind"
     )
-    splits: dict[Id, Split] = Field(default={})
+    splits: dict[Annotated[Id, Name("split")], Split] = Field(default={})
     editions: list[Edition] = Field(
         min_length=1, description="the export must match one; its name goes into the manifest"
     )
 
     @model_validator(mode="after")
     def splits_fit_source(self) -> "Collection":
-        """Each split names what its source needs, and other splits that it names are there."""
+        """Each split has what its source needs, and a holdout is of another split."""
         for name, split in self.splits.items():
             if fault := next(self._faults(name, split), None):
                 raise ValueError(f"splits.{name}{fault}")
@@ -89,12 +99,12 @@ class Collection(Strict):
     def _faults(self, name: str, split: Split) -> Iterator[str]:
         kind = self.source.kind
         if split.holdout and split.holdout.of not in self.splits:
-            yield f".holdout.of: no split '{split.holdout.of}'"
+            yield f".holdout.of: {unknown('split', split.holdout.of, self.splits)}"
         elif split.holdout and self.splits[split.holdout.of].holdout:
             yield f".holdout.of: '{split.holdout.of}' is a holdout too"
         for fold in split.folds:
-            if fold not in self.splits or fold == name or split.folds.count(fold) > 1:
-                yield f".folds: '{fold}' is no other split, or stands twice"
+            if fold == name or split.folds.count(fold) > 1:
+                yield f".folds: '{fold}' is the split itself, or is given twice"
         yield from self._odd_keys(split)
         if name not in GENERATED_SPLITS.get(kind, (name,)):
             yield f": a {kind} collection has {', '.join(GENERATED_SPLITS[kind])}"
@@ -148,25 +158,18 @@ class Dataset(Collection):
     citation: str
 
     access: str
-    splits: dict[Id, Split] = Field(min_length=1)
+    splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
+    own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
     windows: Windows | None = None
     downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
+    budgets: list[Budget] = Field([], description="scale budgets laid over this file")
     disk_gb: float = Field(
         0, ge=0, description="estimate of what ir_datasets unpacks and keeps, downloads too"
     )
 
     @model_validator(mode="after")
-    def windows_and_downloads_fit(self) -> "Dataset":
-        """What is cut into passages is a field that docs keep; splits that are named are there."""
-        sample = getattr(self.source, "sample", None)
-        for key, names in (
-            ("source.sample.keep", sample.keep if sample else []),
-            ("downloads", [name for download in self.downloads for name in download.splits]),
-            ("editions", [name for edition in self.editions for name in edition.splits]),
-        ):
-            if lost := self.unknown_splits(names):
-                known = ", ".join(self.splits)
-                raise ValueError(f"{key}: no split {', '.join(lost)}; known: {known}")
+    def windows_fit(self) -> "Dataset":
+        """What is cut into passages is a field that docs keep."""
         if self.windows:
             kept = self.kept_fields()
             wanted = [*self.windows.head, self.windows.body]
@@ -174,10 +177,6 @@ class Dataset(Collection):
                 named = ", ".join(kept) or "none"
                 raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
         return self
-
-    def unknown_splits(self, names: Iterable[str]) -> list[str]:
-        """Return those of the names that are no split of the dataset, each once."""
-        return [name for name in dict.fromkeys(names) if name not in self.splits]
 
     def kept_fields(self) -> list[str]:
         """Return the named fields of a doc beside its text; one called text is kept as body."""

@@ -8,7 +8,18 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from residuum.core.schema.base import Id, Positive, Probability, Strict
+from residuum.core.schema.base import (
+    BackboneRole,
+    Budget,
+    Id,
+    Positive,
+    Probability,
+    Ref,
+    Role,
+    Seeds,
+    Strict,
+    TrainRole,
+)
 from residuum.core.tables import Kinds
 
 Needs = Literal["negatives", "candidates", "vectors"]
@@ -23,14 +34,16 @@ class Entry(Strict):
     """What all models share."""
 
     description: str = Field("", description="for readers; no part of any spec")
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file, in order")
+    budgets: list[Budget] = Field(
+        default=[], description="scale budgets laid over this file, in order"
+    )
 
 
 class Backbone(Entry):
     """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
 
     kind: Literal["backbone"]
-    corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
+    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
     vocabulary: Positive
     hidden: Positive
     layers: Positive
@@ -90,7 +103,7 @@ class Negatives(Strict):
     pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(
         default={}, description="joined in the order of their names, which budgets use too"
     )
-    scores: Id | None = Field(
+    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = Field(
         default=None, description="lexical system that scores the positive and the negatives"
     )
     per_pair: Positive | None = Field(
@@ -98,7 +111,9 @@ class Negatives(Strict):
         description="negatives stored for each training pair; a visit draws from these",
     )
     seed: int = 1
-    same_as: Id | None = Field(default=None, description="model whose tuples are used")
+    same_as: Annotated[Id, Ref("model", use="tuples")] | None = Field(
+        default=None, description="model whose tuples are used"
+    )
 
     @property
     def sampled(self) -> bool:
@@ -172,8 +187,8 @@ class MaskedLanguage(Entry):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
 
     kind: Literal["masked-language"]
-    backbone: Id = Field(description="backbone role that the scale casts")
-    corpora: list[Id] = Field(min_length=1, description="roles whose datasets give the text")
+    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(description="tokens kept of a doc, special ones included")
     training: Training
@@ -183,13 +198,16 @@ class MaskedLanguage(Entry):
 class OnPairs(Entry):
     """What all models share that are trained on (query, positive) pairs."""
 
-    backbone: Id = Field(description="backbone role that the scale casts")
-    train_on: Id = Field(description="role of the training split")
+    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    train_on: TrainRole = Field(
+        description="role of the training split; own: that of the collection that is searched"
+    )
     negatives: Negatives = Field(
         default_factory=lambda: Negatives(),
         description="absent: the other docs of a batch, where they count",
     )
     training: Training
+    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
 class TermWeights(OnPairs):

@@ -1,16 +1,18 @@
 """config/papers/<paper>/*.yaml: tables, dataset characteristics, case studies and figures."""
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from residuum.core.schema.base import Id, Positive, Strict
+from residuum.core.schema.base import Id, JudgedMeasure, Name, Positive, Ref, Role, Strict
 
 CELL = re.compile(r"^(?P<value>\d+(?:\.\d+)?)(?: \^(?P<beats>[0-9,-]+))?(?P<below> ↓)?$")
-
-
 DEPTH = "depth"
+ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
+RowId = Annotated[Id, Ref("row")]
+ListId = Annotated[Id, Ref("list")]
 
 
 def parts_of(page: str) -> tuple[str, str]:
@@ -25,9 +27,9 @@ def parts_of(page: str) -> tuple[str, str]:
 class Column(Strict):
     """One measured column: role and measure give everything the header prints."""
 
-    id: Id
-    role: Id
-    measure: str = Field(
+    id: Annotated[Id, Name("column")]
+    role: Role
+    measure: ColumnMeasure = Field(
         description="ir_measures name; or depth: the rerank depth of the runs on the role's split"
     )
     header: str = Field(description="the measure as the paper prints it")
@@ -41,13 +43,13 @@ class Column(Strict):
 class Row(Strict):
     """One system of a table."""
 
-    id: Id
+    id: Annotated[Id, Name("row")]
     label: str
     group: str = ""
     index: Positive | None = Field(None, description="the number by which others claim to beat it")
-    system: Id | None = None
+    system: Annotated[Id, Ref("system")] | None = None
     not_run: str | None = Field(None, description="reason why no system makes this row yet")
-    below: Id | None = Field(
+    below: RowId | None = Field(
         None, description="row of reference: an arrow marks cells significantly below it"
     )
 
@@ -87,10 +89,10 @@ class Printed(Strict):
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
-    tolerance: dict[str, float] = Field(
+    tolerance: dict[Annotated[str, Ref("column", besides=("default",))], float] = Field(
         description="column id (or 'default'): largest |measured - reported| that reproduces"
     )
-    reported: dict[Id, dict[Id, str]] = Field(
+    reported: dict[RowId, dict[Annotated[Id, Ref("column")], str]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )
 
@@ -103,6 +105,11 @@ class Reported(Printed):
                 if not CELL.match(text):
                     raise ValueError(f"{row}.{column}: cannot read the cell '{text}'")
         return reported
+
+    def cells(self) -> Iterator[tuple[str, str, "Cell"]]:
+        """Yield the row, the column and the content of every reported cell."""
+        for row, cells in self.reported.items():
+            yield from ((row, column, Cell.parse(text)) for column, text in cells.items())
 
 
 class IndexStatistics(Strict):
@@ -120,8 +127,10 @@ class Table(Reported):
     kind: Literal["table"]
     columns: list[Column] = Field(min_length=1)
     rows: list[Row] = Field(min_length=1)
-    tests: Id = Field(description="how the rows are compared: an entry of config/tests")
-    baselines: list[Id] = Field(
+    tests: Annotated[Id, Ref("tests")] = Field(
+        description="how the rows are compared: an entry of config/tests"
+    )
+    baselines: list[RowId] = Field(
         [], description="rows that the others are compared with, for `compare: with_baselines`"
     )
     index: IndexStatistics | None = Field(
@@ -134,15 +143,15 @@ class Table(Reported):
 class QuerySet(Strict):
     """A column of dataset characteristics: a split and its label."""
 
-    id: Id
-    role: Id
+    id: Annotated[Id, Name("column")]
+    role: Role
     header: str
 
 
 class Characteristic(Strict):
     """A row of dataset characteristics."""
 
-    id: Id
+    id: Annotated[Id, Name("row")]
     label: str
     quantity: Literal["queries", "relevant_per_query", "grades"] = Field(
         description="grades: levels of relevance, 2 for binary judgements"
@@ -160,7 +169,7 @@ class Characteristics(Reported):
 class Condition(Strict):
     """What must hold of a case's doc in one of the lists: bounds of its rank, or its absence."""
 
-    list: Id
+    list: ListId
     at_least: Positive | None = Field(None, description="the doc's rank is this or a later one")
     at_most: Positive | None = Field(None, description="the doc's rank is this or an earlier one")
     or_absent: bool = Field(False, description="a doc that the list lacks fits too")
@@ -171,29 +180,31 @@ class Cases(Printed):
     """Example docs found by a rule: (query, doc) pairs that meet all conditions."""
 
     kind: Literal["cases"]
-    role: Id
-    lists: dict[Id, Id] = Field(min_length=2, description="name of a list: system that makes it")
+    role: Role
+    lists: dict[Annotated[Id, Name("list")], Annotated[Id, Ref("system", but=("external",))]] = (
+        Field(min_length=2, description="name of a list: system that makes it")
+    )
     relevant: bool = Field(description="true: relevant docs only; false: docs not judged relevant")
     where: list[Condition] = Field(min_length=1)
-    before: Id = Field(description="list whose rank is shown first")
-    after: Id = Field(description="list whose rank is shown second; most gained first")
+    before: ListId = Field(description="list whose rank is shown first")
+    after: ListId = Field(description="list whose rank is shown second; most gained first")
     limit: Positive = Field(3, description="cases shown, one per query")
 
 
 class Series(Strict):
     """A line of a figure: a rerank system whose depths are swept."""
 
-    id: Id
+    id: Annotated[Id, Name("series")]
     label: str
-    system: Id
+    system: Annotated[Id, Ref("system", kinds=("rerank",))]
 
 
 class Panel(Strict):
     """A plot of a figure: the candidates' recall, or a measure after reranking, at each depth."""
 
-    id: Id
+    id: Annotated[Id, Name("panel")]
     shows: Literal["recall", "reranked"]
-    measure: str | None = Field(None, description="ir_measures name, for reranked")
+    measure: JudgedMeasure | None = Field(None, description="ir_measures name, for reranked")
     header: str = Field(description="the axis as the paper prints it")
 
     @model_validator(mode="after")
@@ -209,10 +220,12 @@ class Figure(Printed):
     baseline) and each other one at every depth."""
 
     kind: Literal["figure"]
-    role: Id
+    role: Role
     series: list[Series] = Field(min_length=1)
     panels: list[Panel] = Field(min_length=1)
-    tests: Id = Field(description="an entry of config/tests that compares with_baselines")
+    tests: Annotated[Id, Ref("tests")] = Field(
+        description="an entry of config/tests that compares with_baselines"
+    )
 
 
 Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
-from residuum.core.schema.base import Id, Positive, Strict
+from residuum.core.schema.base import Id, Positive, Ref, Seeds, Strict
 from residuum.core.schema.datasets import Edition
 from residuum.core.schema.models import Reading
 
@@ -14,13 +14,7 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _distinct(seeds: list[int]) -> list[int]:
-    if len(set(seeds)) < len(seeds):
-        raise ValueError("a seed stands twice")
-    return seeds
-
-
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
+STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 
 class FromHub(Strict):
@@ -48,8 +42,14 @@ class FromModel(Strict):
     It stands for a released one, so it is made once, whatever the seeds of what starts from it.
     """
 
-    model: Id
+    model: Annotated[Id, Ref("model", kinds=STARTS, use="released")]
     seed: int = Field(1, ge=0, description="seed of its training")
+
+
+class RerankerModel(FromModel):
+    """A cross-encoder that the graph trains, and which takes a released one's place."""
+
+    model: Annotated[Id, Ref("model", kinds=("cross-encoder",), use="released")]
 
 
 class Scale(Strict):
@@ -58,18 +58,16 @@ class Scale(Strict):
     description: str
     comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
-    base: Id | None = Field(
-        None, description="scale that this one is laid over: keys that it lacks are the other's"
-    )
-    editions: dict[Id, list[Edition]] = Field(
+    editions: dict[Annotated[Id, Ref("dataset")], list[Edition]] = Field(
         {}, description="dataset: pinned counts in place of its own, where a replica stands in"
     )
     seeds: Seeds
-    roles: dict[Id, str] = Field(description="role: dataset/split")
+    roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
-    rerankers: dict[Id, HubReranker | FromModel] = Field(default={})
+    rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
     budgets: dict[Id, dict[str, Any]] = Field(
-        default={}, description="partial entries, laid over the models and systems that name them"
+        default={},
+        description="partial entries, laid over the datasets, models and systems that name them",
     )
     threads: Positive = Field(
         description="threads of a process; the last digits of what is neural depend on them"
@@ -99,7 +97,7 @@ class Config(Strict):
     """config/config.yaml, each key overridable by `--config key=value`."""
 
     scale: Id
-    papers: Annotated[list[Id], BeforeValidator(_listed)] = Field(
+    papers: Annotated[list[Annotated[Id, Ref("paper")]], BeforeValidator(_listed)] = Field(
         min_length=1, description="whose tables are made"
     )
     seeds: Seeds | None = Field(None, description="absent: the scale's seeds")

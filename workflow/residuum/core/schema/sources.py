@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from residuum.core.schema.base import Id, Positive, Probability, Strict
+from residuum.core.schema.base import Id, Positive, Probability, Ref, Strict
 
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged"),
@@ -63,7 +63,9 @@ class Sample(Strict):
 
     docs: Positive = Field(description="docs of the sample")
     seed: int
-    keep: list[Id] = Field(description="splits whose judged docs are all in the sample")
+    keep: list[Annotated[Id, Ref("split")]] = Field(
+        description="splits whose judged docs are all in the sample"
+    )
     level: int = Field(1, description="least relevance of a judged doc that is kept")
 
 
@@ -137,7 +139,9 @@ class Download(Strict):
     url: str | None = Field(None, description="address of a file that ir_datasets does not list")
     bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")
     md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
-    splits: list[Id] = Field([], description="splits that need it; absent: the corpus does")
+    splits: list[Annotated[Id, Ref("split")]] = Field(
+        [], description="splits that need it; absent: the corpus does"
+    )
     makes: list[str] = Field(
         [], description="files that ir_datasets keeps of it in its home, and takes in its place"
     )

@@ -4,9 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from residuum.core.schema.base import Id, Positive, Probability, Strict
-from residuum.core.schema.scales import FromModel, HubReranker
+from residuum.core.schema.base import (
+    Budget,
+    Id,
+    Positive,
+    Probability,
+    Ref,
+    Role,
+    Strict,
+    TunedMeasure,
+    TuningRole,
+)
+from residuum.core.schema.scales import HubReranker, RerankerModel
 
+RerankerRole = Annotated[Id, Ref("reranker")]
 Depths = Annotated[list[Positive], Field(min_length=1)]
 
 
@@ -56,7 +67,7 @@ class Rm3Sweep(Strict):
     original_query_weight: list[Probability] = Field(min_length=1)
     folds: int = Field(2, ge=2)
     seed: int = Field(1, description="of the split of the queries into folds")
-    measures: dict[Id, str] = Field(
+    measures: dict[Role, TunedMeasure] = Field(
         min_length=1, description="role of a split: the measure that is reported on it"
     )
 
@@ -80,14 +91,14 @@ class LexicalSystem(Strict):
         default={},
         description="field: weight; the score is the weighted sum of the fields' own BM25 scores",
     )
-    weights: Id | None = Field(
+    weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
         None, description="model of kind term-weights whose weights take the place of tf"
     )
     bm25: Bm25
     rm3: Rm3 | None = None
     rm3_sweep: Rm3Sweep | None = None
     k: Positive = Field(description="hits asked for")
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
+    budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
 
     def index(self) -> IndexForm:
         """Return the form of the index that the system searches."""
@@ -113,7 +124,7 @@ class DenseSystem(Strict):
 
     kind: Literal["dense"]
     label: str = Field("", description="for readers; no part of any spec")
-    model: Id
+    model: Annotated[Id, Ref("model", kinds=("dual-encoder",))]
     k: Positive
 
 
@@ -129,8 +140,8 @@ class Interpolation(Strict):
 
     value: float | None = None
     grid: list[float] = Field(default=[])
-    tune_on: Id | None = Field(None, description="role of the tuning split")
-    measure: str | None = None
+    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
+    measure: TunedMeasure | None = None
 
     @model_validator(mode="after")
     def fixed_or_tuned(self) -> "Interpolation":
@@ -146,8 +157,8 @@ class FusionSystem(Strict):
 
     kind: Literal["fusion"]
     label: str = Field("", description="for readers; no part of any spec")
-    lexical: Id
-    dense: Id
+    lexical: Annotated[Id, Ref("system", kinds=("lexical",))]
+    dense: Annotated[Id, Ref("system", kinds=("dense",))]
     missing: Missing
     weight: Interpolation
     k: Positive
@@ -157,8 +168,8 @@ class Depth(Strict):
     """How deep a first stage is reranked: the grid and the queries on which it is chosen."""
 
     grid: Depths
-    tune_on: Id = Field(description="role of the tuning split")
-    measure: str
+    tune_on: TuningRole = Field(description="role of the tuning split")
+    measure: TunedMeasure
 
 
 class RerankSystem(Strict):
@@ -166,12 +177,14 @@ class RerankSystem(Strict):
 
     kind: Literal["rerank"]
     label: str = Field("", description="for readers; no part of any spec")
-    first_stage: Id = Field(description="system that gives the candidates")
-    reranker: Id | HubReranker | FromModel = Field(
+    first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))] = Field(
+        description="system that gives the candidates"
+    )
+    reranker: RerankerRole | HubReranker | RerankerModel = Field(
         description="reranker role that the scale casts, or the reranker itself"
     )
     depth: Depth
-    budgets: list[Id] = Field(default=[], description="scale budgets laid over this file")
+    budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
 
 
 class ExternalSystem(Strict):
@@ -180,7 +193,7 @@ class ExternalSystem(Strict):
     kind: Literal["external"]
     label: str = Field("", description="for readers; no part of any spec")
     source: str = Field(description="who made it and where to get it; shown where it is absent")
-    runs: dict[Id, str] = Field(
+    runs: dict[Role, str] = Field(
         min_length=1, description="role of a split: file below the folder of RESIDUUM_DATA"
     )
 

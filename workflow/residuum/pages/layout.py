@@ -1,14 +1,16 @@
 """A page with one grid, for reading as Markdown and for typesetting as LaTeX.
 
-Usage: `pages.write(Path("table.tsv"), Page(...))` writes table.md and table.tex. Cells hold text;
-raised markers, arrows and bold words are put in by form. Must not know what a cell means.
+Usage: `write(Path("table.tsv"), rows, Layout(...))` writes table.tsv, .md and .tex. Cells hold
+text; superscripts, arrows and bold words are put in by form. Must not know what a cell means.
 """
 
-import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from residuum.core import files, schema
+from residuum.core import files
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DASH = "\N{EN DASH}"
 MORE = "<!-- more -->"  # in a long page: what stands above is enough to print
@@ -19,60 +21,52 @@ SYMBOLS = {"±": r"$\pm$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", DASH
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*`<["})
 SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
 
-MEASURES = {
-    "AP": "Average precision",
-    "AnswerAccuracy": "Share of questions answered by the docs",
-    "P": "Precision",
-    "R": "Recall",
-    "RR": "Reciprocal rank",
-    "Success": "Success",
-    "nDCG": "Normalised discounted cumulative gain",
-}
 
-
-class Cell(NamedTuple):
-    """A text, what stands raised behind it, an arrow for "below", and its (start, end) in bold."""
+class TextCell(NamedTuple):
+    """A text, its superscript, an arrow for "below", and the (start, end) of what is bold."""
 
     text: str
-    above: str = ""
+    superscript: str = ""
     below: bool = False
     bold: tuple[tuple[int, int], ...] = ()
 
 
-class Page(NamedTuple):
+class Layout(NamedTuple):
     """A grid under its title; `align` holds a LaTeX column type for each column."""
 
     title: str
-    place: str
+    printed_in: str
     header: list[str]
-    rows: list[list[Cell]]
+    rows: list[list[TextCell]]
     notes: list[str]
     align: list[str]
 
 
-def write(output: Path, page: Page) -> None:
-    """Write the page as .md and .tex beside `output`."""
-    files.write_text(output.with_suffix(".md"), markdown(page))
-    files.write_text(output.with_suffix(".tex"), latex(page))
+def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> None:
+    """Write the rows as .tsv, unrounded, and the page as .md and .tex beside.
+
+    With the name of an image the page is the image's caption: Markdown alone.
+    """
+    files.write_text(output, rows.write_csv(separator="\t"))
+    files.write_text(output.with_suffix(".md"), markdown(page, image))
+    if not image:
+        files.write_text(output.with_suffix(".tex"), latex(page))
 
 
-def markdown(page: Page, image: str = "") -> str:
+def markdown(page: Layout, image: str = "") -> str:
     """Render for reading as Markdown or as plain text: columns are padded.
 
-    `image` names a picture to stand between the title and the grid.
+    `image` names a picture to put between the title and the grid.
     """
-    picture = f"![{page.title}]({image})\n\n" if image else ""
-    under = "\n".join(f"- {note}" for note in page.notes)
-    grid = f"{_grid(page)}\n\n" if page.rows else ""
-    return f"## {page.title}\n\n({page.place})\n\n{picture}{grid}{under}\n"
-
-
-def _grid(page: Page) -> str:
-    return grid(page.header, [[_plain(cell) for cell in row] for row in page.rows])
+    picture = [f"![{page.title}]({image})"] if image else []
+    table = [grid(page.header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
+    notes = "\n".join(f"- {note}" for note in page.notes)
+    parts = [f"## {page.title}", f"({page.printed_in})", *picture, *table, notes]
+    return "\n\n".join(parts) + "\n"
 
 
 def grid(header: list[str], body: list[list[str]]) -> str:
-    """Write a padded Markdown table; the texts stand in it as they are."""
+    """Write a padded Markdown table of texts that are Markdown already."""
     rows = [header, *body]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     padded = [
@@ -83,16 +77,16 @@ def grid(header: list[str], body: list[list[str]]) -> str:
     return "\n".join([padded[0], rule, *padded[1:]])
 
 
-def _plain(cell: Cell) -> str:
+def _plain(cell: TextCell) -> str:
     text = "".join(
         f"**{part.translate(MARKDOWN)}**" if bold else part.translate(MARKDOWN)
         for part, bold in _parts(cell)
     )
-    above = raised(cell.above).translate(SUPERSCRIPTS)
-    return text + (f" {above}" if above else "") + (" ↓" if cell.below else "")
+    superscript = raised(cell.superscript).translate(SUPERSCRIPTS)
+    return text + (f" {superscript}" if superscript else "") + (" ↓" if cell.below else "")
 
 
-def _parts(cell: Cell) -> list[tuple[str, bool]]:
+def _parts(cell: TextCell) -> list[tuple[str, bool]]:
     """Cut a cell's text into (part, is bold)."""
     parts, done = [], 0
     for start, end in sorted(cell.bold):
@@ -119,7 +113,7 @@ def raised(beats: str) -> str:
     return plain if plain.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
 
 
-def latex(page: Page) -> str:
+def latex(page: Layout) -> str:
     """Render as a LaTeX table in booktabs style; without rows, the notes alone."""
     grid = [
         rf"\begin{{tabular}}{{{''.join(page.align)}}}",
@@ -143,44 +137,18 @@ def latex(page: Page) -> str:
     )
 
 
-def _typeset(cell: Cell) -> str:
+def _typeset(cell: TextCell) -> str:
     text = "".join(
         rf"\textbf{{{escape(part)}}}" if bold else escape(part) for part, bold in _parts(cell)
     )
-    above = raised(cell.above).replace("-", r"\textrm{--}")
+    superscript = raised(cell.superscript).replace("-", r"\textrm{--}")
     arrow = r"$^{\downarrow}$" if cell.below else ""
-    return text + (f"$^{{{above}}}$" if above else "") + arrow
+    return text + (f"$^{{{superscript}}}$" if superscript else "") + arrow
 
 
 def escape(text: str) -> str:
-    """Write text so that LaTeX prints it as it stands."""
+    """Write text so that LaTeX prints it literally."""
     text = text.replace("\\", "\0").translate(LATEX).replace("\0", r"\textbackslash{}")
     for symbol, command in SYMBOLS.items():
         text = text.replace(symbol, command)
     return text
-
-
-def tests_note(
-    tests: schema.Tests, column: str = "column", table: str = "table", compared: str = ""
-) -> str:
-    """Say in one sentence how the comparisons of a page are tested.
-
-    `column` and `table` are what the families of those names are on the page; `compared` says
-    which pairs are, where not all.
-    """
-    paper = "all tables of the paper with these tests"
-    family = {"column": f"each {column}", "table": f"each {table}", "paper": paper}[tests.family]
-    flips = f", {tests.resamples} sign flips, seed {tests.seed}" * (tests.test == "permutation")
-    pairs = f"{compared}, " if compared else ""
-    return (
-        f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, {pairs}"
-        f"correction {tests.correction}, family: {family}."
-    )
-
-
-def measure_name(measure: str) -> str:
-    """Write a measure in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
-    match = re.fullmatch(r"(\w+)(?:\([^)]*\))?(?:@(\d+))?", measure)
-    if not match or match[1] not in MEASURES:
-        return measure
-    return f"{MEASURES[match[1]]}{f' at {match[2]}' if match[2] else ''} ({measure})"

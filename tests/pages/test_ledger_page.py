@@ -2,14 +2,13 @@
 
 from types import SimpleNamespace
 
-import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from residuum import ledger, ledger_page
 from residuum.__main__ import app
-from residuum.core import pages
 from residuum.core.errors import ResiduumError
+from residuum.pages import layout, ledger_page, tsv
+from residuum.pages.ledger_page import LedgerRow
 from residuum.wiring import driver
 
 ABSENT = "no such file: theirs.txt. Get it."
@@ -18,7 +17,7 @@ ABSENT = "no such file: theirs.txt. Get it."
 def row(verdict, paper="toy", kind="number", **changes):
     made = {
         "paper": paper,
-        "place": f"{paper.title()}, Table 1",
+        "printed_in": f"{paper.title()}, Table 1",
         "table": f"{paper}-table1",
         "row": "ours",
         "column": "rr",
@@ -32,7 +31,7 @@ def row(verdict, paper="toy", kind="number", **changes):
         "verdict": verdict,
         "reason": "|delta| is more than 0.005",
     }
-    return {**made, **changes}
+    return LedgerRow(**{**made, **changes})
 
 
 ROWS = [
@@ -49,10 +48,6 @@ ROWS = [
 ]  # fmt: skip
 
 
-def frame(rows=ROWS):
-    return pl.DataFrame(rows, schema=ledger.COLUMNS)
-
-
 def lines(text, start):
     """Return the cells of the lines of a grid that start so."""
     return [
@@ -63,13 +58,13 @@ def lines(text, start):
 
 
 def test_counts_have_a_line_per_paper_and_kind():
-    counts = ledger_page.counts(frame())
+    counts = ledger_page.counts(ROWS)
     header, *body = lines(counts, "| ")
     assert header[2:] == [
         "holds", "inconclusive", "reversed", "not run",
         "reproduced", "close", "differs", "not comparable",
     ]  # fmt: skip
-    dash = pages.DASH
+    dash = layout.DASH
     assert body == [
         ["toy", "comparisons", "1", "0", "1", "1", dash, dash, dash, dash],
         ["toy", "numbers", dash, dash, dash, "2", "1", "0", "2", "0"],
@@ -78,27 +73,27 @@ def test_counts_have_a_line_per_paper_and_kind():
 
 
 def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_rows():
-    page = ledger_page.page(frame(), "toy", "a toy.")
-    opening, rest = page.split(pages.MORE)
+    page = ledger_page.page(ROWS, "toy", "a toy.")
+    opening, rest = page.split(layout.MORE)
     assert opening.startswith("# Ledger, scale toy\n\nScale toy: a toy.\n\n| paper")
     assert "Against" not in opening
     order = [
         "## toy", "Against the paper: 3.", "Not run: 3.", "## other",
-        "Nothing here contradicts the paper.", "## Every number and comparison",
+        "Nothing contradicts the paper.", "## Every number and comparison",
         "### Toy, Table 1", "### Other, Table 1",
     ]  # fmt: skip
     assert sorted(order, key=rest.index) == order
 
 
-def test_reasons_are_said_once_with_where_they_apply():
-    page = ledger_page.page(frame(), "toy", "a toy.")
+def test_reasons_are_shown_once_with_where_they_apply():
+    page = ledger_page.page(ROWS, "toy", "a toy.")
     where = "Toy, Table 1 (theirs, ours; 2 numbers, 1 comparison)"
     assert f"- no such file: theirs.txt. Get it: {where}" in page
     assert "Get it" not in page.split("## Every number")[0].replace(f"Get it: {where}", "")
 
 
 def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
-    page = ledger_page.page(frame(), "toy", "a toy.").split("## Every number")[1]
+    page = ledger_page.page(ROWS, "toy", "a toy.").split("## Every number")[1]
     found = lines(page, "| ours") + lines(page, "| theirs")
     assert len(found) == len(ROWS)
     assert found[0] == [
@@ -110,28 +105,28 @@ def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
 
 def test_only_the_scales_own_reason_is_left_out():
     rows = [row("not comparable", reason="a toy."), row("not comparable", reason="another index")]
-    page = ledger_page.page(frame(rows), "toy", "a toy.").split("## Every number")[1]
+    page = ledger_page.page(rows, "toy", "a toy.").split("## Every number")[1]
     assert [line[-1] for line in lines(page, "| ours")] == ["", "another index"]
 
 
 def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
     path = tmp_path / "ledger.md"
-    path.write_text(ledger_page.page(frame(), "toy", "a toy."))
+    path.write_text(ledger_page.page(ROWS, "toy", "a toy."))
     workflow = SimpleNamespace(dag_settings=SimpleNamespace(targets=None))
-    said = driver.show([str(path), str(tmp_path / "nothing.md")], workflow)
-    assert said.startswith(f"\n{path}\n\n# Ledger, scale toy")
-    assert "| toy " in said and "Against" not in said and "more -->" not in said
+    shown = driver.show([str(path), str(tmp_path / "nothing.md")], workflow)
+    assert shown.startswith(f"\n{path}\n\n# Ledger, scale toy")
+    assert "| toy " in shown and "Against" not in shown and "more -->" not in shown
 
 
 def test_an_empty_ledger_says_so():
-    assert "report no number" in ledger_page.page(frame([]), "toy", "a toy.")
+    assert "report no number" in ledger_page.page([], "toy", "a toy.")
 
 
 def test_the_command_prints_the_counts_and_where_the_pages_lie(tmp_path):
-    frame().write_csv(tmp_path / "ledger.tsv", separator="\t")
-    said = CliRunner().invoke(app, ["ledger", "--results", str(tmp_path)]).output
-    assert said.startswith("| paper | printed ")
-    assert f"{tmp_path / 'ledger.md'}" in said and f"{tmp_path / 'ledger.tsv'}" in said
+    tsv.frame(ROWS, LedgerRow).write_csv(tmp_path / "ledger.tsv", separator="\t")
+    shown = CliRunner().invoke(app, ["ledger", "--results", str(tmp_path)]).output
+    assert shown.startswith("| paper | printed ")
+    assert f"{tmp_path / 'ledger.md'}" in shown and f"{tmp_path / 'ledger.tsv'}" in shown
 
 
 def test_a_folder_without_a_ledger_is_one_error(tmp_path):

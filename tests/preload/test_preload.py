@@ -1,0 +1,156 @@
+"""A forked job is the job that Python would run: words, streams, status, environment, end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from conftest import ROOT
+from residuum.preload import benchmarks, server
+
+CLIENT = ROOT / "workflow" / "residuum" / "preload" / "client.py"
+JOB = """
+import os, sys, time
+from pathlib import Path
+print("here", sys.argv[1:], Path(sys.argv[0]).name, __name__, __spec__.name, os.getcwd())
+print("loaded", "polars" in sys.modules and "early" in sys.argv, file=sys.stderr)
+print(sys.stdin.read() if "read" in sys.argv else "")
+Path("pid").write_text(str(os.getpid()))
+if "sleep" in sys.argv: time.sleep(60)
+if "fail" in sys.argv: raise SystemExit("error: as it should")
+if "status" in sys.argv: raise SystemExit(7)
+if "break" in sys.argv: 1 / 0
+if "kill" in sys.argv: os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.fixture(scope="module")
+def parents():
+    """Start parents whose threads are as Snakemake's shells set them; end them with a process."""
+    code = (
+        "from residuum.preload import server; import os, sys;"
+        "server.start(); print(os.environ['RESIDUUM_PRELOAD'], flush=True); sys.stdin.read()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment({}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    folder = process.stdout.readline().strip()
+    while len(list(Path(folder).iterdir())) < 2:
+        time.sleep(0.01)
+    yield folder, process
+    process.kill()
+    process.wait()
+
+
+def environment(more):
+    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
+    start = str(Path(sys.executable).parent)
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**own, **threads, **paths, "PATH": f"{start}:{os.environ['PATH']}", **more}
+
+
+@pytest.fixture
+def job(parents, tmp_path):
+    """Return a function that starts a job's module through the client."""
+    (tmp_path / "job.py").write_text(JOB)
+
+    def start(*words, **more):
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(CLIENT), "-m", "job", *words],
+            cwd=tmp_path,
+            env=environment({"RESIDUUM_PRELOAD": parents[0], **more}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def test_a_forked_job_has_words_streams_and_status_of_its_own(job, tmp_path):
+    first = job("a b", "read", "early")
+    out, said = first.communicate("from a pipe")
+    assert out.splitlines()[0] == f"here ['a b', 'read', 'early'] job.py __main__ job {tmp_path}"
+    assert "from a pipe" in out and said == "loaded True\n" and first.returncode == 0
+    assert int((tmp_path / "pid").read_text()) != first.pid
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "last"),
+    [
+        ("fail", 1, "error: as it should"),
+        ("status", 7, "loaded True"),
+        ("break", 1, "ZeroDivisionError: division by zero"),
+        ("kill", 128 + signal.SIGKILL, "loaded True"),
+    ],
+)
+def test_it_ends_as_python_would(job, word, status, last):
+    process = job(word, "early")
+    assert process.communicate("")[1].splitlines()[-1] == last
+    assert process.returncode == status
+
+
+def test_a_job_of_another_environment_starts_by_itself(job):
+    process = job("early", OMP_NUM_THREADS="3")
+    assert process.communicate("")[1] == "loaded False\n" and process.returncode == 0
+
+
+def test_what_no_parent_serves_starts_by_itself(job, tmp_path):
+    process = job("early", RESIDUUM_PRELOAD=str(tmp_path / "nowhere"))
+    assert process.communicate("")[1] == "loaded False\n" and process.returncode == 0
+
+
+def test_a_job_ends_with_its_shell_and_is_counted_while_it_runs(
+    job, tmp_path, monkeypatch, parents
+):
+    process = job("sleep")
+    child = _child(tmp_path)
+    monkeypatch.setenv("RESIDUUM_PRELOAD", parents[0])
+    assert child.pid in {p.pid for p in benchmarks.Shell(os.getpid()).children(recursive=True)}
+    process.kill()
+    child.wait(10)
+    assert process.wait() and not child.is_running()
+
+
+def test_the_parents_and_their_jobs_end_with_their_starter(tmp_path):
+    code = (
+        "from residuum.preload import server; import os, sys, time;"
+        "server.start(); time.sleep(1);"
+        "words = [sys.executable, '-I', '-S', sys.argv[1], '-m', 'job', 'sleep'];"
+        "import subprocess; subprocess.run(words)"
+    )
+    (tmp_path / "job.py").write_text(JOB)
+    starter = subprocess.Popen(
+        [sys.executable, "-c", code, str(CLIENT)], cwd=tmp_path, env=environment({})
+    )
+    child = _child(tmp_path)
+    below = psutil.Process(starter.pid).children(recursive=True)
+    assert len(below) == 4, "two parents, the client, the job"
+    starter.kill()
+    starter.wait()
+    _, alive = psutil.wait_procs([child, *below], timeout=10)
+    assert not alive
+
+
+def _child(folder):
+    while not (folder / "pid").exists() or not (folder / "pid").read_text():
+        time.sleep(0.01)
+    return psutil.Process(int((folder / "pid").read_text()))
+
+
+def test_nothing_is_started_where_a_child_could_outlive_its_parent(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delenv("RESIDUUM_PRELOAD", raising=False)
+    server.start()
+    assert "RESIDUUM_PRELOAD" not in os.environ

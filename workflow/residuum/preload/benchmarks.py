@@ -1,0 +1,40 @@
+"""Have Snakemake's benchmark files count forked jobs, which are no children of a job's shell.
+
+Usage: `benchmarks.adopt()`, after `server.start()`. Must not know how jobs are forked.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import psutil
+from snakemake import benchmark
+
+
+class Shell(psutil.Process):
+    """A job's shell, whose children are also what was forked for them."""
+
+    def children(self, recursive: bool = False) -> list[psutil.Process]:
+        """Return the children, and the forked jobs of those that stand in for Python."""
+        own = super().children(recursive)
+        forked = [job for child in own for job in _forked(child.pid)]
+        return [*own, *forked, *(below for job in forked for below in job.children(True))]
+
+
+def _forked(client: int) -> list[psutil.Process]:
+    try:
+        path = Path(os.environ["RESIDUUM_PRELOAD"], str(client))
+        return [psutil.Process(int(path.read_text()))]
+    except (OSError, ValueError, KeyError, psutil.NoSuchProcess):
+        return []
+
+
+def adopt() -> None:
+    """Let every benchmark that starts from now on watch a Shell (tried with Snakemake 9.27)."""
+    first = benchmark.BenchmarkTimer.__init__
+
+    def watch(timer: Any, pid: int, *arguments: Any) -> None:
+        first(timer, pid, *arguments)
+        timer.main = Shell(pid)
+
+    benchmark.BenchmarkTimer.__init__ = watch

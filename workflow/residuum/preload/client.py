@@ -1,0 +1,48 @@
+"""Stand in for `python`: have a parent process fork the job, and end as it ends.
+
+Usage: `python -I -S client.py -m residuum.fusion fuse ...`, with RESIDUUM_PRELOAD naming the folder
+of the parents' sockets. Whatever no parent serves is started as Python itself. Must not import
+residuum, nor anything slow: a start of this file is the price of every job.
+"""
+
+import _socket
+import array
+import marshal
+import os
+import sys
+
+NEURAL = {"dense", "encode", "pretrain", "rerank", "termweights", "train"}
+
+
+def main() -> None:
+    """Run the command that follows this file's name, forked or started."""
+    words = sys.argv[1:]
+    status = _forked(words) if words[:1] == ["-m"] else None
+    if status is None:
+        os.execvp("python", ["python", *words])
+    os._exit(status)
+
+
+def _forked(words: list[str]) -> int | None:
+    """Return the exit status of a forked job; None if no parent takes it."""
+    stage = words[1].removeprefix("residuum.")
+    path = os.path.join(os.environ["RESIDUUM_PRELOAD"], "neural" if stage in NEURAL else "tables")
+    parent = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        parent.connect(path)
+    except OSError:
+        return None
+    request = marshal.dumps((os.getpid(), words[1], words[2:], os.getcwd(), dict(os.environ)))
+    streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
+    parent.sendmsg([len(request).to_bytes(4, "big")], streams)
+    parent.sendall(request)
+    answer = parent.recv(4)  # arrives when the job has ended
+    if not answer:
+        sys.stderr.write("error: the process that forked this job is gone; run it again\n")
+        return 1
+    status = int.from_bytes(answer, "big", signed=True)
+    return None if status == -1 else status
+
+
+if __name__ == "__main__":
+    main()
