@@ -158,9 +158,10 @@ def test_pools_are_joined_and_each_system_gives_its_top_docs(split, tmp_path):
     assert all(doc in {*top[query], "d290", "d291"} for query, doc in drawn)
     assert {doc for _, doc in drawn} & {"d290", "d291"} == {"d290", "d291"}
     assert any(doc in top[query] for query, doc in drawn)
-    for runs in ([], [run, f"other={tmp_path}/dense.trec.gz"]):
-        with pytest.raises(ResiduumError, match=r"give --run SYSTEM=PATH for each .*: dense"):
-            split.mine(asked, tmp_path / "no.jsonl.gz", runs=runs)
+    with pytest.raises(ResiduumError, match="--run dense=PATH is missing"):
+        split.mine(asked, tmp_path / "no.jsonl.gz", runs=[])
+    with pytest.raises(ResiduumError, match="--run: no name 'other'; known: dense"):
+        split.mine(asked, tmp_path / "no.jsonl.gz", runs=[run, f"other={tmp_path}/dense.trec.gz"])
 
 
 def test_a_pool_of_random_docs_joins_hits(split, tmp_path):
@@ -270,6 +271,6 @@ def test_what_cannot_be_mined_is_refused(split, tmp_path):
     with pytest.raises(ResiduumError, match=r"negatives\.pools: give --index"):
         split.mine(ERRORS, output, index=False)
     with pytest.raises(ResiduumError, match="has rm3"):
-        split.mine(ANYWHERE, output, system={**SYSTEM, "rm3": RM3})
+        split.mine(ANYWHERE, output, system={**SYSTEM, "rm3": {"value": RM3}})
     with pytest.raises(ResiduumError, match="same_as"):
         split.mine({"same_as": "clear"}, output)

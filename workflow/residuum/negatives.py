@@ -56,8 +56,9 @@ def mine(
     config = command.parse_spec(Spec, spec)
     texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
     require_queries(judged, texts, qrels, queries)
-    runs = {name: Path(path) for name, _, path in (text.partition("=") for text in run or [])}
-    searcher, hits = _searcher(config, index, threads), _hits(config, runs)
+    others = [source.system for source in config.negatives.runs]
+    runs = command.named_paths("--run", run or [], others)
+    searcher, hits = _searcher(config, index, threads), _hits(runs)
     pairs = judged.filter(pl.col("relevance") >= config.positive_level)
     available: set[str] = set()
     with spilled(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), available)) as doc_ids:
@@ -78,12 +79,8 @@ def mine(
     )
 
 
-def _hits(spec: Spec, runs: dict[str, Path]) -> dict[str, pl.DataFrame]:
+def _hits(runs: dict[str, Path]) -> dict[str, pl.DataFrame]:
     """Return, for each system with a run, query_id and the list of its docs, best first."""
-    needed = {source.system for source in spec.negatives.runs}
-    if runs.keys() != needed:
-        others = ", ".join(sorted(needed)) or "none"
-        raise ResiduumError(f"give --run SYSTEM=PATH for each other system of the pools: {others}")
     return {
         name: trec.read_run(path).group_by("query_id", maintain_order=True).agg("doc_id")
         for name, path in runs.items()
