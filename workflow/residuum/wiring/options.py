@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import Protocol
 
-from residuum.wiring.paths import folder_of, system_of
+from residuum.wiring.paths import folder_of
 
 Option = Callable[[object, "Files"], str]
 
@@ -40,11 +40,6 @@ def each(option: str, name: str, value: Callable[[str], str] = str) -> Option:
     return lambda wildcards, input: " ".join(
         f"--{option} {value(path)}" for path in _paths(input, name)
     )
-
-
-def by_system(path: str) -> str:
-    """Return `system=path`, for runs."""
-    return f"{system_of(path)}={path}"
 
 
 def by_split(path: str) -> str:
