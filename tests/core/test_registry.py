@@ -8,8 +8,10 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import entries, loading, registry, schema
+from residuum.core import entries, loading, registry
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import parts_of
+from residuum.core.schema.scales import FromPath
 from residuum.neural.losses import ConstantMargin
 from residuum.wiring import availability, binding, specs, splits
 
@@ -65,7 +67,7 @@ def test_runs_carry_seeds_only_behind_a_trained_model():
 
 def test_encoder_replaces_hub_backbones_only(tmp_path):
     assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased") == (
-        schema.FromPath(path=str(tmp_path))
+        FromPath(path=str(tmp_path))
     )
     with pytest.raises(
         ResiduumError, match=r"would replace nothing: scale mini makes its backbones"
@@ -457,8 +459,8 @@ def test_a_paper_may_have_hyphens(config):
     shutil.copytree(config / "papers" / "clear", config / "papers" / "clear-again")
     made = load(config, papers="clear-again")
     assert made.chosen("table") == ["clear-again-table1", "clear-again-table2"]
-    assert schema.parts_of("clear-again-table1") == ("clear-again", "table1")
-    assert schema.parts_of("clear-table1") == ("clear", "table1")
+    assert parts_of("clear-again-table1") == ("clear-again", "table1")
+    assert parts_of("clear-table1") == ("clear", "table1")
 
 
 def test_another_encoder_makes_numbers_not_comparable(tmp_path):

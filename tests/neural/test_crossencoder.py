@@ -19,9 +19,11 @@ from transformers import (
 
 from corpora import make_corpus
 from residuum import train as stage
-from residuum.core import contracts, files, schema
+from residuum.core import contracts, files
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import CrossEncoder as CrossEncoderSchema
+from residuum.core.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import Start, TrainingData, cross, training_data
@@ -58,8 +60,8 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def reading(**changes: object) -> schema.Reading:
-    return schema.Reading.model_validate({"query_length": 8, "length": 30, **changes})
+def reading(**changes: object) -> Reading:
+    return Reading.model_validate({"query_length": 8, "length": 30, **changes})
 
 
 def made(toy: Path, device: devices.Device, **changes: object) -> CrossEncoder:
@@ -305,7 +307,7 @@ def test_part_seed_and_what_was_not_learned(
 
 
 def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) -> None:
-    spec = schema.CrossEncoder.model_validate(spec_of())
+    spec = CrossEncoderSchema.model_validate(spec_of())
     data = TrainingData(toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
     learner = cross.make(spec, Start(str(toy / "start"), None, device, 1), data)
     assert learner.convergence_warning([1.0] * 10) is None

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from residuum.core import contracts, schema
+from residuum.core import contracts
+from residuum.core.schema.models import (
+    CrossEncoder,
+    DualEncoder,
+    MaskedLanguage,
+    TermWeights,
+    Training,
+)
 from residuum.neural import devices, fitting, gradients, learners
 from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.learners import masked
@@ -59,7 +66,7 @@ SPECS = {
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
 }
-FORMS = {"cross": schema.CrossEncoder, "terms": schema.TermWeights, "masked": schema.MaskedLanguage}
+FORMS = {"cross": CrossEncoder, "terms": TermWeights, "masked": MaskedLanguage}
 JOINT = ("nll", "dpr", "several", "vectors")
 WHOLE = slice(0, 7)
 
@@ -73,11 +80,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(
     toy: Path, name: str, precision: str = "fp32", dropout: float = 0.0
-) -> tuple[Any, schema.Training]:
+) -> tuple[Any, Training]:
     """Return a learner in training, and how it is trained."""
     record = json.loads(SPECS[name])
     record["training"]["dropout"] = dropout
-    spec = FORMS.get(name, schema.DualEncoder).model_validate(record)
+    spec = FORMS.get(name, DualEncoder).model_validate(record)
     device, start = devices.Device("cpu", precision), str(toy / "start")
     if name == "masked":
         texts = [text for _, text in contracts.read_corpus(toy / "words")]

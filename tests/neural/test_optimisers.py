@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from residuum.core import schema
+from residuum.core.schema.models import Training
 from residuum.neural import optimisers
 
 
-def training(**changes: object) -> schema.Training:
+def training(**changes: object) -> Training:
     base = {"learning_rate": 0.5, "batch_size": 2, "steps": 10}
-    return schema.Training.model_validate({**base, **changes})
+    return Training.model_validate({**base, **changes})
 
 
 def test_the_rate_rises_and_falls_on_straight_lines() -> None:
@@ -32,7 +32,7 @@ def gradients(number: int) -> list[torch.Tensor]:
     return [torch.randn_like(some) * 5 for some in model().parameters()]
 
 
-def trained(how: schema.Training, steps: int = 5) -> list[torch.Tensor]:
+def trained(how: Training, steps: int = 5) -> list[torch.Tensor]:
     net = model()
     optimiser = optimisers.make(net, how)
     for number in range(steps):

@@ -18,9 +18,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from residuum.core import command, contracts, files, manifest, schema
+from residuum.core import command, contracts, files, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.models import Backbone, MaskedLanguage
 from residuum.core.seeds import derive
 from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
@@ -36,12 +37,12 @@ Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
 @app.command("backbone")
 def backbone(
     corpus: Corpora,
-    spec: Annotated[str, typer.Option(help="JSON of schema.Backbone")],
+    spec: Annotated[str, typer.Option(help="JSON of Backbone")],
     output: Output,
     threads: command.Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
-    parsed = command.parse_spec(schema.Backbone, spec)
+    parsed = command.parse_spec(Backbone, spec)
     _check_corpora(corpus, parsed)
     devices.choose("cpu", "fp32", threads)
     devices.quiet()
@@ -64,7 +65,7 @@ def backbone(
 def adapt(
     corpus: Corpora,
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of schema.MaskedLanguage")],
+    spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage")],
     work: command.Work,
     output: Output,
     revision: command.Revision = None,
@@ -73,7 +74,7 @@ def adapt(
     precision: command.Precision = "auto",
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
-    parsed = command.parse_spec(schema.MaskedLanguage, spec)
+    parsed = command.parse_spec(MaskedLanguage, spec)
     _check_corpora(corpus, parsed)
     chosen = devices.choose(device, precision, threads)
     begin = Start(start, revision, chosen, parsed.seed)
@@ -83,7 +84,7 @@ def adapt(
         fitting.run(learner, parsed, begin, threads, inputs, folders, "residuum.pretrain")
 
 
-def _check_corpora(corpus: Sequence[Path], spec: schema.Backbone | schema.MaskedLanguage) -> None:
+def _check_corpora(corpus: Sequence[Path], spec: Backbone | MaskedLanguage) -> None:
     if len(corpus) != len(spec.corpora):
         raise ResiduumError(
             f"--corpus is given {len(corpus)} times, but the spec's corpora are "
@@ -97,7 +98,7 @@ def texts(corpora: Iterable[Path], what: str) -> Iterator[str]:
     return (text for _, text in track(docs, what, unit="docs"))
 
 
-def make_tokenizer(corpora: Iterable[Path], spec: schema.Backbone) -> Any:
+def make_tokenizer(corpora: Iterable[Path], spec: Backbone) -> Any:
     """Learn a vocabulary from corpora; return BERT's uncased tokenizer with the markers."""
     from transformers import BertTokenizer
 
@@ -108,7 +109,7 @@ def make_tokenizer(corpora: Iterable[Path], spec: schema.Backbone) -> Any:
     return tokenizer
 
 
-def make_model(spec: schema.Backbone, vocabulary: int) -> Any:
+def make_model(spec: Backbone, vocabulary: int) -> Any:
     """Return a BertModel of the spec's shape, all weights drawn from the spec's seed."""
     from transformers import BertConfig, BertModel
 
@@ -129,7 +130,7 @@ def make_model(spec: schema.Backbone, vocabulary: int) -> Any:
 
 
 def set_word_embeddings(
-    model: Any, docs: Iterator[np.ndarray], spec: schema.Backbone, threads: int
+    model: Any, docs: Iterator[np.ndarray], spec: Backbone, threads: int
 ) -> int:
     """Put LSA vectors into the word embeddings; return how many dimensions they fill.
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
+from residuum.core.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained
 from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.heads import HEADS, Kind
@@ -43,7 +43,7 @@ class Encoder:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, settings: schema.Encoder, device: devices.Device
+        self, model: Any, tokenizer: Any, settings: EncoderSchema, device: devices.Device
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
@@ -53,7 +53,7 @@ class Encoder:
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Encoder:
         """Load a checkpoint that `save` wrote; its settings are checked."""
-        settings = pretrained.read_settings(folder, schema.Encoder)
+        settings = pretrained.read_settings(folder, EncoderSchema)
         return cls.start(str(folder), None, settings, device)
 
     @classmethod
@@ -61,7 +61,7 @@ class Encoder:
         cls,
         name: str,
         revision: str | None,
-        settings: schema.Encoder,
+        settings: EncoderSchema,
         device: devices.Device,
         dropout: float | None = None,
     ) -> Encoder:
@@ -157,7 +157,7 @@ class Encoder:
             pretrained.write_json(folder / name, content)
 
 
-def _sentence_transformers(settings: schema.Encoder, dimensions: int) -> dict[str, Any]:
+def _sentence_transformers(settings: EncoderSchema, dimensions: int) -> dict[str, Any]:
     """Return the files by which sentence-transformers (2 and later) reads the checkpoint.
 
     It gives a text one vector: of several, the first.

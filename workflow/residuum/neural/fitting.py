@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from residuum.core import files, manifest, schema
+from residuum.core import files, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.models import MaskedLanguage, Trained, Training
 from residuum.neural import gradients, optimisers, processes
 from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.learners.base import Learner, Start
@@ -32,7 +33,7 @@ class Folders(NamedTuple):
 
 def run(
     learner: Learner[Any],
-    spec: schema.Trained | schema.MaskedLanguage,
+    spec: Trained | MaskedLanguage,
     start: Start,
     threads: int,
     inputs: Sequence[Path],
@@ -62,7 +63,7 @@ def run(
 
 
 def fit(
-    learner: Learner[Any], how: schema.Training, seed: int, state: TrainingState
+    learner: Learner[Any], how: Training, seed: int, state: TrainingState
 ) -> tuple[Rows, AdaptiveBatchSize]:
     """Train in place from the last saved step to the end; return the log, a row per step.
 

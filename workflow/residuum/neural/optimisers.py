@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from residuum.core import schema
+from residuum.core.schema.models import Training
 
 if TYPE_CHECKING:
     from torch.nn import Module
     from torch.optim import Optimizer
 
 
-def make(model: Module, how: schema.Training) -> Optimizer:
+def make(model: Module, how: Training) -> Optimizer:
     """Return Adam with decoupled weight decay of the matrices (Loshchilov and Hutter 2019).
 
     Biases and layer norms, which are vectors, do not decay, as in BERT's training.
@@ -31,7 +31,7 @@ def make(model: Module, how: schema.Training) -> Optimizer:
     return torch.optim.AdamW(groups, lr=how.learning_rate)
 
 
-def step(optimiser: Optimizer, how: schema.Training, number: int, steps: int) -> float:
+def step(optimiser: Optimizer, how: Training, number: int, steps: int) -> float:
     """Take the step of a number counted from 0; return its learning rate."""
     from torch.nn.utils import clip_grad_norm_
 
@@ -45,7 +45,7 @@ def step(optimiser: Optimizer, how: schema.Training, number: int, steps: int) ->
     return rate
 
 
-def learning_rate(how: schema.Training, number: int, steps: int) -> float:
+def learning_rate(how: Training, number: int, steps: int) -> float:
     """Return the rate of a step counted from 0, of `steps`.
 
     It rises to its full value at step `warmup_steps`; linear decay would reach 0 at step `steps`.

@@ -8,7 +8,7 @@ Must not know the training loop, its log or the manifest.
 from collections.abc import Callable
 from typing import Any
 
-from residuum.core import schema
+from residuum.core.schema.models import Trained
 from residuum.core.tables import OpenTable
 from residuum.neural.learners.base import Learner, Start, TrainingData
 
@@ -24,6 +24,6 @@ KINDS: OpenTable[Callable[[Any, Start, TrainingData], Learner[Any]]] = OpenTable
 )
 
 
-def make(spec: schema.Trained, start: Start, data: TrainingData) -> Learner[Any]:
+def make(spec: Trained, start: Start, data: TrainingData) -> Learner[Any]:
     """Return the learner of the spec's kind, ready for its first step."""
     return KINDS[spec.kind](spec, start, data)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from residuum.core import schema
+from residuum.core.schema.models import Contrastive
 from residuum.neural import losses
 from residuum.neural.batches import Batch
 from residuum.neural.learners.base import BatchLoss, Learner, Outputs
@@ -28,7 +28,7 @@ class ContrastiveLearner(Learner[Batch]):
 
     remedy: str  # keys beside training.learning_rate that may help one that learns nothing
 
-    def __init__(self, encoder: Any, spec: schema.Contrastive, examples: Examples) -> None:
+    def __init__(self, encoder: Any, spec: Contrastive, examples: Examples) -> None:
         self.encoder, self.model, self.stream = encoder, encoder.model, examples
         self.objectives = [losses.LOSSES[one.kind].model_validate(one) for one in spec.objectives]
         self.pairs, self.group = len(examples.batches.pairs), examples.batches.group

@@ -5,7 +5,7 @@ Usage: see the package. Must not know the training loop, or which runs will be r
 
 from __future__ import annotations
 
-from residuum.core import schema
+from residuum.core.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.neural.batches import Batch
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners.base import Outputs, Start, TrainingData
@@ -38,7 +38,7 @@ class CrossLearner(ContrastiveLearner):
         return [torch.zeros(len(batch.query_ids), 1 + self.group)]
 
 
-def make(spec: schema.CrossEncoder, start: Start, data: TrainingData) -> CrossLearner:
+def make(spec: CrossEncoderSchema, start: Start, data: TrainingData) -> CrossLearner:
     """Return the learner of a cross-encoder."""
     name, revision, device, seed = start
     encoder = CrossEncoder.start(name, revision, spec.reading, device, spec.training.dropout)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residuum.core import schema
+from residuum.core.schema.models import DualEncoder
 from residuum.neural.batches import Batch
 from residuum.neural.devices import put
 from residuum.neural.encoders import Encoder
@@ -88,7 +88,7 @@ class DualLearner(ContrastiveLearner):
         return seen.scores.diagonal(rows.start), seen.scores[others]
 
 
-def make(spec: schema.DualEncoder, start: Start, data: TrainingData) -> DualLearner:
+def make(spec: DualEncoder, start: Start, data: TrainingData) -> DualLearner:
     """Return the learner of a dual encoder."""
     name, revision, device, seed = start
     encoder = Encoder.start(name, revision, spec.encoder, device, spec.training.dropout)

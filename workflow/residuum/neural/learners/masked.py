@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import MaskedLanguage
 from residuum.core.seeds import derive
 from residuum.neural import batches, devices, masking, pretrained
 from residuum.neural.devices import Device
@@ -40,7 +40,7 @@ class MaskedLearner(Learner[MaskedBatch]):
         self,
         model: Any,
         tokenizer: Any,
-        spec: schema.MaskedLanguage,
+        spec: MaskedLanguage,
         device: Device,
         docs: PackedTokens,
     ) -> None:
@@ -106,7 +106,7 @@ def alphabet_of(tokenizer: Any) -> masking.Alphabet:
     return masking.Alphabet(tokenizer.mask_token_id, special, ordinary)
 
 
-def make(spec: schema.MaskedLanguage, start: Start, texts: Iterable[str]) -> MaskedLearner:
+def make(spec: MaskedLanguage, start: Start, texts: Iterable[str]) -> MaskedLearner:
     """Return the learner; a start without the head gets one from a fixed seed.
 
     The head's output weights are the word embeddings. All texts are tokenised at once.

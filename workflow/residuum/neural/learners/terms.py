@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import contracts, schema
+from residuum.core import contracts
 from residuum.core.chunks import chunks
+from residuum.core.schema.models import TermWeights
 from residuum.neural import batches, losses
 from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start, TrainingData
 from residuum.neural.learners.training_data import steps_of, wanted_docs, wanted_queries
@@ -41,7 +42,7 @@ class TermLearner(Learner[TermBatch]):
     """A term weighter in training on docs in seeded order; its outputs are the words' weights."""
 
     def __init__(
-        self, model: TermWeighter, spec: schema.TermWeights, seed: int, examples: list[Example]
+        self, model: TermWeighter, spec: TermWeights, seed: int, examples: list[Example]
     ) -> None:
         self.weighter, self.model, self.docs = model, model.model, examples
         self.pairs = len(examples)
@@ -70,7 +71,7 @@ class TermLearner(Learner[TermBatch]):
         return BatchLoss(losses.mean_squared_errors(weights, targets.to(weights.device), words), {})
 
 
-def make(spec: schema.TermWeights, start: Start, data: TrainingData) -> TermLearner:
+def make(spec: TermWeights, start: Start, data: TrainingData) -> TermLearner:
     """Return the learner of a term weighter."""
     settings = Weighting(length=spec.length, scale=spec.scale)
     name, revision, device, seed = start

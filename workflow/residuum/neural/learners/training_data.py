@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import contracts, schema, trec
+from residuum.core import contracts, trec
+from residuum.core.schema.models import Contrastive, Training
 from residuum.neural import batches
 from residuum.neural.heads import Kind
 from residuum.neural.learners.base import TrainingData
@@ -30,7 +31,7 @@ class Examples(NamedTuple):
     positives: batches.Positives
 
 
-def read(data: TrainingData, spec: schema.Contrastive, seed: int, tokenise: Tokenise) -> Examples:
+def read(data: TrainingData, spec: Contrastive, seed: int, tokenise: Tokenise) -> Examples:
     """Read the tuples, choose the part trained on, and tokenise the texts it needs, once."""
     pairs = contracts.read_tuples(data.tuples)
     chosen = usable(batches.part_of(pairs, spec.training.part), spec.drawn)
@@ -60,7 +61,7 @@ def usable(part: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:
     return kept
 
 
-def steps_of(how: schema.Training, sampler: batches.EpochSampler) -> int:
+def steps_of(how: Training, sampler: batches.EpochSampler) -> int:
     """Return how many steps the spec asks for: its steps, or those of its epochs."""
     return how.steps or sampler.steps(how.epochs or 1)
 
