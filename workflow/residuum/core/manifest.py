@@ -113,13 +113,12 @@ def _git_commit() -> str | None:
 def made_by(module: str) -> dict[str, Any]:
     """Return the code behind a result: its verb and kinds, and one SHA-256 over what they reach.
 
-    Where a stage is called as a function it is all that the module reaches. A kind that the command
-    did not name, and whose code would not count, is a ValueError.
+    Where a stage is called as a function it is all that the module reaches. A kind that was used
+    counts as one that the command names: a default, or a kind alone in place of its parameters.
     """
     running = _running() == module
     verb, kinds = (sys.argv[1], closure.kinds_of(*sys.argv)) if running else (None, None)
-    if kinds and (odd := sorted(tables.USED - kinds)):
-        raise ValueError(f"{module} {verb} used kinds that no argument names: {', '.join(odd)}")
+    kinds = kinds and kinds | tables.USED
     return {
         "module": module,
         "verb": verb,
