@@ -4,11 +4,14 @@ from types import SimpleNamespace
 
 from pydantic import TypeAdapter
 
-from residuum.core import schema
 from residuum.core.registry import Registry
+from residuum.core.schema.datasets import Dataset
+from residuum.core.schema.models import Model
+from residuum.core.schema.scales import Config, Scale
+from residuum.core.schema.systems import System
 
-MODEL = TypeAdapter(schema.Model)
-SYSTEM = TypeAdapter(schema.System)
+MODEL = TypeAdapter(Model)
+SYSTEM = TypeAdapter(System)
 TRAINING = {"learning_rate": 1e-5, "batch_size": 4, "epochs": 2}
 ANALYSIS = {"stemmer": "porter", "stopwords": "lucene"}
 BM25 = {"kind": "lexical", "analysis": ANALYSIS, "bm25": {"k1": 0.9, "b": 0.4}, "k": 10}
@@ -109,9 +112,9 @@ SCALE = {
 def registry() -> Registry:
     """Return it: 1,000 docs, 100 training queries and 60 pairs, 20 dev queries, two seeds."""
     return Registry(
-        config=schema.Config(scale="toy", papers=["toy"]),
-        scale=schema.Scale.model_validate(SCALE),
-        datasets={"toy": schema.Dataset.model_validate(DATASET)},
+        config=Config(scale="toy", papers=["toy"]),
+        scale=Scale.model_validate(SCALE),
+        datasets={"toy": Dataset.model_validate(DATASET)},
         models={name: MODEL.validate_python(entry) for name, entry in MODELS.items()},
         systems={name: SYSTEM.validate_python(entry) for name, entry in SYSTEMS.items()},
         tests={},

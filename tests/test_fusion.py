@@ -8,7 +8,7 @@ import pytest
 from residuum import fusion
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import FusionSystem
+from residuum.core.schema.systems import FusionSystem
 from residuum.wiring.specs import canonical_json
 
 

@@ -12,7 +12,7 @@ from corpora import make_corpus
 from residuum import lexical, negatives
 from residuum.core import command, contracts, seeds, spill, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import LexicalSystem
+from residuum.core.schema.systems import LexicalSystem
 
 SYSTEM = {
     "kind": "lexical",

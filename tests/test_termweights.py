@@ -12,8 +12,9 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import termweights, train
-from residuum.core import contracts, files, schema
+from residuum.core import contracts, files
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import TermWeights
 from residuum.neural import devices
 from residuum.neural.learners import Files, terms
 from residuum.neural.termweighter import TermWeighter, Weighting
@@ -208,7 +209,7 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
 
 def test_no_positive_is_an_error(toy: Toy, tmp_path: Path) -> None:
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [])
-    form = schema.TermWeights.model_validate_json(term_weights_spec())
+    form = TermWeights.model_validate_json(term_weights_spec())
     material = Files(tmp_path / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
     with pytest.raises(ResiduumError, match="no training pair is left"):
         terms.make(form, str(toy.start), None, devices.Device("cpu", "fp32"), 1, material)

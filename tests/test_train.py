@@ -11,8 +11,9 @@ import torch
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import train as stage
-from residuum.core import contracts, files, schema, trec
+from residuum.core import contracts, files, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import DualEncoder
 from residuum.neural import devices, learners
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners import dual
@@ -108,7 +109,7 @@ def test_a_model_whose_scores_stay_equal_is_warned_of(
 
 def test_the_scores_in_the_log_are_those_of_the_step(toy: Toy, tmp_path: Path) -> None:
     """The first step's, computed again from the start; for NLL the mean over the other docs."""
-    spec = schema.DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
+    spec = DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
     files_in = (toy.folder / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
     cpu = devices.choose("cpu", "fp32", 1)
     learner = dual.make(spec, str(toy.start), None, cpu, 1, learners.Files(*files_in))

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
+from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.core.schema.models import Training
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners.base import Part
@@ -113,7 +114,7 @@ def training(encoder: Encoder, shape: Shape) -> Callable[[], object]:
     from residuum.neural.room import Room
 
     learner, room = Triplets(encoder, shape), Room("triplets", "LENGTH")
-    how = schema.Training(learning_rate=1e-5, batch_size=shape.triplets, steps=shape.steps)
+    how = Training(learning_rate=1e-5, batch_size=shape.triplets, steps=shape.steps)
     optimizer = fitting._optimizer(learner.model, how)
     learner.model.train()
 
@@ -205,7 +206,7 @@ def main() -> None:
         start = make_model(Path(name), shape)
         for precision in told.precision if device == "cuda" else ["fp32"]:
             chosen = devices.choose(device, precision, told.threads)
-            settings = schema.Encoder(query_length=LENGTH, doc_length=LENGTH)
+            settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
             encoder = Encoder.start(str(start), None, settings, chosen)
             limit = limit_of(card(device), precision, told.limit)
             encoding(encoder, shape, docs, limit)

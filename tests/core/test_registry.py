@@ -7,8 +7,11 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import entries, loading, registry, schema
+from residuum.core import entries, loading, registry
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import ConstantMargin, ResidualMargin
+from residuum.core.schema.papers import parts_of
+from residuum.core.schema.scales import FromPath
 from residuum.wiring import availability, binding, specs, splits
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -41,7 +44,7 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
         "batch_size": 28,
         "epochs": 8,
     }
-    assert clear.loss == schema.ResidualMargin(kind="residual_margin", xi=1.0, lambda_train=0.1)
+    assert clear.loss == ResidualMargin(kind="residual_margin", xi=1.0, lambda_train=0.1)
     assert clear.negatives.pool == 1000
 
 
@@ -59,7 +62,7 @@ def test_runs_carry_seeds_only_behind_a_trained_model():
 
 def test_encoder_replaces_hub_backbones_only(tmp_path):
     assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased") == (
-        schema.FromPath(path=str(tmp_path))
+        FromPath(path=str(tmp_path))
     )
     with pytest.raises(
         ResiduumError, match=r"would replace nothing: scale mini makes its backbones"
@@ -420,8 +423,8 @@ def test_a_paper_may_have_hyphens(config):
     shutil.copytree(config / "papers" / "clear", config / "papers" / "clear-again")
     made = load(config, papers="clear-again")
     assert made.chosen("table") == ["clear-again-table1", "clear-again-table2"]
-    assert schema.parts_of("clear-again-table1") == ("clear-again", "table1")
-    assert schema.parts_of("clear-table1") == ("clear", "table1")
+    assert parts_of("clear-again-table1") == ("clear-again", "table1")
+    assert parts_of("clear-table1") == ("clear", "table1")
 
 
 def test_another_encoder_makes_numbers_not_comparable(tmp_path):
@@ -503,7 +506,7 @@ def test_an_ablation_is_two_lines(config):
     (config / "systems" / "clear-wide.yaml").write_text("base: clear\nlexical: bm25-default\n")
     loaded = load(config, scale="mini")
     clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
-    assert wide.loss == schema.ConstantMargin(kind="constant_margin", margin=2.0)
+    assert wide.loss == ConstantMargin(kind="constant_margin", margin=2.0)
     assert wide.model_copy(update={"loss": clear.loss}) == clear, "with its budgets"
     system = loaded.systems["clear-wide"]
     assert system.model_copy(update={"lexical": "bm25"}) == loaded.systems["clear"]

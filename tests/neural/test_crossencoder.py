@@ -19,9 +19,10 @@ from transformers import (
 
 from corpora import make_corpus
 from residuum import train as stage
-from residuum.core import contracts, files, schema
+from residuum.core import contracts, files
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import cross
@@ -59,8 +60,8 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def reading(**changes: object) -> schema.Reading:
-    return schema.Reading.model_validate({"query_length": 8, "length": 30, **changes})
+def reading(**changes: object) -> Reading:
+    return Reading.model_validate({"query_length": 8, "length": 30, **changes})
 
 
 def made(toy: Path, device: devices.Device, **changes: object) -> CrossEncoder:

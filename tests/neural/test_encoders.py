@@ -9,8 +9,8 @@ import torch
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
 from corpora import make_corpus
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from tiny_models import ENCODER, make_backbone, toy_docs
@@ -29,8 +29,8 @@ def backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_backbone(folder / "made", make_corpus(folder / "corpus", toy_docs()))
 
 
-def settings(**changes: object) -> schema.Encoder:
-    return schema.Encoder.model_validate({**ENCODER, **changes})
+def settings(**changes: object) -> EncoderSchema:
+    return EncoderSchema.model_validate({**ENCODER, **changes})
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from residuum.core import contracts, schema
+from residuum.core import contracts
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import (
+    CrossEncoder,
+    DualEncoder,
+    MaskedLanguage,
+    TermWeights,
+    Training,
+)
 from residuum.neural import devices, fitting, learners
 from residuum.neural.learners import masked
 from residuum.neural.resume import Saved
@@ -34,7 +41,7 @@ SPECS = {
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
 }
-FORMS = {"cross": schema.CrossEncoder, "terms": schema.TermWeights, "masked": schema.MaskedLanguage}
+FORMS = {"cross": CrossEncoder, "terms": TermWeights, "masked": MaskedLanguage}
 DIVISIBLE = [name for name in SPECS if name != "nll"]
 
 
@@ -45,9 +52,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def made(toy: Path, name: str, precision: str = "fp32") -> tuple[Any, schema.Training]:
+def made(toy: Path, name: str, precision: str = "fp32") -> tuple[Any, Training]:
     """Return a learner and how it is trained."""
-    form = FORMS.get(name, schema.DualEncoder).model_validate_json(SPECS[name])
+    form = FORMS.get(name, DualEncoder).model_validate_json(SPECS[name])
     device, start = devices.Device("cpu", precision), str(toy / "start")
     if name == "masked":
         texts = [text for _, text in contracts.read_corpus(toy / "words")]

@@ -17,8 +17,9 @@ from safetensors.numpy import load_file
 from killing import WORKFLOW, run_and_kill
 from residuum import pretrain
 from residuum import train as stage
-from residuum.core import files, schema
+from residuum.core import files
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.scales import Config
 from residuum.neural import processes
 from tiny_models import masked_language_spec, model_spec, term_weights_spec, write_problem
 
@@ -249,9 +250,9 @@ def test_a_batch_smaller_than_the_processes_is_refused(
 
 def test_several_gpus_need_the_device_cuda() -> None:
     base = {"scale": "smoke", "papers": ["clear"], "gpus": 2}
-    assert schema.Config.model_validate({**base, "device": "cuda"}).gpus == 2
+    assert Config.model_validate({**base, "device": "cuda"}).gpus == 2
     with pytest.raises(ValidationError, match=r"gpus\n.*device: cuda, not auto"):
-        schema.Config.model_validate(base)
+        Config.model_validate(base)
 
 
 @pytest.mark.parametrize(("size", "shares"), [(7, [1, 2, 2, 2]), (8, [2] * 4), (4, [1] * 4)])

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from corpora import make_corpus
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.core.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.encoders import Encoder
@@ -88,7 +89,7 @@ def test_one_that_does_not_fit_and_other_errors_are_raised() -> None:
 def test_encoding_goes_on_with_smaller_batches(
     backbone: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    encoder = Encoder.start(backbone, None, schema.Encoder.model_validate(ENCODER), CPU)
+    encoder = Encoder.start(backbone, None, EncoderSchema.model_validate(ENCODER), CPU)
     texts = [text for _, text in toy_docs()]
     whole, sizes = encoder.encode(texts, "doc", 10), []
     monkeypatch.setattr(encoder, "forward", holding(5, encoder.forward, sizes))
@@ -105,7 +106,7 @@ def test_encoding_goes_on_with_smaller_batches(
 def test_pairs_are_scored_in_smaller_batches_of_one_shape(
     backbone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = schema.Reading.model_validate({"query_length": 8, "length": 30})
+    reading = Reading.model_validate({"query_length": 8, "length": 30})
     model = CrossEncoder.start(backbone, None, reading, CPU)
     docs = model.tokenise([text for _, text in toy_docs()], "doc")
     pairs = [Pair(docs[0][:2], doc) for doc in docs]
@@ -133,7 +134,7 @@ def test_term_weights_are_predicted_in_smaller_batches(
 
 def test_in_bf16_weights_and_vectors_stay_float32(backbone: str, tmp_path: Path) -> None:
     half = devices.Device("cpu", "bf16")
-    encoder = Encoder.start(backbone, None, schema.Encoder.model_validate(ENCODER), half)
+    encoder = Encoder.start(backbone, None, EncoderSchema.model_validate(ENCODER), half)
     seen: list[torch.dtype] = []
     hook = encoder.model.encoder.layer[0].attention.self.query.register_forward_hook(
         lambda part, given, made: seen.append(made.dtype)

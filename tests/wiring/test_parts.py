@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from plan_fixture import BM25, SYSTEM, named, registry
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Place
+from residuum.core.schema.scales import Config, FromModel, FromPath
+from residuum.core.schema.sources import FilesSource
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.constraints import Constraints
 from residuum.wiring.data import Data
@@ -61,7 +62,7 @@ def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve(
     negatives = TOY.models["dual"].negatives.model_copy(update={"dense": "vectors"})
     late = TOY.models["dual"].model_copy(update={"negatives": negatives})
     scale = TOY.scale.model_copy(
-        update={"backbones": {**TOY.scale.backbones, "more": schema.FromModel(model="late")}}
+        update={"backbones": {**TOY.scale.backbones, "more": FromModel(model="late")}}
     )
     made = replace(TOY, models={**TOY.models, "late": late}, scale=scale)
     assert encoded_splits(made, "toy", "dual", 1) == ["tune", "dev", "train"]
@@ -168,10 +169,10 @@ def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
     assert models.start_files(named(model="inbatch")) == []
     (tmp_path / "my model").mkdir()
     (tmp_path / "my model" / "config.json").touch()
-    path = schema.FromPath(path=str(tmp_path / "my model"))
+    path = FromPath(path=str(tmp_path / "my model"))
     assert models.files(path) == [str(tmp_path / "my model" / "config.json")]
     assert models.argument(path) == f"'{path.path}'"
-    made = schema.FromModel(model="cross", seed=3)
+    made = FromModel(model="cross", seed=3)
     assert models.argument(made) == "r/models/cross/seed3"
 
 
@@ -212,7 +213,7 @@ def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
 
 def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
-    source = schema.FilesSource(kind="files", corpus="docs.jsonl")
+    source = FilesSource(kind="files", corpus="docs.jsonl")
     dataset = TOY.datasets["toy"].model_copy(update={"source": source})
     data = part(Data, replace(TOY, datasets={"toy": dataset}))
     with pytest.raises(SystemExit, match=r"error: dataset toy: no such file: .*docs.jsonl"):
@@ -233,7 +234,7 @@ def test_cards_and_processes_follow_from_the_configuration():
     plain = Resources(TOY)
     assert plain.training(mem_mb=6000) == {"mem_mb": 6000, "gpu": 0}
     assert plain.torchrun == "" and plain.batches.startswith("--batch-size 8 --threads 2 ")
-    config = schema.Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
+    config = Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
     several = Resources(replace(TOY, config=config))
     assert several.training(mem_mb=6000) == {"mem_mb": 24000, "gpu": 4}
     assert several.card(mem_mb=6000) == {"mem_mb": 6000, "gpu": 1}

@@ -12,9 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from residuum.core import depth_curves, schema, trec
+from residuum.core import depth_curves, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.measures import cutoff
+from residuum.core.schema.systems import Depth
 from residuum.core.trec import PAIR
 from residuum.evaluate import evaluate
 
@@ -108,7 +109,7 @@ def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.Dat
     ]
 
 
-def best_depth(sweep: pl.DataFrame, name: str, depth: schema.Depth, source: Path) -> dict[str, Any]:
+def best_depth(sweep: pl.DataFrame, name: str, depth: Depth, source: Path) -> dict[str, Any]:
     """Return the depth of the grid with the best mean, and the means that were compared."""
     own = sweep.filter((pl.col("run") == name) & (pl.col("measure") == depth.measure))
     tried = []

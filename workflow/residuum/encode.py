@@ -15,9 +15,10 @@ from typing import Annotated, Any
 
 import typer
 
-from residuum.core import command, contracts, files, manifest, schema, trec
+from residuum.core import command, contracts, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.sources import Windows
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.windows import passages
@@ -41,7 +42,7 @@ def encode_docs(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     windows: Annotated[
-        str | None, typer.Option(help="JSON of schema.Windows: docs are read in passages")
+        str | None, typer.Option(help="JSON of Windows: docs are read in passages")
     ] = None,
 ) -> None:
     """Encode one shard of a corpus; of n shards, shard i starts at doc i * docs // n.
@@ -51,7 +52,7 @@ def encode_docs(
     positions = _positions(corpus, shard, of)
     chosen = devices.choose(device, precision, threads)
     encoder = Encoder.load(model, chosen)
-    form = command.parse_spec(schema.Windows, windows) if windows else None
+    form = command.parse_spec(Windows, windows) if windows else None
     ids, texts = _texts(corpus, positions, form, encoder)
     vectors = encoder.encode(texts, "doc", batch_size)
     which = {"number": shard, "of": of, "docs": len(positions)}
@@ -66,7 +67,7 @@ def encode_docs(
 
 
 def _texts(
-    corpus: Path, positions: range, form: schema.Windows | None, encoder: Encoder
+    corpus: Path, positions: range, form: Windows | None, encoder: Encoder
 ) -> tuple[list[str], list[str]]:
     """Return the doc_id and the text of every vector: of each doc, or of each of its passages."""
     if form is None:

@@ -16,7 +16,7 @@ import typer
 from residuum import folds
 from residuum.core import command, files, manifest, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import FusionSystem
+from residuum.core.schema.systems import FusionSystem
 from residuum.core.trec import PAIR
 
 app = command.app(__doc__)

@@ -16,11 +16,14 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, manifest, schema, seeds, trec
+from residuum.core import command, contracts, manifest, seeds, trec
 from residuum.core.chunks import chunks
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.base import Positive, Strict
+from residuum.core.schema.models import Negatives
+from residuum.core.schema.systems import LexicalSystem
 from residuum.core.spill import Spilled, spilled
 from residuum.lexical import open_index, require_queries
 from residuum.lucene.anserini import Searcher
@@ -29,12 +32,12 @@ app = command.app(__doc__)
 PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
 
 
-class Spec(schema.Strict):
+class Spec(Strict):
     """What to draw: the negatives of a model, the lexical system that scores, the positives."""
 
-    negatives: schema.Negatives
-    system: schema.LexicalSystem | None = None
-    positive_level: schema.Positive = 1
+    negatives: Negatives
+    system: LexicalSystem | None = None
+    positive_level: Positive = 1
 
 
 @app.command()

@@ -19,9 +19,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from residuum.core import command, contracts, files, manifest, schema
+from residuum.core import command, contracts, files, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.models import Backbone, MaskedLanguage
 from residuum.core.seeds import derive
 from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
@@ -37,12 +38,12 @@ Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
 @app.command("backbone")
 def backbone(
     corpus: Corpora,
-    spec: Annotated[str, typer.Option(help="JSON of schema.Backbone")],
+    spec: Annotated[str, typer.Option(help="JSON of Backbone")],
     output: Output,
     threads: command.Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
-    form = command.parse_spec(schema.Backbone, spec)
+    form = command.parse_spec(Backbone, spec)
     _check_corpora(corpus, form)
     devices.choose("cpu", "fp32", threads)
     devices.quiet()
@@ -65,7 +66,7 @@ def backbone(
 def adapt(
     corpus: Corpora,
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of schema.MaskedLanguage")],
+    spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage")],
     work: command.Work,
     output: Output,
     revision: command.Revision = None,
@@ -74,7 +75,7 @@ def adapt(
     precision: command.Precision = "auto",
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
-    form = command.parse_spec(schema.MaskedLanguage, spec)
+    form = command.parse_spec(MaskedLanguage, spec)
     _check_corpora(corpus, form)
     chosen = devices.choose(device, precision, threads)
     inputs = [*(path / "manifest.json" for path in corpus), *fitting.local(start)]
@@ -96,7 +97,7 @@ def adapt(
             shutil.rmtree(work, ignore_errors=True)
 
 
-def _check_corpora(corpus: Sequence[Path], form: schema.Backbone | schema.MaskedLanguage) -> None:
+def _check_corpora(corpus: Sequence[Path], form: Backbone | MaskedLanguage) -> None:
     if len(corpus) != len(form.corpora):
         raise ResiduumError(
             f"--corpus is given {len(corpus)} times, but the spec's corpora are "
@@ -110,7 +111,7 @@ def texts(corpora: Iterable[Path], what: str) -> Iterator[str]:
     return (text for _, text in track(docs, what, unit="docs"))
 
 
-def make_tokenizer(corpora: Iterable[Path], form: schema.Backbone) -> Any:
+def make_tokenizer(corpora: Iterable[Path], form: Backbone) -> Any:
     """Learn a vocabulary from corpora; return BERT's uncased tokenizer with the markers."""
     from transformers import BertTokenizer
 
@@ -121,7 +122,7 @@ def make_tokenizer(corpora: Iterable[Path], form: schema.Backbone) -> Any:
     return tokenizer
 
 
-def make_model(form: schema.Backbone, vocabulary: int) -> Any:
+def make_model(form: Backbone, vocabulary: int) -> Any:
     """Return a BertModel of the spec's shape, all weights drawn from the spec's seed."""
     from transformers import BertConfig, BertModel
 
@@ -142,7 +143,7 @@ def make_model(form: schema.Backbone, vocabulary: int) -> Any:
 
 
 def set_word_embeddings(
-    model: Any, docs: Iterator[np.ndarray], form: schema.Backbone, threads: int
+    model: Any, docs: Iterator[np.ndarray], form: Backbone, threads: int
 ) -> int:
     """Put LSA vectors into the word embeddings; return how many dimensions they fill.
 

@@ -21,8 +21,11 @@ import typer
 from pydantic import Field
 
 from residuum import depths
-from residuum.core import command, depth_curves, files, manifest, schema, trec
+from residuum.core import command, depth_curves, files, manifest, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.base import Positive, Strict
+from residuum.core.schema.models import Reading
+from residuum.core.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill
@@ -31,20 +34,20 @@ from residuum.neural.resume import fingerprint
 app = command.app(__doc__)
 
 
-class Scoring(schema.Strict):
+class Scoring(Strict):
     """Pairs per batch, which has its say in the last digits; pairs that a kill can cost."""
 
-    batch_size: schema.Positive
-    part_pairs: schema.Positive = 8192
+    batch_size: Positive
+    part_pairs: Positive = 8192
 
 
-class Sweep(schema.Strict):
+class Sweep(Strict):
     """What is tried: the depths of each run, and measures of the reranked lists.
 
     `R(rel=2)`, without a cutoff, is the recall of the candidates, else taken at relevance 1.
     """
 
-    depths: dict[str, list[schema.Positive]] = Field(min_length=1)
+    depths: dict[str, list[Positive]] = Field(min_length=1)
     measures: list[str] = Field(min_length=1)
 
 
@@ -59,7 +62,7 @@ def score(
     store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
     output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
     revision: command.Revision = None,
-    reading: Annotated[str | None, typer.Option(help="schema.Reading of a foreign model")] = None,
+    reading: Annotated[str | None, typer.Option(help="Reading of a foreign model")] = None,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -101,7 +104,7 @@ def _encoder(
     model: str, revision: str | None, reading: str | None, device: devices.Device
 ) -> CrossEncoder:
     if reading is not None:
-        how = command.parse_spec(schema.Reading, reading)
+        how = command.parse_spec(Reading, reading)
         return CrossEncoder.released(model, revision, how, device)
     if not Path(model).is_dir():
         raise ResiduumError(f"{model} is no folder; a model of the hub needs --reading")
@@ -162,13 +165,13 @@ def cut(
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
     tuning: Annotated[Path, typer.Option(help="what sweep wrote of the tuning split")],
     name: Annotated[str, typer.Option(help="the run's name in --tuning")],
-    spec: Annotated[str, typer.Option(help="schema.RerankSystem as JSON")],
+    spec: Annotated[str, typer.Option(help="RerankSystem as JSON")],
     tag: command.Tag,
     output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
 ) -> None:
     """Rerank down to the depth of the best mean on the tuning split; the smallest among equals."""
-    system = command.parse_spec(schema.RerankSystem, spec)
+    system = command.parse_spec(RerankSystem, spec)
     choice = depths.best_depth(depth_curves.read(tuning), name, system.depth, tuning)
     if choice["at_edge"]:
         print(f"warning: depth {choice['depth']} sits at an edge of its grid", file=sys.stderr)

@@ -17,14 +17,15 @@ from typing import Annotated
 import pydantic
 import typer
 
-from residuum.core import command, schema
+from residuum.core import command
+from residuum.core.schema.models import Trained
 from residuum.neural import devices, fitting, learners, processes
 from residuum.neural.resume import Saved, fingerprint
 
 app = command.app(__doc__)
 
 
-class Form(pydantic.RootModel[schema.Trained]):
+class Form(pydantic.RootModel[Trained]):
     """The spec of a model of any trained kind."""
 
 
@@ -34,7 +35,7 @@ def train(
     corpus: command.Corpus,
     queries: command.Queries,
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as schema.DualEncoder")],
+    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
     seed: Annotated[int, typer.Option(help="seed of batches, negatives and dropout")],
     work: command.Work,
     output: Annotated[Path, typer.Option(help="folder of the finished checkpoint")],

@@ -15,7 +15,7 @@ from residuum.asking import holdings
 from residuum.collections import splits
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import Dataset
+from residuum.core.schema.datasets import Dataset
 
 BLOCK = 1 << 22  # bytes hashed at once
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 from pydantic import ValidationError
 
-from residuum.core import command, schema
+from residuum.core import command
 from residuum.core.errors import ResiduumError, unknown
+from residuum.core.schema.papers import Tests
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,9 +95,9 @@ def verb(
         files.write_text(output, table.write_csv(separator="\t"))
 
 
-def _options(asked: dict[str, Any]) -> schema.Tests:
+def _options(asked: dict[str, Any]) -> Tests:
     try:
-        return schema.Tests.model_validate(asked)
+        return Tests.model_validate(asked)
     except ValidationError as error:
         raise ResiduumError(f"options: {command.describe(error)}") from None
 
@@ -105,7 +106,7 @@ def compare(
     judged: pl.DataFrame,
     runs: Mapping[str, pl.DataFrame],
     measures: Sequence[str],
-    tests: schema.Tests,
+    tests: Tests,
     baselines: Sequence[str] = (),
     workers: int = 1,
 ) -> Compared:
@@ -155,7 +156,7 @@ def _scores(
     return scores
 
 
-def _tested(tests: schema.Tests, compared: Compared) -> list[str]:
+def _tested(tests: Tests, compared: Compared) -> list[str]:
     from residuum.paired import notes
 
     drawn = (test.method for test in compared.tests if not test.method.startswith("exact,"))

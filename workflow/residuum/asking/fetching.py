@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from residuum.asking import holdings, sizing
 from residuum.asking.dryrun import Job
-from residuum.core import roots, schema
+from residuum.core import roots
 from residuum.core.registry import Registry
+from residuum.core.schema.datasets import Dataset
+from residuum.core.schema.scales import FromHub
 from residuum.wiring.availability import Start
 from residuum.wiring.models import start_of
 from residuum.wiring.runs import player_of
@@ -45,7 +47,7 @@ def dataset_files(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[hol
     return {name: list(files.values()) for name, files in found.items() if files}
 
 
-def unpacked(dataset: schema.Dataset, files: list[holdings.File]) -> float:
+def unpacked(dataset: Dataset, files: list[holdings.File]) -> float:
     """Return the bytes still to be written where a dataset's files lie, or the downloads' sum."""
     if all(file.here for file in files):
         return 0.0
@@ -57,7 +59,7 @@ def unpacked(dataset: schema.Dataset, files: list[holdings.File]) -> float:
 def hub_models(registry: Registry, jobs: Iterable[Job]) -> list[Model]:
     """Return the models of the hub that the jobs start from or score with, each once."""
     starts = [start for job in jobs for start in _starts(registry, job)]
-    needed = {(s.hub, s.revision): None for s in starts if isinstance(s, schema.FromHub)}
+    needed = {(s.hub, s.revision): None for s in starts if isinstance(s, FromHub)}
     return [_model(name, revision) for name, revision in needed]
 
 

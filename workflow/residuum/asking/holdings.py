@@ -15,7 +15,8 @@ from residuum.asking.descent import line
 from residuum.collections import splits
 from residuum.core import entries, roots
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema import GENERATED_SPLITS, Dataset, Download
+from residuum.core.schema.datasets import Dataset
+from residuum.core.schema.sources import GENERATED_SPLITS, Download
 from residuum.pages import layout
 
 WHOLE = ("here", "unpacked")  # states of a file that nothing is missing of

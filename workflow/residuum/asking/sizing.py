@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from residuum.asking.assumptions import assumed
-from residuum.core import schema
 from residuum.core.registry import Place, Registry
+from residuum.core.schema.datasets import Dataset
+from residuum.core.schema.models import Training
+from residuum.core.schema.scales import FromModel, FromPath
 from residuum.wiring.availability import all_available
 from residuum.wiring.runs import candidates
 
@@ -73,9 +75,9 @@ def shape_of_hub(name: str) -> Shape:
 
 def shape(registry: Registry, cast: Any) -> Shape:
     """Return the shape of what plays a backbone or a reranker."""
-    if isinstance(cast, schema.FromPath):
+    if isinstance(cast, FromPath):
         return _shape_in(Path(cast.path))
-    if isinstance(cast, schema.FromModel):
+    if isinstance(cast, FromModel):
         return shape_of_model(registry, cast.model)
     return shape_of_hub(cast.hub)
 
@@ -129,7 +131,7 @@ def queries(registry: Registry, place: Place) -> int:
     return (max(pins) - _held_out(dataset, place.split)) if pins else UNPINNED_QUERIES
 
 
-def _held_out(dataset: schema.Dataset, split: str) -> int:
+def _held_out(dataset: Dataset, split: str) -> int:
     drawn = [other.holdout for other in dataset.splits.values() if other.holdout]
     return sum(holdout.queries for holdout in drawn if holdout.of == split)
 
@@ -145,7 +147,7 @@ def pairs(registry: Registry, place: Place) -> int:
     return (max(found) - _held_out(dataset, place.split)) if found else UNPINNED_QUERIES
 
 
-def steps(training: schema.Training, examples: int) -> int:
+def steps(training: Training, examples: int) -> int:
     """Return the steps of a training that has `examples` to visit."""
     if training.steps is not None:
         return training.steps

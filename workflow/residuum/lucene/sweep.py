@@ -16,7 +16,7 @@ from residuum.core import trec
 from residuum.core.errors import ResiduumError
 from residuum.core.measures import cutoff
 from residuum.core.progress import track
-from residuum.core.schema import Rm3, Rm3Sweep
+from residuum.core.schema.systems import Rm3, Rm3Sweep
 from residuum.folds import Choice
 from residuum.lucene.anserini import CHUNK, Searcher
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Reading
 from residuum.core.seeds import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import TEXTS_AT_ONCE, pool
@@ -44,7 +44,7 @@ class CrossEncoder:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, reading: schema.Reading, device: devices.Device
+        self, model: Any, tokenizer: Any, reading: Reading, device: devices.Device
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.reading, self.device = tokenizer, reading, device
@@ -57,7 +57,7 @@ class CrossEncoder:
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> CrossEncoder:
         """Load a checkpoint that `save` wrote; its settings are checked."""
-        reading = pretrained.read_settings(folder, schema.Reading)
+        reading = pretrained.read_settings(folder, Reading)
         return cls.start(str(folder), None, reading, device)
 
     @classmethod
@@ -65,7 +65,7 @@ class CrossEncoder:
         cls,
         name: str,
         revision: str | None,
-        reading: schema.Reading,
+        reading: Reading,
         device: devices.Device,
         dropout: float | None = None,
     ) -> CrossEncoder:
@@ -86,7 +86,7 @@ class CrossEncoder:
 
     @classmethod
     def released(
-        cls, name: str, revision: str | None, reading: schema.Reading, device: devices.Device
+        cls, name: str, revision: str | None, reading: Reading, device: devices.Device
     ) -> CrossEncoder:
         """Load somebody else's reranker, of one label or of two: not relevant, relevant."""
         from transformers import AutoModelForSequenceClassification

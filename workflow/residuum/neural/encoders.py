@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
+from residuum.core.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained
 from residuum.neural.room import Room, busy
 from residuum.neural.tokens import padded
@@ -36,7 +36,7 @@ class Encoder:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, settings: schema.Encoder, device: devices.Device
+        self, model: Any, tokenizer: Any, settings: EncoderSchema, device: devices.Device
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
@@ -45,7 +45,7 @@ class Encoder:
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Encoder:
         """Load a checkpoint that `save` wrote; its settings are checked."""
-        settings = pretrained.read_settings(folder, schema.Encoder)
+        settings = pretrained.read_settings(folder, EncoderSchema)
         return cls.start(str(folder), None, settings, device)
 
     @classmethod
@@ -53,7 +53,7 @@ class Encoder:
         cls,
         name: str,
         revision: str | None,
-        settings: schema.Encoder,
+        settings: EncoderSchema,
         device: devices.Device,
         dropout: float | None = None,
     ) -> Encoder:
@@ -147,7 +147,7 @@ def pool(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1)
 
 
-def _sentence_transformers(settings: schema.Encoder, dimensions: int) -> dict[str, Any]:
+def _sentence_transformers(settings: EncoderSchema, dimensions: int) -> dict[str, Any]:
     """Return the files by which sentence-transformers (2 and later) reads the checkpoint."""
     package = "sentence_transformers.models"
     prompts = {"query": settings.query_marker, "document": settings.doc_marker}

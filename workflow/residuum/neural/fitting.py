@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from residuum.core import files, manifest, schema
+from residuum.core import files, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.models import Training
 from residuum.core.seeds import derive
 from residuum.neural import processes
 from residuum.neural.learners.base import Learner, Part
@@ -25,7 +26,7 @@ from residuum.neural.room import Room
 Log = list[dict[str, float]]
 
 
-def fit(learner: Learner, how: schema.Training, seed: int, saved: Saved) -> tuple[Log, Room]:
+def fit(learner: Learner, how: Training, seed: int, saved: Saved) -> tuple[Log, Room]:
     """Train in place from the last saved step to the end; return the log, a row per step.
 
     The room says how many examples of a batch the GPU's memory held at once.
@@ -54,7 +55,7 @@ def _keep(saved: Saved, learner: Learner, optimizer: Any, log: Log) -> None:
         saved.keep(learner.model, optimizer, log)
 
 
-def _optimizer(model: Any, how: schema.Training) -> Any:
+def _optimizer(model: Any, how: Training) -> Any:
     import torch
 
     return torch.optim.Adam(model.parameters(), lr=how.learning_rate)
@@ -112,7 +113,7 @@ def _means(sums: Mapping[str, Sequence[Any]]) -> dict[str, float]:
     return dict(zip(sums, (both[0] / both[1]).tolist(), strict=True))
 
 
-def _row(means: dict[str, float], how: schema.Training, step: int) -> dict[str, float]:
+def _row(means: dict[str, float], how: Training, step: int) -> dict[str, float]:
     """Return the log's row of a step."""
     loss, active, *watched = means
     return {

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.base import Positive, Strict
 from residuum.neural import devices, pretrained
 from residuum.neural.room import Room
 from residuum.neural.termrecall import first_subwords, frequencies
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 TEXTS_AT_ONCE = 4096  # tokenised together; an encoding holds far more than the ids
 
 
-class Weighting(schema.Strict):
+class Weighting(Strict):
     """Settings of a checkpoint: tokens read of a doc, and what turns a weight into a tf."""
 
-    length: schema.Positive
-    scale: schema.Positive
+    length: Positive
+    scale: Positive
 
 
 class Doc(NamedTuple):

@@ -8,8 +8,9 @@ import json
 from pathlib import Path
 from typing import NamedTuple, NotRequired, TypedDict
 
-from residuum.core import files, schema
+from residuum.core import files
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Column, Row
 from residuum.wiring.bound import BoundTable
 
 
@@ -50,9 +51,7 @@ def read(path: Path) -> Tuned:
     return Tuned(path.stem, "/".join(path.parts[-3:-1]), json.loads(files.read_bytes(path)))
 
 
-def depths(
-    job: BoundTable, row: schema.Row, column: schema.Column, tuned: list[Tuned]
-) -> list[Tuned]:
+def depths(job: BoundTable, row: Row, column: Column, tuned: list[Tuned]) -> list[Tuned]:
     """Return the depth record of each of a row's runs; none for a row that reranks nothing.
 
     A run that reranks but has no record, or only some of a row's runs, is an error.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from residuum.core import schema
+from residuum.core.schema.models import Trained
 from residuum.core.tables import OpenTable
 from residuum.neural.learners.base import Files, Learner
 
@@ -24,7 +24,7 @@ Maker = Callable[[Any, str, str | None, "Device", int, Files], Learner]
 
 
 def make(
-    form: schema.Trained,
+    form: Trained,
     start: str,
     revision: str | None,
     device: Device,

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import contracts, schema
+from residuum.core import contracts
+from residuum.core.schema.models import CrossEncoder as CrossEncoderSchema
+from residuum.core.schema.models import Training
 from residuum.neural import batches, listwise
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.devices import Device
@@ -62,7 +64,7 @@ class CrossLearner:
     def __init__(
         self,
         encoder: CrossEncoder,
-        training: schema.Training,
+        training: Training,
         stream: GroupStream,
         queries: Tokens,
         docs: Tokens,
@@ -108,7 +110,7 @@ class CrossLearner:
 
 
 def make(
-    form: schema.CrossEncoder,
+    form: CrossEncoderSchema,
     start: str,
     revision: str | None,
     device: Device,

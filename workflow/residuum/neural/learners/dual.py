@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from residuum.core import contracts, schema
+from residuum.core import contracts
+from residuum.core.schema.models import DualEncoder
 from residuum.neural import batches, losses, pretrained, processes
 from residuum.neural.devices import Device
 from residuum.neural.encoders import Encoder
@@ -40,7 +41,7 @@ class Material(NamedTuple):
 class DualLearner:
     """One shared encoder in training, watched by its s_emb of positives and negatives."""
 
-    def __init__(self, encoder: Encoder, form: schema.DualEncoder, material: Material) -> None:
+    def __init__(self, encoder: Encoder, form: DualEncoder, material: Material) -> None:
         self.encoder, self.form, self.material = encoder, form, material
         self.model = encoder.model
         self.pairs = len(material.stream.pairs)
@@ -113,7 +114,7 @@ class DualLearner:
 
 
 def make(
-    form: schema.DualEncoder,
+    form: DualEncoder,
     start: str,
     revision: str | None,
     device: Device,
@@ -125,7 +126,7 @@ def make(
     return DualLearner(encoder, form, gather(encoder, form, seed, material))
 
 
-def gather(encoder: Encoder, form: schema.DualEncoder, seed: int, material: Files) -> Material:
+def gather(encoder: Encoder, form: DualEncoder, seed: int, material: Files) -> Material:
     """Read the tuples, choose the part trained on, and tokenise the texts it needs, once."""
     pairs = contracts.read_tuples(material.tuples)
     chosen = _chosen(pairs, form)
@@ -140,7 +141,7 @@ def gather(encoder: Encoder, form: schema.DualEncoder, seed: int, material: File
     )
 
 
-def _chosen(pairs: list[contracts.Tuple], form: schema.DualEncoder) -> list[contracts.Tuple]:
+def _chosen(pairs: list[contracts.Tuple], form: DualEncoder) -> list[contracts.Tuple]:
     part = batches.part_of(pairs, form.training.part)
     if form.loss.kind == "nll":
         return [pair._replace(negatives=[], negative_scores=[]) for pair in part]

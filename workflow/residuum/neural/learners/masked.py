@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import MaskedLanguage
 from residuum.core.seeds import derive
 from residuum.neural import batches, masking, pretrained
 from residuum.neural.devices import Device
@@ -32,7 +32,7 @@ class MaskedLearner:
         self,
         model: Any,
         tokenizer: Any,
-        form: schema.MaskedLanguage,
+        form: MaskedLanguage,
         device: Device,
         docs: Packed,
     ) -> None:
@@ -97,7 +97,7 @@ def alphabet_of(tokenizer: Any) -> masking.Alphabet:
 
 
 def make(
-    form: schema.MaskedLanguage,
+    form: MaskedLanguage,
     start: str,
     revision: str | None,
     device: Device,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from residuum.core import contracts, schema, trec
+from residuum.core import contracts, trec
+from residuum.core.schema.models import Training
 from residuum.neural import batches
 from residuum.neural.batches import Stream, Visits
 from residuum.neural.learners.base import Files
@@ -15,7 +16,7 @@ from residuum.neural.resume import say
 from residuum.neural.tokens import wanted
 
 
-def steps_of(how: schema.Training, stream: Stream | Visits) -> int:
+def steps_of(how: Training, stream: Stream | Visits) -> int:
     """Return how many steps the spec asks for: its steps, or those of its epochs."""
     return how.steps or stream.steps(how.epochs or 1)
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import contracts, schema
+from residuum.core import contracts
 from residuum.core.chunks import chunks
+from residuum.core.schema.models import TermWeights
 from residuum.neural import batches, losses, pretrained
 from residuum.neural.devices import Device
 from residuum.neural.learners.base import Files, Part
@@ -36,7 +37,7 @@ class TermLearner:
     """A term weighter in training on docs in seeded order."""
 
     def __init__(
-        self, model: TermWeighter, form: schema.TermWeights, seed: int, examples: list[Example]
+        self, model: TermWeighter, form: TermWeights, seed: int, examples: list[Example]
     ) -> None:
         self.weighter, self.examples = model, examples
         self.model = model.model
@@ -68,7 +69,7 @@ class TermLearner:
 
 
 def make(
-    form: schema.TermWeights,
+    form: TermWeights,
     start: str,
     revision: str | None,
     device: Device,
