@@ -5,7 +5,7 @@ Must not know where a file comes from or who reads it.
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -13,14 +13,19 @@ import polars as pl
 from residuum.core import files
 from residuum.core.errors import NotRun, ResiduumError
 
-RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
-QREL_COLUMNS = ["query_id", "q0", "doc_id", "relevance"]
-METRIC_COLUMNS = ["query_id", "measure", "value"]
+RUN_FILE = {
+    **{"query_id": pl.String, "q0": pl.String, "doc_id": pl.String},
+    **{"rank": pl.Int64, "score": pl.Float64, "tag": pl.String},
+}
+QREL_FILE = {"query_id": pl.String, "q0": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
+METRIC_FILE = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 REFUSED = "# not run: "
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
+POSITION = pl.int_range(pl.len()).over("query_id") + 1
+RISES = pl.col("score") > pl.col("score").shift(1).over("query_id")
 
 
 def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
@@ -37,7 +42,7 @@ def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
             pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0,
         )
         .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
-        .with_columns(_place().alias("rank"))
+        .with_columns(POSITION.alias("rank"))
     )
     kept = ranked if k is None else ranked.filter(pl.col("rank") <= k)
     return kept.select("query_id", "doc_id", "rank", "score")
@@ -58,7 +63,7 @@ def _blocks(path: Path, run: pl.DataFrame, tag: str) -> Iterator[bytes]:
     _check_run(path, run)
     fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
     for some in run.iter_slices(LINES_AT_ONCE):
-        yield _csv(some.with_columns(*fixed).select(RUN_COLUMNS), " ").encode()
+        yield _csv(some.with_columns(*fixed).select(*RUN_FILE), " ").encode()
 
 
 def read_run(path: Path) -> pl.DataFrame:
@@ -66,44 +71,29 @@ def read_run(path: Path) -> pl.DataFrame:
 
     Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
     """
-    run = _run_of(path)
+    run = read_table(path, RUN_FILE, " ").drop("q0", "tag")
     _check_run(path, run)
     return run
 
 
 def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
-    """Read a TREC run of any origin, and say what was made of its ranks, if anything.
+    """Read a TREC run of any origin, and describe what was made of its ranks, if anything.
 
     Where scores fall along the ranks, their order stands and they are counted from 1. Else docs are
-    ranked by score, ties by doc_id. A score that is no number and a doc that stands twice in a list
-    are errors all the same.
+    ranked by score, ties by doc_id. A score that is not a number and a duplicate document are
+    errors all the same.
     """
-    run = _run_of(path)
-    _check_lists(path, run)
+    run = read_table(path, RUN_FILE, " ").drop("q0", "tag")
+    _check_docs(path, run)
     ordered = run.sort("query_id", "rank", maintain_order=True)
-    said = ""
-    if ordered.select((pl.col("score") > _before()).any()).item():
+    message = ""
+    if ordered.select(RISES.any()).item():
         by = ["query_id", "score", "doc_id"]
         ordered = run.sort(by, descending=[False, True, False])
-        said = "scores rise along its ranks: ranked anew by score, then doc_id"
-    elif (ordered["rank"] != ordered.select(_place()).to_series()).any():
-        said = "its ranks do not count 1, 2, 3: counted anew, in their order"
-    return ordered.with_columns(_place().alias("rank")), said
-
-
-def _before() -> pl.Expr:
-    return pl.col("score").shift(1).over("query_id")
-
-
-def _place() -> pl.Expr:
-    return pl.int_range(pl.len()).over("query_id") + 1
-
-
-def _run_of(path: Path) -> pl.DataFrame:
-    table = _read(path, RUN_COLUMNS, " ")
-    score = _number(path, table, "score", pl.Float64)
-    position = _number(path, table, "rank", pl.Int64)
-    return table.select("query_id", "doc_id").with_columns(position, score)
+        message = "scores rise along its ranks: ranked anew by score, then doc_id"
+    elif ordered.select((pl.col("rank") != POSITION).any()).item():
+        message = "its ranks do not count 1, 2, 3: counted anew, in their order"
+    return ordered.with_columns(POSITION.alias("rank")), message
 
 
 def write_hits(path: Path, hits: pl.DataFrame) -> None:
@@ -131,32 +121,28 @@ def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
 
 
 def _check_run(path: Path, run: pl.DataFrame) -> None:
-    _check_lists(path, run)
-    _check_order(path, run)
+    _check_docs(path, run)
+    refuse(path, run, RISES, "scores must not rise from one rank to the next")
+    refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
 
 
-def _check_lists(path: Path, run: pl.DataFrame) -> None:
-    bad = run.with_row_index("line", 1).filter(~pl.col("score").is_finite())
-    _refuse(path, bad, "score must be finite")
-    twice = run.with_row_index("line", 1).filter(
-        ~pl.struct("query_id", "doc_id").is_first_distinct()
-    )
-    _refuse(path, twice, "the doc stands twice in the list of one query")
+def _check_docs(path: Path, run: pl.DataFrame) -> None:
+    refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
+    refuse(path, run, repeats(*PAIR), "duplicate document in a query's ranking")
 
 
-def _check_order(path: Path, run: pl.DataFrame) -> None:
-    rising = run.with_row_index("line", 1).filter(pl.col("score") > _before())
-    _refuse(path, rising, "scores must not rise from one rank to the next")
-    gaps = run.with_row_index("line", 1).filter(pl.col("rank") != _place())
-    _refuse(path, gaps, "ranks must count 1, 2, 3 ... within a query")
+def repeats(*columns: str) -> pl.Expr:
+    """Return whether the values of columns stand in an earlier line already."""
+    return ~pl.struct(*columns).is_first_distinct()
 
 
-def _refuse(path: Path, bad: pl.DataFrame, rule: str) -> None:
-    if bad.height:
-        row = bad.row(0, named=True)
-        line = row.pop("line")
-        found = ", ".join(f"{key} {value}" for key, value in row.items())
-        more = f" ({bad.height} such lines)" if bad.height > 1 else ""
+def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: bool = False) -> None:
+    """Raise an error that names the first bad line, its values and how many there are."""
+    lines = table.with_row_index("line", 1 + header).filter(bad)
+    if lines.height:
+        line, *values = lines.row(0)
+        found = ", ".join(map("{} {}".format, table.columns, values))
+        more = f" ({lines.height} such lines)" if lines.height > 1 else ""
         raise ResiduumError(f"{path}, line {line}: {rule}; found {found}{more}")
 
 
@@ -179,10 +165,11 @@ def read_queries(path: Path) -> dict[str, str]:
     for number, line in enumerate(files.read_lines(path), start=1):
         query_id, tab, text = line.partition("\t")
         if not tab or not query_id:
-            want = "expected query_id TAB text"
-            raise ResiduumError(f"{path}, line {number}: {want}, found {line!r}")
+            raise ResiduumError(
+                f"{path}, line {number}: expected query_id TAB text, found {line!r}"
+            )
         if query_id in queries:
-            raise ResiduumError(f"{path}, line {number}: query_id {query_id} stands twice")
+            raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
         queries[query_id] = text
     return queries
 
@@ -194,80 +181,71 @@ def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
 
 def read_qrels(path: Path) -> pl.DataFrame:
     """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
-    table = _read(path, QREL_COLUMNS, " ")
-    relevance = _number(path, table, "relevance", pl.Int64)
-    qrels = table.select("query_id", "doc_id").with_columns(relevance)
-    twice = qrels.with_row_index("line", 1).filter(
-        ~pl.struct("query_id", "doc_id").is_first_distinct()
-    )
-    _refuse(path, twice, "the pair is judged twice")
+    qrels = read_table(path, QREL_FILE, " ").drop("q0")
+    refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair")
     return qrels
 
 
 def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
     """Write per-query values, sorted by measure and query_id; NaN is refused."""
-    bad = metrics.with_row_index("line", 1).filter(~pl.col("value").is_finite())
-    _refuse(path, bad, "a metric must be finite")
-    table = metrics.select(METRIC_COLUMNS).sort("measure", "query_id")
-    files.write_text(path, "\t".join(METRIC_COLUMNS) + "\n" + _csv(table, "\t"))
+    refuse(path, metrics, ~pl.col("value").is_finite(), "a metric must be finite")
+    table = metrics.select(*METRIC_FILE).sort("measure", "query_id")
+    files.write_text(path, "\t".join(METRIC_FILE) + "\n" + _csv(table, "\t"))
 
 
 def read_metrics(path: Path) -> pl.DataFrame:
     """Read per-query values: query_id, measure, value."""
-    table = _read(path, METRIC_COLUMNS, "\t", header=True)
-    once = pl.struct("query_id", "measure").is_first_distinct()
-    twice = table.with_row_index("line", 2).filter(~once)
-    _refuse(path, twice, "the query stands twice for one measure")
-    return table.with_columns(_number(path, table, "value", pl.Float64))
+    metrics = read_table(path, METRIC_FILE, "\t", header=True)
+    duplicate = repeats("query_id", "measure")
+    refuse(path, metrics, duplicate, "duplicate query of one measure", header=True)
+    return metrics
 
 
 def _csv(table: pl.DataFrame, separator: str) -> str:
     return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
 
 
-def _read(path: Path, columns: list[str], separator: str, header: bool = False) -> pl.DataFrame:
+def read_table(
+    path: Path, columns: Mapping[str, type[pl.DataType]], separator: str, header: bool = False
+) -> pl.DataFrame:
+    """Read lines of these columns, which a header names or TREC's white space separates.
+
+    A line that does not fit is an error that names it. Where the file says why there is nothing,
+    NotRun is raised.
+    """
     text = files.read_bytes(path)
     if text.startswith(REFUSED.encode()):
         raise NotRun(text.decode().removeprefix(REFUSED).strip())
     if not text.strip():
         raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
     text = _one_space(text) if separator == " " else text
-    _check_columns(path, text, columns, separator)
     try:
         table = pl.read_csv(
             io.BytesIO(text),
             separator=separator,
-            has_header=header,
+            has_header=False,
+            skip_rows=int(header),
             schema=dict.fromkeys(columns, pl.String),
             quote_char=None,
         )
-    except pl.exceptions.PolarsError as error:
-        want = separator.join(columns).replace("\t", " TAB ")
-        where = _odd_line(text, len(columns), separator) or f"; {error}"
-        raise ResiduumError(f"{path}{where}: expected lines of `{want}`") from None
-    lines = table.with_row_index("line", 2 if header else 1)
-    empty = lines.filter(pl.any_horizontal(pl.col(columns).is_null()))
-    _refuse(path, empty, f"every line has {len(columns)} columns")
-    return table
+    except pl.exceptions.PolarsError:
+        table = None  # a line has too many columns
+    first = text.split(b"\n", 1)[0].decode(errors="replace").split(separator)
+    wrong = table is None or any(table.null_count().row(0)) or len(first) != len(columns)
+    if table is None or wrong or (header and first != list(columns)):
+        raise ResiduumError(f"{path}, {_misfit(text, list(columns), separator, header)}")
+    return table.with_columns(_number(path, table[n], t, header) for n, t in columns.items())
 
 
-def _odd_line(text: bytes, columns: int, separator: str) -> str:
-    """Name the first line that has too many columns, the fault that polars cannot place."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        found = line.count(separator.encode()) + 1
-        if found > columns:
-            return f", line {number}: {found} columns"
-    return ""
-
-
-def _check_columns(path: Path, text: bytes, columns: list[str], separator: str) -> None:
-    line = text.split(b"\n", 1)[0].decode(errors="replace")
-    found = len(line.split(separator))
-    if found != len(columns):
-        raise ResiduumError(
-            f"{path}, line 1: expected {len(columns)} columns ({', '.join(columns)}), found "
-            f"{found}: {line!r}"
-        )
+def _misfit(text: bytes, columns: list[str], separator: str, header: bool) -> str:
+    """Describe the first line that has not a value for each column, or is another header."""
+    want = f"expected {len(columns)} columns ({', '.join(columns)})"
+    for number, line in enumerate(text.decode(errors="replace").split("\n"), start=1):
+        values = line.split(separator)
+        odd = len(values) != len(columns) or not all(values)
+        if odd or (header and number == 1 and values != columns):
+            break
+    return f"line {number}: {want}, found {len(list(filter(None, values)))}: {line!r}"
 
 
 def _one_space(text: bytes) -> bytes:
@@ -279,16 +257,11 @@ def _one_space(text: bytes) -> bytes:
     return b"\n".join(b" ".join(line.split()) for line in text.splitlines()) + b"\n"
 
 
-def _has_header(table: pl.DataFrame) -> bool:
-    """TREC files have no header line, ours of metrics do."""
-    return table.columns == METRIC_COLUMNS
-
-
-def _number(path: Path, table: pl.DataFrame, column: str, dtype: type[pl.DataType]) -> pl.Series:
-    values = table[column].cast(dtype, strict=False)
+def _number(path: Path, texts: pl.Series, dtype: type[pl.DataType], header: bool) -> pl.Series:
+    values = texts.cast(dtype, strict=False)
     if values.null_count():
         row = int(values.is_null().arg_max() or 0)
-        line = row + (2 if _has_header(table) else 1)
-        found = table[column][row]
-        raise ResiduumError(f"{path}, line {line}: {column} must be a number, found {found!r}")
+        raise ResiduumError(
+            f"{path}, line {row + 1 + header}: {texts.name} must be a number, found {texts[row]!r}"
+        )
     return values
