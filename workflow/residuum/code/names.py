@@ -25,6 +25,7 @@ class Node(NamedTuple):
     number: int
 
 
+BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
 Target = Node | str  # a statement of the package, or what stands outside, such as `math:floor`
 
 
@@ -34,6 +35,8 @@ class Library:
     def __init__(self, folder: Path) -> None:
         self.folder, self.name = folder, folder.name
         self.modules: dict[str, Module | None] = {}
+        self.resolved: dict[tuple[Node, Chain], list[Target]] = {}
+        self.hashes: dict[Path, str] = {}
 
     def module(self, name: str) -> Module | None:
         """Return a module of the package; None for what is no module of it."""
@@ -75,11 +78,16 @@ class Library:
 
     def resolve(self, node: Node, use: Chain) -> list[Target]:
         """Return what a name that a statement uses stands for: one thing, or what it may be."""
+        if (node, use) not in self.resolved:
+            self.resolved[node, use] = self._resolve(node, use)
+        return self.resolved[node, use]
+
+    def _resolve(self, node: Node, use: Chain) -> list[Target]:
         first, rest = use[0], use[1:]
         inside = self.statement(node).imports.get(first)
         bound = self.existing(node.module).bindings.get(first, [])
         if inside is None and not bound:
-            if first in ("__name__", "__file__", *dir(builtins)):
+            if first in BUILTINS:
                 return [f"builtins.{first}"]
             raise ValueError(f"{self.where(node)}: nothing binds the name {first}")
         try:
@@ -114,7 +122,9 @@ class Library:
         path = self.folder / name
         if not path.is_file() or path.suffix == ".py":
             raise ValueError(f"{self.where(node)}: '{name}' is not a file of data of the package")
-        return _sha256(path)
+        if path not in self.hashes:
+            self.hashes[path] = _sha256(path)
+        return self.hashes[path]
 
 
 def _sha256(path: Path) -> str:
