@@ -88,7 +88,7 @@ def test_a_failed_export_keeps_the_one_before(mine, tmp_path):
 def test_duplicate_doc_id_is_refused(mine, tmp_path):
     path = tmp_path / "home" / "docs.jsonl"
     path.write_text(path.read_text() + '{"doc_id": "d1", "text": "again"}\n')
-    with pytest.raises(ResiduumError, match="doc_id d1 stands twice in the corpus"):
+    with pytest.raises(ResiduumError, match="duplicate doc_id d1 in the corpus"):
         export(mine, tmp_path / "corpus")
 
 
@@ -367,7 +367,7 @@ IRDS = """
 import sys
 from residuum.collections import irds
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection
+from residuum.core.schema.datasets import Collection
 from residuum.wiring.specs import canonical_json
 collection = Collection.model_validate_json(sys.argv[1])
 try:

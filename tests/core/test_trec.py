@@ -128,7 +128,7 @@ def test_qrels_take_tabs_and_refuse_a_pair_judged_twice(tmp_path):
 
 def test_metrics_round_trip_exactly(tmp_path):
     rows = [("007", "RR@10", 1 / 3), ("NA", "RR@10", 0.1 + 0.2)]
-    metrics = pl.DataFrame(rows, schema=trec.METRIC_FILE, orient="row")
+    metrics = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
     trec.write_metrics(tmp_path / "m.tsv", metrics)
     assert trec.read_metrics(tmp_path / "m.tsv").rows() == rows
     with pytest.raises(ResiduumError, match="finite"):

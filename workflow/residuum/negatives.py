@@ -24,7 +24,7 @@ from residuum.core.progress import track
 from residuum.core.schema.base import Positive, Strict
 from residuum.core.schema.models import Negatives
 from residuum.core.schema.systems import LexicalSystem
-from residuum.core.spill import Spilled, spilled
+from residuum.core.spill import DiskList, disk_list
 from residuum.lexical import open_index, require_queries
 from residuum.lucene.anserini import Searcher
 
@@ -58,7 +58,7 @@ def mine(
     searcher, hits = _searcher(asked, index, threads), _hits(asked, dense)
     pairs = judged.filter(pl.col("relevance") >= asked.positive_level)
     there: set[str] = set()
-    with spilled(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), there)) as doc_ids:
+    with disk_list(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), there)) as doc_ids:
         found = pairs.filter(pl.col("doc_id").is_in(there))
         miner, gaps = Miner(asked, doc_ids, judged, searcher, hits), Gaps()
         mined = miner.mine(((q, texts[q], d) for q, d, _ in found.iter_rows()), found.height)
@@ -129,7 +129,7 @@ class Miner:
     def __init__(
         self,
         spec: Spec,
-        doc_ids: Spilled,
+        doc_ids: DiskList,
         judged: pl.DataFrame,
         searcher: Searcher | None,
         hits: pl.DataFrame,

@@ -4,8 +4,8 @@ Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are str
 Must not know where a file comes from or who reads it.
 """
 
-import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -13,12 +13,13 @@ import polars as pl
 from residuum.core import files
 from residuum.core.errors import NotRun, ResiduumError
 
-RUN_FILE = {
+Columns = dict[str, type[pl.DataType]]
+RUN: Columns = {
     **{"query_id": pl.String, "q0": pl.String, "doc_id": pl.String},
     **{"rank": pl.Int64, "score": pl.Float64, "tag": pl.String},
 }
-QREL_FILE = {"query_id": pl.String, "q0": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
-METRIC_FILE = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
+QRELS: Columns = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
+METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 REFUSED = "# not run: "
@@ -44,8 +45,13 @@ def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
         .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
         .with_columns(POSITION.alias("rank"))
     )
-    kept = ranked if k is None else ranked.filter(pl.col("rank") <= k)
+    kept = ranked if k is None else cut(ranked, k)
     return kept.select("query_id", "doc_id", "rank", "score")
+
+
+def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Return the docs of a run down to a rank."""
+    return run.filter(pl.col("rank") <= depth)
 
 
 def write_run(path: Path, run: pl.DataFrame, tag: str) -> None:
@@ -63,7 +69,7 @@ def _blocks(path: Path, run: pl.DataFrame, tag: str) -> Iterator[bytes]:
     _check_run(path, run)
     fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
     for some in run.iter_slices(LINES_AT_ONCE):
-        yield _csv(some.with_columns(*fixed).select(*RUN_FILE), " ").encode()
+        yield _csv(some.with_columns(*fixed).select(*RUN), " ").encode()
 
 
 def read_run(path: Path) -> pl.DataFrame:
@@ -71,7 +77,7 @@ def read_run(path: Path) -> pl.DataFrame:
 
     Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
     """
-    run = read_table(path, RUN_FILE, " ").drop("q0", "tag")
+    run = read_table(path, RUN, " ").drop("q0", "tag")
     _check_run(path, run)
     return run
 
@@ -83,7 +89,7 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     ranked by score, ties by doc_id. A score that is not a number and a duplicate document are
     errors all the same.
     """
-    run = read_table(path, RUN_FILE, " ").drop("q0", "tag")
+    run = read_table(path, RUN, " ").drop("q0", "tag")
     _check_docs(path, run)
     ordered = run.sort("query_id", "rank", maintain_order=True)
     message = ""
@@ -122,13 +128,31 @@ def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
 
 def _check_run(path: Path, run: pl.DataFrame) -> None:
     _check_docs(path, run)
-    refuse(path, run, RISES, "scores must not rise from one rank to the next")
-    refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
+    if not _in_order(run):
+        refuse(path, run, RISES, "scores must not rise from one rank to the next")
+        refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
 
 
 def _check_docs(path: Path, run: pl.DataFrame) -> None:
     refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
-    refuse(path, run, repeats(*PAIR), "duplicate document in a query's ranking")
+    if not _hashes_differ(run):
+        refuse(path, run, repeats(*PAIR), "duplicate document in a query's ranking")
+
+
+def _hashes_differ(run: pl.DataFrame) -> bool:
+    """Say whether all pairs have hashes of their own, and so differ; cheaper than comparing."""
+    pair = pl.col("query_id").hash(1) ^ pl.col("doc_id").hash(2)
+    return bool(run.select(pair.n_unique()).item() == run.height)
+
+
+def _in_order(run: pl.DataFrame) -> bool:
+    """Say whether each query's lines are together, in order: cheaper than to look per query."""
+    follows = (pl.col("query_id") == pl.col("query_id").shift(1)).fill_null(False)
+    rank, score = pl.col("rank"), pl.col("score")
+    falls = (rank == rank.shift(1) + 1) & (score <= score.shift(1))
+    right = pl.when(follows).then(falls).otherwise(rank == 1).all()
+    together = (~follows).sum() == pl.col("query_id").n_unique()
+    return bool(run.select(right & together).item())
 
 
 def repeats(*columns: str) -> pl.Expr:
@@ -165,9 +189,8 @@ def read_queries(path: Path) -> dict[str, str]:
     for number, line in enumerate(files.read_lines(path), start=1):
         query_id, tab, text = line.partition("\t")
         if not tab or not query_id:
-            raise ResiduumError(
-                f"{path}, line {number}: expected query_id TAB text, found {line!r}"
-            )
+            want = "expected query_id TAB text"
+            raise ResiduumError(f"{path}, line {number}: {want}, found {line!r}")
         if query_id in queries:
             raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
         queries[query_id] = text
@@ -181,7 +204,7 @@ def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
 
 def read_qrels(path: Path) -> pl.DataFrame:
     """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
-    qrels = read_table(path, QREL_FILE, " ").drop("q0")
+    qrels = read_table(path, QRELS, " ").drop("q0")
     refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair")
     return qrels
 
@@ -189,13 +212,13 @@ def read_qrels(path: Path) -> pl.DataFrame:
 def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
     """Write per-query values, sorted by measure and query_id; NaN is refused."""
     refuse(path, metrics, ~pl.col("value").is_finite(), "a metric must be finite")
-    table = metrics.select(*METRIC_FILE).sort("measure", "query_id")
-    files.write_text(path, "\t".join(METRIC_FILE) + "\n" + _csv(table, "\t"))
+    table = metrics.select(*METRICS).sort("measure", "query_id")
+    files.write_text(path, "\t".join(METRICS) + "\n" + _csv(table, "\t"))
 
 
 def read_metrics(path: Path) -> pl.DataFrame:
     """Read per-query values: query_id, measure, value."""
-    metrics = read_table(path, METRIC_FILE, "\t", header=True)
+    metrics = read_table(path, METRICS, "\t", header=True)
     duplicate = repeats("query_id", "measure")
     refuse(path, metrics, duplicate, "duplicate query of one measure", header=True)
     return metrics
@@ -205,63 +228,56 @@ def _csv(table: pl.DataFrame, separator: str) -> str:
     return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
 
 
-def read_table(
-    path: Path, columns: Mapping[str, type[pl.DataType]], separator: str, header: bool = False
-) -> pl.DataFrame:
-    """Read lines of these columns, which a header names or TREC's white space separates.
+def read_table(path: Path, columns: Columns, separator: str, header: bool = False) -> pl.DataFrame:
+    """Read lines of these columns; in a TREC file any white space separates them.
 
-    A line that does not fit is an error that names it. Where the file says why there is nothing,
-    NotRun is raised.
+    A line that does not fit is an error that names it. Where the file gives the reason why there is
+    nothing, NotRun is raised.
     """
     text = files.read_bytes(path)
     if text.startswith(REFUSED.encode()):
         raise NotRun(text.decode().removeprefix(REFUSED).strip())
-    if not text.strip():
+    if not text or text.isspace():
         raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
-    text = _one_space(text) if separator == " " else text
-    try:
+    names = text.partition(b"\n")[0].decode(errors="replace")
+    if header and names != separator.join(columns):
+        raise ResiduumError(f"{path}, line 1: expected {', '.join(columns)}, found {names!r}")
+    odd = separator == " " and (b"\t" in text or b"\r" in text)
+    table = None if odd else _parsed(text, columns, separator, header)
+    if table is None and separator == " ":
+        text = _one_space(text)
+        table = _parsed(text, columns, separator, header)
+    if table is None:
+        raise _fault(path, text, columns, separator, header)
+    return table
+
+
+def _parsed(text: bytes, columns: Columns, separator: str, header: bool) -> pl.DataFrame | None:
+    """Return a table, or None where a line has other columns or no number where one belongs."""
+    with suppress(pl.exceptions.PolarsError):
         table = pl.read_csv(
-            io.BytesIO(text),
-            separator=separator,
-            has_header=False,
-            skip_rows=int(header),
-            schema=dict.fromkeys(columns, pl.String),
-            quote_char=None,
+            text, separator=separator, has_header=header, schema=columns, quote_char=None
         )
-    except pl.exceptions.PolarsError:
-        table = None  # a line has too many columns
-    first = text.split(b"\n", 1)[0].decode(errors="replace").split(separator)
-    wrong = table is None or any(table.null_count().row(0)) or len(first) != len(columns)
-    if table is None or wrong or (header and first != list(columns)):
-        raise ResiduumError(f"{path}, {_misfit(text, list(columns), separator, header)}")
-    return table.with_columns(_number(path, table[n], t, header) for n, t in columns.items())
-
-
-def _misfit(text: bytes, columns: list[str], separator: str, header: bool) -> str:
-    """Describe the first line that has not a value for each column, or is another header."""
-    want = f"expected {len(columns)} columns ({', '.join(columns)})"
-    for number, line in enumerate(text.decode(errors="replace").split("\n"), start=1):
-        values = line.split(separator)
-        odd = len(values) != len(columns) or not all(values)
-        if odd or (header and number == 1 and values != columns):
-            break
-    return f"line {number}: {want}, found {len(list(filter(None, values)))}: {line!r}"
+        return None if table.null_count().sum_horizontal().item() else table
+    return None
 
 
 def _one_space(text: bytes) -> bytes:
     """Let any white space separate the columns of a TREC file, and end it, as trec_eval does."""
-    text = text.rstrip() + b"\n"
-    odd = (b"\t", b"  ", b"\r", b" \n", b"\n ")
-    if not text.startswith(b" ") and not any(found in text for found in odd):
-        return text
-    return b"\n".join(b" ".join(line.split()) for line in text.splitlines()) + b"\n"
+    return b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
 
 
-def _number(path: Path, texts: pl.Series, dtype: type[pl.DataType], header: bool) -> pl.Series:
-    values = texts.cast(dtype, strict=False)
-    if values.null_count():
-        row = int(values.is_null().arg_max() or 0)
-        raise ResiduumError(
-            f"{path}, line {row + 1 + header}: {texts.name} must be a number, found {texts[row]!r}"
-        )
-    return values
+def _fault(
+    path: Path, text: bytes, columns: Columns, separator: str, header: bool
+) -> ResiduumError:
+    """Word what is wrong with the first line that cannot be read."""
+    for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
+        words = line.split(separator)
+        if len(words) != len(columns) or not all(words):
+            want = f"expected {len(columns)} columns ({', '.join(columns)})"
+            return ResiduumError(f"{path}, line {number}: {want}, found {len(words)}: {line!r}")
+        for (name, dtype), word in zip(columns.items(), words, strict=True):
+            if pl.Series([word]).cast(dtype, strict=False).null_count():
+                what = f"{name} must be a number, found {word!r}"
+                return ResiduumError(f"{path}, line {number}: {what}")
+    return ResiduumError(f"{path}: cannot be read")
