@@ -314,7 +314,7 @@ def test_damaged_source_files_are_to_be_got_again_not_deleted(mine, tmp_path):
         export(mine, tmp_path / "corpus")
     (tmp_path / "home" / "docs.jsonl").write_bytes('{"doc_id": "d", "text": "é"}'.encode("latin-1"))
     mine["source"]["corpus"] = "docs.jsonl"
-    with pytest.raises(ResiduumError, match=r"docs\.jsonl: not UTF-8"):
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl, line 1: not UTF-8"):
         export(mine, tmp_path / "corpus")
 
 

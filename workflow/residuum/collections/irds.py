@@ -124,7 +124,7 @@ def join_fields(record: Record, text_fields: list[str], fields: list[str]) -> di
     return {"text": text, **{("body" if n == "text" else n): values[n] for n in kept}}
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """The text of a field; a body that comes in sections is one text."""
     if isinstance(value, (list, tuple)):
         return " ".join(part for part in map(_plain, value) if part)

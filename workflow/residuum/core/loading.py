@@ -25,6 +25,7 @@ from residuum.core.schema.papers import Page, Tests
 from residuum.core.schema.scales import Config, Scale
 from residuum.core.schema.systems import System
 
+Entries = dict[str, dict[str, Any]]  # by folder and id
 FORMS: dict[str, Any] = {
     "datasets": Dataset,
     "models": Model,
@@ -35,7 +36,7 @@ FORMS: dict[str, Any] = {
 }
 
 
-def load(folder: Path, config: Mapping[str, Any]) -> Registry:
+def load(folder: Path, config: Mapping[str, object]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
     found, faults = _load_entries(folder)
     scales: dict[str, Scale] = found.pop("scales")
@@ -64,9 +65,9 @@ def _refuse(faults: list[str]) -> NoReturn:
     raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(lines))
 
 
-def _load_entries(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+def _load_entries(folder: Path) -> tuple[Entries, list[str]]:
     """Return the entries of each folder, pages under `pages`, and the faults found."""
-    found: dict[str, dict[str, Any]] = {"pages": {}}
+    found: Entries = {"pages": {}}
     faults: list[str] = []
     for name, form in FORMS.items():
         if name != "papers":
@@ -84,9 +85,7 @@ def _load_entries(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
     return found, faults
 
 
-def _lay_budgets(
-    found: Mapping[str, dict[str, Any]], scale: Scale, folder: Path, file: Path
-) -> list[str]:
+def _lay_budgets(found: Entries, scale: Scale, folder: Path, file: Path) -> list[str]:
     """Lay the scale's budgets over the entries that name them, in that order; return faults."""
     faults = []
     for kind in ("datasets", "models", "systems"):
@@ -109,7 +108,7 @@ def json_schemas() -> dict[str, str]:
     return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in schemas.items()}
 
 
-def _over_base(whole: dict[str, Any]) -> dict[str, Any]:
+def _over_base(whole: dict[str, object]) -> dict[str, object]:
     """Let a file with `base:` give only what differs."""
     base = {"type": "string", "description": "entry beside this one: its keys hold if absent here"}
     partial = {"type": "object", "properties": {"base": base}}
