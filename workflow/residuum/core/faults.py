@@ -19,7 +19,7 @@ from residuum.core.schema.models import InBatchNegatives, Negatives, SameNegativ
 from residuum.core.schema.papers import Characteristics, Figure, Table, parts_of
 from residuum.core.schema.scales import Config as ConfigSchema
 from residuum.core.schema.scales import FromModel, Scale
-from residuum.core.schema.systems import FusionSystem, LexicalSystem
+from residuum.core.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 
 Fault = tuple[str, str]  # key, what is wrong
 BOUND = {
@@ -155,14 +155,15 @@ def _replaced_encoder(registry: Registry) -> Iterator[Fault]:
 
 
 def _true_scores(registry: Registry, system: FusionSystem) -> Iterator[Fault]:
-    lexical = registry.systems.get(system.lexical)
-    expands = isinstance(lexical, LexicalSystem) and lexical.expands
-    if expands and system.missing.lexical == "true_score":
-        yield (
-            "missing.lexical",
-            f"true_score is computed for plain BM25 only and '{system.lexical}' uses RM3; "
-            "write minimum",
-        )
+    for part in dict.fromkeys(part for part, _ in system.true_scores()):
+        entry = registry.systems.get(part)
+        plain = isinstance(entry, LexicalSystem) and not entry.expands
+        if entry and not plain and not isinstance(entry, DenseSystem):
+            yield (
+                "unretrieved",
+                "true_score is computed for dense systems and plain BM25 only, and "
+                f"'{part}' is neither; write {part}: minimum",
+            )
 
 
 def _tuples(registry: Registry, model: BaseModel, negatives: Negatives) -> Iterator[Fault]:
