@@ -53,18 +53,21 @@ MODELS = {
     },
     "dual": {
         "kind": "dual-encoder", "backbone": "start", "train_on": "train",
-        "negatives": {"kind": "lexical_error", "system": "bm25", "pool": 10, "per_pair": 3},
+        "negatives": {
+            "pools": {"errors": {"kind": "hits", "system": "bm25", "top": 10}},
+            "scores": "bm25", "per_pair": 3,
+        },
         "loss": {"kind": "residual_margin", "xi": 1.0, "lambda_train": 0.1},
         "encoder": {"query_length": 8, "doc_length": 100}, "training": TRAINING,
     },
     "inbatch": {
         "kind": "dual-encoder", "backbone": "hub", "train_on": "train",
-        "negatives": {"kind": "in_batch"}, "loss": {"kind": "nll"},
+        "loss": {"kind": "nll"},
         "encoder": {"query_length": 8, "doc_length": 100}, "training": TRAINING,
     },
     "cross": {
         "kind": "cross-encoder", "backbone": "start", "train_on": "train", "group": 1,
-        "negatives": {"kind": "same_as", "model": "dual"}, "reading": {"length": 50},
+        "negatives": {"same_as": "dual"}, "loss": {"kind": "nll"}, "reading": {"length": 50},
         "training": TRAINING,
     },
 }  # fmt: skip

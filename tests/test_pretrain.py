@@ -157,7 +157,7 @@ def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
     run_and_kill(["residuum.pretrain", "adapt", *options], when=state.exists)
     capfd.readouterr()
     adapt(corpus, start, tmp_path / "killed", spec)
-    assert "going on after step" in capfd.readouterr().err
+    assert "resuming after step" in capfd.readouterr().err
     assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
 
 

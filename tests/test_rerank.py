@@ -326,7 +326,7 @@ def test_scores_of_other_work_and_damaged_parts_are_not_used(
     made.score(tmp_path / "pairs.gz", made.runs, queries=other_queries(tmp_path))
     capfd.readouterr()
     made.score(tmp_path / "pairs.gz", made.runs)
-    assert "scores of other texts, weights, settings or code" in capfd.readouterr().err
+    assert "stale parts (data, spec, model or code changed): restarting" in capfd.readouterr().err
     assert (tmp_path / "pairs.gz").read_bytes() == fresh.read_bytes()
     (store / "part-00002.parquet").write_bytes(b"half a file")
     made.score(tmp_path / "pairs.gz", made.runs)

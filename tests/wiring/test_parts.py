@@ -10,6 +10,7 @@ from residuum.core.errors import ResiduumError
 from residuum.core.registry import Place
 from residuum.core.schema.scales import Config, FromModel, FromPath
 from residuum.core.schema.sources import FilesSource
+from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.constraints import Constraints
 from residuum.wiring.data import Data
@@ -64,7 +65,9 @@ def test_searched_splits_are_measured_or_tuned_on():
 
 
 def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve():
-    negatives = TOY.models["dual"].negatives.model_copy(update={"dense": "vectors"})
+    own = TOY.models["dual"].negatives
+    late = type(own.pools["errors"])(kind="hits", system="vectors", top=10)
+    negatives = own.model_copy(update={"pools": {**own.pools, "late": late}})
     late = TOY.models["dual"].model_copy(update={"negatives": negatives})
     scale = TOY.scale.model_copy(
         update={"backbones": {**TOY.scale.backbones, "more": FromModel(model="late")}}
@@ -72,9 +75,12 @@ def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve(
     made = replace(TOY, models={**TOY.models, "late": late}, scale=scale)
     assert encoded_splits(made, "toy", "dual", 1) == ["tune", "dev", "train"]
     assert encoded_splits(made, "toy", "dual", 2) == ["tune", "dev"], "another seed's model"
-    mined = part(Models, made).mined_run(named(model="late"))
+    mined = part(Models, made).mined_runs(named(model="late"))
     assert mined == ["r/runs/toy/train/vectors.seed1.trec.gz"]
-    assert part(Models, made).mined_run(named(model="dual")) == []
+    assert options.each("run", "runs", options.by_system)(None, {"runs": mined}) == (
+        "--run vectors=r/runs/toy/train/vectors.seed1.trec.gz"
+    )
+    assert part(Models, made).mined_runs(named(model="dual")) == []
 
 
 def test_a_fusion_reads_the_runs_of_its_parts_and_the_scores_that_it_takes_as_true():
@@ -201,8 +207,8 @@ def test_answers_are_read_where_a_measure_needs_them():
     dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
     asked = replace(TOY, datasets={"toy": dataset})
     assert needs_answers(asked, DEV) and not needs_answers(asked, TUNE)
-    options = part(Runs, asked).text_options(dev)
-    assert options == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
+    found = part(Runs, asked).text_options(dev)
+    assert found == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
 
 
 def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):

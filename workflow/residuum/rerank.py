@@ -75,7 +75,7 @@ def score(
     local = [Path(model)] if Path(model).is_dir() else []
     setting = {
         "reading": encoder.reading.model_dump(mode="json"),
-        "hub": None if local else [model, encoder.revision or revision],
+        "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
         "batch_size": form.batch_size,
         "threads": threads,
         "device": chosen.name,
@@ -92,7 +92,7 @@ def score(
     trec.write_run(output, scored, "scores")
     manifest.write(
         manifest.beside(output),
-        artefact={**shared(lists, scored), **encoder.room.facts()},
+        artefact={**shared(lists, scored), **encoder.sizes.facts()},
         spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
         inputs=[*lists, *texts, *local],
         module="residuum.rerank",

@@ -7,6 +7,7 @@ from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
 from residuum.core.measures import cutoff
 from residuum.core.registry import Registry
+from residuum.core.schema.models import OnPairs
 from residuum.wiring.availability import all_available
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, reranked
@@ -78,8 +79,8 @@ def score(registry: Registry, w: Wildcards) -> Cost:
 
 def mine(registry: Registry, w: Wildcards) -> Cost:
     """Cost training tuples: a search for each training query, and the scores of what is drawn."""
-    model = registry.models[w.model]
-    place, per_pair = registry.place(model.train_on), getattr(model.negatives, "per_pair", 0)
+    model = registry.model(w.model, OnPairs)
+    place, per_pair = registry.place(model.train_on), model.negatives.per_pair or 0
     pairs = sizing.pairs(registry, place)
     queries = min(pairs, sizing.queries(registry, place)) if per_pair else 0
     seconds = queries * _query_s(registry, place.dataset) + pairs * per_pair * assumed("score")

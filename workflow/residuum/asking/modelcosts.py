@@ -30,7 +30,7 @@ def _example(model: Any, dataset: str) -> tuple[list[float], int, int]:
         return [_pair_tokens(dataset, model.reading)] * texts, texts, limit
     if model.kind != "dual-encoder":
         return [sizing.doc_tokens(dataset, model.length)], 1, model.length
-    docs = 1 if model.loss.kind == "nll" else 2
+    docs = 1 + model.drawn
     limit = model.encoder.doc_length
     query = min(model.encoder.query_length, assumed("length"))
     return [query, *[sizing.doc_tokens(dataset, limit)] * docs], docs, limit

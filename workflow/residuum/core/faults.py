@@ -15,7 +15,7 @@ from residuum.core.errors import unknown
 from residuum.core.references import references, walk
 from residuum.core.registry import Place, Registry
 from residuum.core.schema.base import Name, Ref
-from residuum.core.schema.models import InBatchNegatives, Negatives, SameNegatives, TermWeights
+from residuum.core.schema.models import Negatives, TermWeights
 from residuum.core.schema.papers import Characteristics, Figure, Table, parts_of
 from residuum.core.schema.scales import Config as ConfigSchema
 from residuum.core.schema.scales import FromModel, Scale
@@ -168,18 +168,15 @@ def _true_scores(registry: Registry, system: FusionSystem) -> Iterator[Fault]:
 
 def _tuples(registry: Registry, model: BaseModel, negatives: Negatives) -> Iterator[Fault]:
     """Yield what is wrong with whose scores, or whose tuples, a model learns from."""
-    if isinstance(negatives, SameNegatives):
-        other = getattr(registry.models.get(negatives.model), "negatives", None)
-        pairs = isinstance(other, InBatchNegatives)  # all that term weights need
-        shared = isinstance(other, SameNegatives)
-        lacking = other is None or shared or (pairs and not isinstance(model, TermWeights))
-        if negatives.model in registry.models and lacking:
-            yield "negatives.model", f"'{negatives.model}' has no tuples of its own"
-    elif not isinstance(negatives, InBatchNegatives):
-        lexical = registry.systems.get(negatives.system)
-        if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.weights):
-            text = f"'{negatives.system}' is not plain BM25, and its scores are stored"
-            yield "negatives.system", text
+    if (name := negatives.same_as) in registry.models:
+        own: Negatives | None = getattr(registry.models[name], "negatives", None)
+        pairs_do = isinstance(model, TermWeights)  # pairs alone are all that it needs
+        if own is None or own.same_as or not (own.pools or pairs_do):
+            yield "negatives.same_as", f"'{name}' has no tuples of its own"
+    lexical = registry.systems.get(negatives.scores or "")
+    if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.weights):
+        text = f"'{negatives.scores}' is not plain BM25, and its scores are stored"
+        yield "negatives.scores", text
 
 
 def _markers(page: Table | Characteristics) -> Iterator[Fault]:

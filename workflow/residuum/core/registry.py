@@ -14,7 +14,7 @@ from residuum.core.errors import ResiduumError, unknown
 from residuum.core.references import references
 from residuum.core.schema.base import OWN, Ref
 from residuum.core.schema.datasets import Dataset
-from residuum.core.schema.models import LexicalErrorNegatives, Model, Negatives, OnPairs
+from residuum.core.schema.models import Model, Negatives, OnPairs, Source
 from residuum.core.schema.papers import Page, Table, Tests, parts_of
 from residuum.core.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.core.schema.systems import RerankSystem, System
@@ -123,12 +123,10 @@ class Registry:
         systems = [system for _, system in references(negatives, "system")] if negatives else []
         return [model for system in systems for model in self.trained_behind(system)]
 
-    def mined_dense(self, name: str) -> tuple[str, int] | None:
-        """Return the dense system whose hits join a model's negatives, and its seed, or None."""
+    def mined_from(self, name: str) -> list[Source]:
+        """Return the hits, of other systems than the one that scores, in a model's negatives."""
         negatives = self.negatives(name)
-        if isinstance(negatives, LexicalErrorNegatives) and negatives.dense:
-            return negatives.dense, negatives.dense_seed
-        return None
+        return negatives.runs if negatives else []
 
     def model_for(self, name: str, dataset: str) -> str:
         """Return the id of a model for a collection: `model@dataset.split` if it is its own."""

@@ -98,8 +98,12 @@ def read_settings(folder: Path, form: type[Settings]) -> Settings:
 
 
 def write_settings(folder: Path, settings: Strict) -> None:
-    """Write the settings beside a checkpoint's weights."""
-    write_json(Path(folder) / SETTINGS, settings.model_dump(mode="json"))
+    """Write the settings beside a checkpoint's weights; what is only a kind, as its name."""
+    record = {
+        key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
+        for key, value in settings.model_dump(mode="json").items()
+    }
+    write_json(Path(folder) / SETTINGS, record)
 
 
 def write_json(path: Path, content: Any) -> None:
