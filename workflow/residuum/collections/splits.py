@@ -131,9 +131,9 @@ def check_counts(
     counts = count(queries, qrels)
     if not pins or any(fits(counts, pin) for pin in pins.values()):
         return
-    known = "; ".join(f"{edition}: {sizes(pin)}" for edition, pin in pins.items())
+    known = "; ".join(f"{edition}: {told(pin)}" for edition, pin in pins.items())
     raise ResiduumError(
-        f"{dataset}/{name}: {sizes(counts)}, but config/datasets/{dataset}.yaml pins {known}. "
+        f"{dataset}/{name}: {told(counts)}, but config/datasets/{dataset}.yaml pins {known}. "
         f"A download may be incomplete{_reason(seen)}. If this is another edition, add it under "
         "editions."
     )
@@ -154,7 +154,7 @@ def fits(counts: SplitCount, pin: SplitCount) -> bool:
     return same and pin.relevance in ({}, counts.relevance)
 
 
-def sizes(size: SplitCount) -> str:
+def told(size: SplitCount) -> str:
     """Word the size of a split, such as `43 queries, 9260 qrels (0: 5158, 1: 1601)`."""
     levels = ", ".join(f"{level}: {number}" for level, number in sorted(size.relevance.items()))
     return f"{size.queries} queries, {size.qrels} qrels" + (f" ({levels})" if levels else "")
