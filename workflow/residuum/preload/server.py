@@ -23,6 +23,7 @@ import tempfile
 import threading
 import traceback
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import NamedTuple, NoReturn
 
 TABLES = ("numpy", "polars", "pydantic", "typer", "yaml", "tqdm", "ir_measures", "scipy.stats")
@@ -30,6 +31,7 @@ NEURAL = ("numpy", "polars", "pydantic", "typer", "tqdm", "faiss", "safetensors.
 NEURAL += ("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert")
 NEURAL += ("transformers.models.auto.tokenization_auto", "torch.optim")
 PACKAGES = {"tables": TABLES, "neural": NEURAL}
+FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
 DECLINED = (-1).to_bytes(4, "big", signed=True)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
@@ -57,10 +59,16 @@ def start() -> None:
         return
     folder = tempfile.mkdtemp(prefix="residuum-")  # short enough for a socket's name
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.environ["RESIDUUM_PRELOAD"] = folder
+    os.environ[FOLDER] = folder
     for name in PACKAGES:
         command = [sys.executable, "-X", "utf8", __file__, name, folder, str(os.getpid())]
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        atexit.register(_stop, subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL))
+
+
+def _stop(parent: subprocess.Popen[bytes]) -> None:
+    """Wait for a parent's end, so that its time and its jobs' count as that of their starter."""
+    parent.kill()
+    parent.wait()
 
 
 def main(name: str, folder: str, starter: str) -> None:
