@@ -26,9 +26,17 @@ from pathlib import Path
 from subprocess import DEVNULL
 from typing import NamedTuple, NoReturn
 
-TABLES = ("numpy", "polars", "pydantic", "typer", "yaml", "tqdm", "ir_measures", "scipy.stats")
-NEURAL = ("numpy", "polars", "pydantic", "typer", "tqdm", "faiss", "safetensors.torch")
-NEURAL += ("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert")
+COMMON = ("numpy", "polars", "typer", "tqdm", "symtable", "importlib.metadata", "pydantic.main")
+COMMON += ("pydantic.fields", "pydantic.plugin._loader", "pydantic.root_model")
+COMMON += ("pydantic.type_adapter", "pydantic.types")
+TABLES = (*COMMON, "yaml", "ir_measures", "scipy.stats")
+NEURAL = (
+    *COMMON,
+    "faiss",
+    "safetensors.torch",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.bert.modeling_bert",
+)
 NEURAL += ("transformers.models.auto.tokenization_auto", "torch.optim")
 PACKAGES = {"tables": TABLES, "neural": NEURAL}
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
