@@ -26,19 +26,17 @@ from pathlib import Path
 from subprocess import DEVNULL
 from typing import NamedTuple, NoReturn
 
-COMMON = ("numpy", "polars", "typer", "tqdm", "symtable", "importlib.metadata", "pydantic.main")
-COMMON += ("pydantic.fields", "pydantic.plugin._loader", "pydantic.root_model")
-COMMON += ("pydantic.type_adapter", "pydantic.types")
-TABLES = (*COMMON, "yaml", "ir_measures", "scipy.stats")
-NEURAL = (
-    *COMMON,
-    "faiss",
-    "safetensors.torch",
-    "transformers.models.auto.modeling_auto",
-    "transformers.models.bert.modeling_bert",
+COMMON = "numpy polars typer typer._click.decorators typer._adapters tqdm symtable shlex"
+COMMON += (
+    " pydantic.fields pydantic.main pydantic.plugin._loader pydantic.root_model pydantic.types"
 )
-NEURAL += ("transformers.models.auto.tokenization_auto", "torch.optim")
-PACKAGES = {"tables": TABLES, "neural": NEURAL}
+COMMON += " pydantic.type_adapter"
+TABLES = f"{COMMON} yaml ir_measures pytrec_eval scipy.stats"
+NEURAL = f"{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim"
+NEURAL += " transformers.models.auto.modeling_auto transformers.models.bert.modeling_bert"
+NEURAL += " transformers.models.auto.tokenization_auto transformers.models.align"
+NEURAL += " transformers.models.bert.tokenization_bert_fast"
+PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
 DECLINED = (-1).to_bytes(4, "big", signed=True)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -98,7 +96,7 @@ def _die_with(parent: int) -> None:
 class Parent:
     """The loop of a parent process: one child per connection, until either of them ends."""
 
-    def __init__(self, listener: socket.socket, folder: Path, packages: tuple[str, ...]) -> None:
+    def __init__(self, listener: socket.socket, folder: Path, packages: list[str]) -> None:
         self.listener, self.folder, self.packages = listener, folder, packages
         self.environment: dict[str, str] | None = None
         self.children: dict[int, tuple[int, socket.socket]] = {}  # child: client, connection
