@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import NamedTuple, NoReturn
@@ -35,10 +36,9 @@ TABLES = f"{COMMON} yaml ir_measures pytrec_eval scipy.stats"
 NEURAL = f"{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim"
 NEURAL += " transformers.models.auto.modeling_auto transformers.models.bert.modeling_bert"
 NEURAL += " transformers.models.auto.tokenization_auto transformers.models.align"
-NEURAL += " transformers.models.bert.tokenization_bert_fast"
+NEURAL += " transformers.models.bert.tokenization_bert"
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
-DECLINED = (-1).to_bytes(4, "big", signed=True)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 # Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
@@ -131,8 +131,7 @@ class Parent:
         if self.environment == _lasting(request.environment) and threading.active_count() == 1:
             self._fork(connection, request, streams)
         else:
-            connection.sendall(DECLINED)
-            connection.close()
+            _answer(connection, -1)
         for stream in streams:
             os.close(stream)
 
@@ -144,7 +143,8 @@ class Parent:
         sys.path[:] = [p for p in sys.path if p != str(Path(__file__).parent)]
         sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
         for package in self.packages:
-            importlib.import_module(package)
+            with suppress(ImportError):  # a job that needs it says so
+                importlib.import_module(package)
         if _threads() - IDLE:
             self.environment = {}  # declines every job: a fork would lose the threads
         gc.collect()
@@ -176,8 +176,13 @@ class Parent:
             if connection in self.waiting.get_map():
                 self.waiting.unregister(connection)
             code = os.waitstatus_to_exitcode(status)
-            with connection:
-                connection.sendall((code if code >= 0 else 128 - code).to_bytes(4, "big"))
+            _answer(connection, code if code >= 0 else 128 - code)
+
+
+def _answer(connection: socket.socket, status: int) -> None:
+    """Tell a client how its job ended, -1 for declined, unless the client has gone meanwhile."""
+    with connection, suppress(OSError):
+        connection.sendall(status.to_bytes(4, "big", signed=True))
 
 
 def _threads() -> set[str]:
