@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -145,7 +146,7 @@ class Parent:
         for package in self.packages:
             with suppress(ImportError):  # a job that needs it says so
                 importlib.import_module(package)
-        if _threads() - IDLE:
+        if not _settled():
             self.environment = {}  # declines every job: a fork would lose the threads
         gc.collect()
         gc.freeze()
@@ -183,6 +184,15 @@ def _answer(connection: socket.socket, status: int) -> None:
     """Tell a client how its job ended, -1 for declined, unless the client has gone meanwhile."""
     with connection, suppress(OSError):
         connection.sendall(status.to_bytes(4, "big", signed=True))
+
+
+def _settled() -> bool:
+    """Say whether no thread runs that a fork would lose; a new one takes its name after a while."""
+    for _ in range(100):
+        if not _threads() - IDLE:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def _threads() -> set[str]:
