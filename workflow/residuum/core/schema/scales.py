@@ -110,6 +110,10 @@ class Config(Strict):
         1, description="GPUs that train one model together; the last digits depend on them"
     )
 
+    preload: bool = Field(
+        True, description="fork jobs of this machine from a process that has its packages loaded"
+    )
+
     @field_validator("gpus")
     @classmethod
     def several_gpus_are_named(cls, gpus: int, others: ValidationInfo) -> int:
