@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 from residuum.core import files
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
-from residuum.core.schema import Config
+from residuum.core.schema.scales import Config
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
 from residuum.wiring import binding
