@@ -148,7 +148,7 @@ def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
     corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     start = make_backbone(tmp_path / "start", corpus)
-    spec = masked_language_spec(steps=300, checkpoint_every=20, dropout=0.1)
+    spec = masked_language_spec(steps=200, checkpoint_every=10, dropout=0.1)
     whole = adapt(corpus, start, tmp_path / "whole", spec)
     arguments = {**adapting(corpus, start, tmp_path / "killed", spec), "corpus": corpus}
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]

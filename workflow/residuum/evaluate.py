@@ -42,7 +42,7 @@ def run(
         metrics = _metrics(trec.read_run(run), measure, Sources(qrels, answers, corpus))
         trec.write_metrics(output, metrics)
         averages = means(metrics)
-        facts = {"queries": metrics["query_id"].n_unique(), "means": averages}
+        facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": averages}
         shown = ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
         facts |= {"index": index} if (index := indexes.recorded(run)) else {}

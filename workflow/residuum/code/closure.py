@@ -128,12 +128,13 @@ class Walk:
 
     def load(self, name: str) -> None:
         """Count what importing a module does, and the packages around it."""
-        for module in self.library.within(name):
+        for module in self.library.within(name) if name not in self.run else ():
             if module not in self.run and not _apart(module):
                 self.run.add(module)
                 self.waiting += self.library.effects(module)
                 for other in self.library.existing(module).loads:
                     self.load(other)
+        self.run.add(name)
 
     def _line(self, node: Node, statement: Statement) -> str:
         """Follow a statement; return its name and hash, what its names stand for, and its data."""

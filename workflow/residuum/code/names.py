@@ -25,6 +25,7 @@ class Node(NamedTuple):
     number: int
 
 
+BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
 Target = Node | str  # a statement of the package, or what stands outside, such as `math:floor`
 
 
@@ -34,6 +35,8 @@ class Library:
     def __init__(self, folder: Path) -> None:
         self.folder, self.name = folder, folder.name
         self.modules: dict[str, Module | None] = {}
+        self.resolved: dict[tuple[Node, Chain], list[Target]] = {}
+        self.hashes: dict[Path, str] = {}
 
     def module(self, name: str) -> Module | None:
         """Return a module of the package; None for what is no module of it."""
@@ -75,11 +78,16 @@ class Library:
 
     def resolve(self, node: Node, use: Chain) -> list[Target]:
         """Return what a name that a statement uses stands for: one thing, or what it may be."""
+        if (node, use) not in self.resolved:
+            self.resolved[node, use] = self._resolve(node, use)
+        return self.resolved[node, use]
+
+    def _resolve(self, node: Node, use: Chain) -> list[Target]:
         first, rest = use[0], use[1:]
         inside = self.statement(node).imports.get(first)
         bound = self.existing(node.module).bindings.get(first, [])
         if inside is None and not bound:
-            if first in ("__name__", "__file__", *dir(builtins)):
+            if first in BUILTINS:
                 return [f"builtins.{first}"]
             raise ValueError(f"{self.where(node)}: nothing binds the name {first}")
         try:
@@ -116,7 +124,9 @@ class Library:
         found = path.parent / name
         if not found.exists() or found.suffix == ".py" or any(found.glob("*.py")):
             raise ValueError(f"{self.where(node)}: {found} is not a file or folder of data")
-        return _sha256(found)
+        if found not in self.hashes:
+            self.hashes[found] = _sha256(found)
+        return self.hashes[found]
 
 
 def _sha256(path: Path) -> str:

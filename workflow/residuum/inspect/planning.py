@@ -25,7 +25,7 @@ from residuum.wiring.paths import results_of
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
 STAGES = [
-    *("data", "lexical", "negatives", "pretrain", "train", "termweights", "encode", "dense"),
+    *("data", "lexical", "rm3", "negatives", "pretrain", "train", "termweights", "encode", "dense"),
     *("fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"),
     *("cases", "figures", "ledger"),
 ]

@@ -168,7 +168,7 @@ def _figure(bench: Bench, path: str) -> list[str]:
 
     figures.draw(
         spec=canonical_json(bench.spec(path)),
-        sweep=bench.files(path, PATHS.depth_curve),
+        depths=bench.files(path, PATHS.depth_curve),
         scored=bench.files(path, PATHS.pairs.manifest),
         output=bench.made / path,
     )

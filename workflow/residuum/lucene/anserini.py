@@ -95,7 +95,7 @@ class Searcher:
         models = feedback.models(firsts, rm3.feedback_docs, rm3.feedback_terms)
         return handles.chain(feedback.query(rm3.original_query_weight), self._top(k)), models
 
-    def sweep(
+    def search_grid(
         self, queries: Sequence[tuple[str, str]], grid: Sequence[Rm3], k: int
     ) -> Iterator[tuple[list[str], Rm3, pl.DataFrame]]:
         """Yield (query_ids, setting, their top `k` as `search` returns it), a chunk at a time.
@@ -104,7 +104,7 @@ class Searcher:
         """
         feedback = Feedback(self._lucene, self._analyzer, self._workers)
         known = pl.DataFrame(schema=NAMES)
-        with told("sweeping"):
+        with told("searching"):
             for chunk in chunks(queries, CHUNK):
                 firsts = self._firsts(feedback, [text for _, text in chunk], grid)
                 for rm3, models in _with_models(feedback, firsts, grid):

@@ -23,7 +23,7 @@ A_VECTOR, A_BUILDER = f"L{VECTOR};".replace(".", "/"), f"L{BUILDER};".replace(".
 
 
 class Feedback:
-    """RM3 in three steps, of which a sweep repeats only the later ones for each setting."""
+    """RM3 in three steps, of which tuning repeats only the later ones for each setting."""
 
     def __init__(self, lucene: Any, analyzer: Any, workers: handles.Workers) -> None:
         self._lucene, self._analyzer, self._workers = lucene, analyzer, workers

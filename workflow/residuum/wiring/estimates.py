@@ -28,7 +28,7 @@ from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, player_of, reranked
 from residuum.wiring.searching import encoded_splits
 from residuum.wiring.sizes import Shape
-from residuum.wiring.splits import needs_answers, swept_measure
+from residuum.wiring.splits import needs_answers, rm3_measure
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
@@ -140,11 +140,11 @@ class Estimates:
     def tuned_rm3(self, w: Wildcards) -> Estimate:
         """Estimate a search at every setting of RM3, as deep as the measure looks, and a run."""
         name = run_of(w).system
-        sweep = self.registry.system(name, LexicalSystem).rm3_sweep
-        cutoff = re.search(r"@(\d+)", swept_measure(self.registry, name, place_of(w)) or "")
+        rm3 = self.registry.system(name, LexicalSystem).rm3
+        settings = len(rm3.grid.settings()) if rm3 and rm3.grid else 0
+        cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, place_of(w)) or "")
         shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
-        each = assumed.SETTING if shallow else assumed.RM3
-        times = assumed.RM3 + each * (len(sweep.grid()) if sweep else 0)
+        times = assumed.RM3 + settings * (assumed.SETTING if shallow else assumed.RM3)
         return _run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
 
     def lexical_scores(self, w: Wildcards) -> Estimate:
@@ -162,9 +162,9 @@ class Estimates:
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
-        """Estimate a run that is fused of two, or written in another order."""
-        lines = self._lines(w)
-        return _run(lines, 2 * lines * MICRO * assumed.LINE_US)
+        """Estimate a run that is fused of others, or written in another order."""
+        lines, parts = self._lines(w), len(self.registry.parts(run_of(w).system))
+        return _run(lines, max(1, parts) * lines * MICRO * assumed.LINE_US)
 
     def merged_run(self, w: Wildcards) -> Estimate:
         """Estimate a run merged from the hits of all shards."""
@@ -172,10 +172,10 @@ class Estimates:
         return _run(lines, lines * self.registry.shards(w.dataset) * MICRO * assumed.LINE_US)
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
-        """Estimate the choice of lambda: every value is tried on the union of two lists."""
-        trials = len(self.registry.system(run_of(w).system, FusionSystem).weight.grid)
-        each = MICRO * (assumed.LINE_US + trials * assumed.TRIAL_US)
-        return Estimate(core_s=2 * self._lines(w) * each)
+        """Estimate the choice of lambda: every value is tried on the union of the lists."""
+        system = self.registry.system(run_of(w).system, FusionSystem)
+        each = assumed.LINE_US + len(system.interpolation.grid or []) * assumed.TRIAL_US
+        return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
 
     def depths(self, w: Wildcards) -> Estimate:
         """Estimate the measures of reranked lists at every depth."""
