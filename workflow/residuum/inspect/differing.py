@@ -50,7 +50,7 @@ def _against(value: object, other: object, absent: str = "none") -> str:
 
 def first(found: list[Difference], a: Cell, b: Cell) -> str:
     """Describe the first difference; data without a parameter: by code or packages."""
-    splits = [cell.line["split_ref"] or "nothing" for cell in (a, b)]
+    splits = [cell.line.split_ref or "nothing" for cell in (a, b)]
     if splits[0] != splits[1]:
         return f"another collection: measured on {_against(*splits)}"
     if not found:
@@ -98,7 +98,7 @@ def _later(found: list[Difference]) -> list[str]:
 
 def outcome(a: Cell, b: Cell) -> list[str]:
     """Describe how the cell, its runs and its queries differ."""
-    x, y = a.line["measured"], b.line["measured"]
+    x, y = a.line.measured, b.line.measured
     if x is None or y is None:
         return [line("cell", _not_run(a, b))]
     lines = [line("cell", f"{x:.6g} against {y:.6g} ({y - x:+.4g})")]
@@ -112,8 +112,8 @@ def outcome(a: Cell, b: Cell) -> list[str]:
 
 def _not_run(a: Cell, b: Cell) -> str:
     """Name the folders in which a cell has no value, and why."""
-    cells = [cell for cell in (a, b) if cell.line["measured"] is None]
-    reasons = [cell.line["not_run"] for cell in cells]
+    cells = [cell for cell in (a, b) if cell.line.measured is None]
+    reasons = [cell.line.not_run for cell in cells]
     if len(cells) == 2 and reasons[0] == reasons[1]:
         return f"not run in either: {reasons[0]}"
     return "; ".join(f"not run in {cell.results}: {cell.line['not_run']}" for cell in cells)

@@ -7,7 +7,7 @@ Must not know how any of them was computed.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -17,32 +17,27 @@ from residuum.core.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.inspect.provenance import Artefact
 from residuum.inspect.text import described, line, together, wrapped
-from residuum.pages import layout, tsv
+from residuum.pages import grids, layout, tsv
+from residuum.pages.grids import Grid, GridCell
+from residuum.pages.ledger_page import LedgerRow
+from residuum.paired import Comparison
+from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.paths import Paths, below_metrics, folder_of
 
-CELL = ("table", "row", "column", "measure", "split_ref", "n", "measured", "per_seed", "not_run")
-LEDGER = ("table", "row", "column", "kind", "claim", "verdict", "reason")
-COUNTS = ("wins", "ties", "losses")
-TEST = ("column", "a", "b", "difference", "p", "p_adjusted", "significant", "test", "correction")
-NO_VALUES = {"query_id": pl.String, "value": pl.Float64}
 PATHS = Paths()
 SHOWN = 3  # queries at each end
+NO_VALUES = {"query_id": pl.String, "value": pl.Float64}
 
 
 class Cell(NamedTuple):
-    """A cell: the line of its table's TSV, the table's spec, and what its value was read from."""
+    """A cell: the line of its table's TSV, the table, and what its value was read from."""
 
     address: str
     results: Path
-    line: dict[str, Any]
-    spec: dict[str, Any]
+    line: GridCell
+    page: Grid
     graph: provenance.Graph
     roots: list[str]
-
-    @property
-    def page(self) -> str:
-        """Return the id of the cell's page, such as clear-table1."""
-        return str(self.line["table"])
 
     @property
     def metrics(self) -> list[str]:
@@ -66,21 +61,21 @@ def explain(results: Path, address: str, full: bool = False) -> str:
 
 def find(results: Path, address: str) -> Cell:
     """Find a cell; an unknown paper, table, row or column is an error that lists the known ones."""
-    page, row, column = _page(results, address)
-    table = PATHS.table.fill(page=page)
-    lines = _lines(results / table)
-    _check(f"row of {page}", row, lines["row"])
-    _check(f"column of {page}", column, lines["column"])
-    line = lines.filter(row=row, column=column).row(0, named=True)
+    name, row, column = _page(results, address)
+    path = PATHS.table.fill(page=name)
+    lines = _lines(results / path)
+    _check(f"row of {name}", row, (line.row for line in lines))
+    _check(f"column of {name}", column, (line.column for line in lines))
     graph = provenance.read(results)
-    made = graph.get(table)
+    made = graph.get(path)
     if made is None or not made.record:
-        raise ResiduumError(
-            f"{results / table}: its manifest is missing beside it; {provenance.AGAIN}"
-        )
+        missing = f"{results / path}: its manifest is missing beside it; {provenance.AGAIN}"
+        raise ResiduumError(missing)
     spec = made.record["spec"]
-    roots = _roots(line, spec, made.parents)
-    return Cell(f"{'/'.join(parts_of(page))}/{row}/{column}", results, line, spec, graph, roots)
+    page = (BoundTable if "runs" in spec else BoundCharacteristics).model_validate(spec)
+    own = next(line for line in lines if (line.row, line.column) == (row, column))
+    roots = _roots(own, page, made.parents)
+    return Cell(f"{'/'.join(parts_of(name))}/{row}/{column}", results, own, page, graph, roots)
 
 
 def _page(results: Path, address: str) -> tuple[str, str, str]:
@@ -93,8 +88,8 @@ def _page(results: Path, address: str) -> tuple[str, str, str]:
         )
     names = address.strip("/").split("/")
     if len(names) != 4:
-        first = _lines(made[0]).row(0, named=True)
-        example = "/".join([*parts_of(made[0].stem), first["row"], first["column"]])
+        first = _lines(made[0])[0]
+        example = "/".join([*parts_of(first.table), first.row, first.column])
         raise ResiduumError(
             f"'{address}': write a cell as <paper>/<table>/<row>/<column>, such as {example}"
         )
@@ -121,107 +116,100 @@ def _without_cells(results: Path, page: str) -> str:
     return f" Figures and case studies have no cells{where}"
 
 
-def _lines(path: Path) -> pl.DataFrame:
-    lines = tsv.read(path, CELL)
-    if lines.is_empty():
+def _lines(path: Path) -> list[GridCell]:
+    lines = grids.read(path)
+    if not lines:
         raise ResiduumError(f"{path}: a header and no row, where a table has some; {tsv.AGAIN}")
     return lines
 
 
-def _roots(line: dict[str, Any], spec: dict[str, Any], read: tuple[str, ...]) -> list[str]:
+def _roots(line: GridCell, page: Grid, read: tuple[str, ...]) -> list[str]:
     """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
-    split_ref = line["split_ref"]
-    if "runs" not in spec:
-        dataset, _, split = str(split_ref).partition("/")
+    if isinstance(page, BoundCharacteristics):
+        dataset, _, split = str(line.split_ref).partition("/")
         exported = folder_of(PATHS.queries.fill(dataset=dataset, split=split))
         return [path for path in read if path == exported]
-    runs = spec["runs"].get(line["row"], [])
-    if line["measure"] == DEPTH:
+    runs = page.runs.get(line.row, [])
+    if line.measure == DEPTH:
         tuned = [p for p in read if (named := PATHS.tuning.parse(p)) and named["run"] in runs]
-        return [path for path in tuned if f"/{split_ref}/" in path] or tuned
-    metrics = (f"{PATHS.metrics_root}/{below_metrics(split_ref, run)}" for run in runs)
+        return [path for path in tuned if f"/{line.split_ref}/" in path] or tuned
+    metrics = (f"{PATHS.metrics_root}/{below_metrics(str(line.split_ref), run)}" for run in runs)
     return [path for path in metrics if path in read]
 
 
 def value(cell: Cell) -> str:
     """Return what was measured, what the paper reports, and the ledger's verdict."""
-    table, ids = cell.spec["table"], (cell.line["row"], cell.line["column"])
-    row = next(row for row in table["rows"] if row["id"] == ids[0])
-    column = next(column for column in table["columns"] if column["id"] == ids[1])
-    reported = table["reported"].get(ids[0], {}).get(ids[1], "nothing in this cell")
+    table, own = cell.page.table, cell.line
+    row = next(row for row in table.rows if row.id == own.row)
+    column = next(column for column in table.columns if column.id == own.column)
+    reported = table.reported.get(own.row, {}).get(own.column, "nothing in this cell")
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table['place']}: {row['label']}, {column['header']}",
+        f"{table.place}: {row.label}, {column.header}",
         "",
-        line("measured", _measured(cell.line)),
+        line("measured", _measured(own)),
         line("reported", reported),
+        *(line("verdict", f"{row.verdict}: {row.reason}") for row in _ledger(cell, "number")),
     ]
-    verdicts = _ledger(cell).filter(kind="number").iter_rows(named=True)
-    return "\n".join(
-        [*lines, *(line("verdict", f"{r['verdict']}: {r['reason']}") for r in verdicts)]
-    )
+    return "\n".join(lines)
 
 
-def _measured(cell: dict[str, Any]) -> str:
-    if cell["measured"] is None:
-        return f"not run: {cell['not_run']}"
-    seeds = str(cell["per_seed"]).split()
+def _measured(cell: GridCell) -> str:
+    if cell.measured is None:
+        return f"not run: {cell.not_run}"
+    seeds = str(cell.per_seed).split()
     each = f"; per seed {' '.join(f'{float(v):.6g}' for v in seeds)}" if len(seeds) > 1 else ""
-    unit = f"{cell['measure']} on {cell['split_ref']}, {cell['n']} queries"
-    return f"{cell['measured']:.6g} ({unit}{each})"
+    return f"{cell.measured:.6g} ({cell.measure} on {cell.split_ref}, {cell.n} queries{each})"
 
 
-def _ledger(cell: Cell) -> pl.DataFrame:
-    path = cell.results / PATHS.ledger
-    if not path.is_file():
-        return pl.DataFrame(schema={"kind": pl.String})
-    own = {"table": cell.page, "row": cell.line["row"], "column": cell.line["column"]}
-    return tsv.read(path, LEDGER).filter(**own)
+def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:
+    path, own = cell.results / PATHS.ledger, cell.line
+    address = (own.table, own.row, own.column, kind)
+    rows = tsv.rows(path, LedgerRow) if path.is_file() else []
+    return [row for row in rows if (row.table, row.row, row.column, row.kind) == address]
 
 
 def claims(cell: Cell) -> str:
     """List the comparisons that the paper prints in this cell, with their verdicts."""
-    rows = _ledger(cell).filter(kind="comparison").iter_rows(named=True)
-    lines = [wrapped(f"{r['claim']}: {r['verdict']} ({r['reason']})", "  ", 4) for r in rows]
+    rows = _ledger(cell, "comparison")
+    lines = [wrapped(f"{row.claim}: {row.verdict} ({row.reason})", "  ", 4) for row in rows]
     return "\n".join(["What the paper's markers claim (ledger.tsv)", *lines]) if lines else ""
 
 
 def tests(cell: Cell) -> str:
-    """Lay out the tests that the cell took part in, each difference seen from its row."""
-    name, row = PATHS.significance.fill(page=cell.page), cell.line["row"]
-    if not (cell.results / name).is_file():
-        return ""
-    own = tsv.read(cell.results / name, (*TEST, *COUNTS)).filter(
-        (pl.col("column") == cell.line["column"]) & ((pl.col("a") == row) | (pl.col("b") == row))
-    )
-    if own.is_empty():
+    """Lay out the tests that the cell took part in, each difference from its row's side."""
+    name, own = PATHS.significance.fill(page=cell.line.table), cell.line
+    path = cell.results / name
+    rows = tsv.rows(path, Comparison) if path.is_file() else []
+    rows = [test for test in rows if test.column == own.column and own.row in (test.a, test.b)]
+    if not rows:
         return ""
     header = ["against", "difference", "95% interval", "p", "p adjusted", "", "wins/ties/losses"]
-    lines = layout.grid(header, [_test(row, r) for r in own.iter_rows(named=True)])
-    how = f"{own['test'][0]}, correction {own['correction'][0]}"
+    lines = layout.grid(header, [_test(own.row, test) for test in rows])
+    how = f"{rows[0].test}, correction {rows[0].correction}"
     return f"Tests it took part in ({name}: {how})\n\n{lines}"
 
 
-def _test(row: str, r: dict[str, Any]) -> list[str]:
-    sign = 1 if r["a"] == row else -1
-    ends = sorted(sign * r[end] for end in ("ci_low", "ci_high") if r.get(end) is not None)
+def _test(row: str, test: Comparison) -> list[str]:
+    sign = 1 if test.a == row else -1
+    ends = sorted(sign * end for end in (test.ci_low, test.ci_high) if end is not None)
     return [
-        r["b"] if sign == 1 else r["a"],
-        f"{sign * r['difference']:+.4f}",
+        test.b if sign == 1 else test.a,
+        f"{sign * test.difference:+.4f}",
         " to ".join(f"{end:+.4f}" for end in ends) or layout.DASH,
-        f"{r['p']:.4g}",
-        f"{r['p_adjusted']:.4g}",
-        "significant" if str(r["significant"]).lower() == "true" else "",
-        "/".join([str(r[name]) for name in COUNTS][::sign]),
+        f"{test.p:.4g}",
+        f"{test.p_adjusted:.4g}",
+        "significant" if test.significant else "",
+        "/".join([str(count) for count in (test.wins, test.ties, test.losses)][::sign]),
     ]
 
 
 def values(cell: Cell) -> pl.DataFrame:
     """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id."""
     paths = [cell.results / root for root in cell.metrics]
-    if not paths or cell.line["measured"] is None:
+    if not paths or cell.line.measured is None:
         return pl.DataFrame(schema=NO_VALUES)
-    own = pl.concat(map(trec.read_metrics, paths)).filter(measure=cell.line["measure"])
+    own = pl.concat(map(trec.read_metrics, paths)).filter(measure=cell.line.measure)
     return own.group_by("query_id").agg(pl.col("value").mean()).sort("query_id")
 
 
