@@ -116,7 +116,7 @@ def _not_run(a: Cell, b: Cell) -> str:
     reasons = [cell.line.not_run for cell in cells]
     if len(cells) == 2 and reasons[0] == reasons[1]:
         return f"not run in either: {reasons[0]}"
-    return "; ".join(f"not run in {cell.results}: {cell.line['not_run']}" for cell in cells)
+    return "; ".join(f"not run in {cell.results}: {cell.line.not_run}" for cell in cells)
 
 
 def _runs(cell: Cell) -> list[str]:
