@@ -1,5 +1,7 @@
 """What jobs read from elsewhere: files of datasets, models of the hub."""
 
+from dataclasses import replace
+
 import pytest
 
 from plan_fixture import registry
@@ -23,27 +25,28 @@ def job(rule, **wildcards):
 
 def test_files_are_those_of_the_splits_that_jobs_export():
     corpus, tune = job("data_corpus", dataset="toy"), job("data_split", dataset="toy", split="tune")
-    found = downloads.dataset_files(TOY, [corpus, tune, tune, job("lexical_index", dataset="toy")])
+    found = downloads.required(TOY, [corpus, tune, tune, job("lexical_index", dataset="toy")])
     assert [file.name for file in found["toy"]] == ["toy/docs.gz", "toy/t.gz"]
-    assert downloads.dataset_files(TOY, [job("lexical_index", dataset="toy")]) == {}
+    assert downloads.required(TOY, [job("lexical_index", dataset="toy")]) == {}
 
 
 def test_what_is_local_is_not_to_come(homes):
     jobs = [job("data_corpus", dataset="toy"), job("data_split", dataset="toy", split="train")]
-    files = downloads.dataset_files(TOY, jobs)
+    files = downloads.required(TOY, jobs)
     irds = homes / "irds"
-    assert downloads.homes(TOY, files, []) == {irds: 720}
+    assert downloads.homes(TOY, files) == {irds: 720}
     (irds / "toy").mkdir(parents=True)
     (irds / "toy/docs.gz").write_bytes(b"x" * 700)
-    assert downloads.homes(TOY, downloads.dataset_files(TOY, jobs), []) == {irds: 20}
+    assert downloads.homes(TOY, downloads.required(TOY, jobs)) == {irds: 20}
     (irds / "toy/t.gz").write_bytes(b"x" * 20)
-    assert downloads.homes(TOY, downloads.dataset_files(TOY, jobs), []) == {}
+    assert downloads.homes(TOY, downloads.required(TOY, jobs)) == {}
 
 
 def test_what_is_unpacked_needs_more_than_the_downloads():
     dataset = TOY.datasets["toy"].model_copy(update={"disk_gb": 3})
-    files = downloads.dataset_files(TOY, [job("data_corpus", dataset="toy")])["toy"]
-    assert downloads.unpacked(dataset, files) == 3e9
+    large = replace(TOY, datasets={"toy": dataset})
+    files = downloads.required(TOY, [job("data_corpus", dataset="toy")])["toy"]
+    assert downloads.unpacked(large, "toy", files) == 3e9
 
 
 def test_models_are_those_that_jobs_start_from_or_score_with():
@@ -53,7 +56,7 @@ def test_models_are_those_that_jobs_start_from_or_score_with():
         job("train_train", model="dual", seed="1"),  # starts from a backbone made here
         job("rerank_score", dataset="toy", split="dev", reranker="role"),
     ]
-    base, large = downloads.hub_models(TOY, jobs)
+    base, large = downloads.required(TOY, jobs)["hub"]
     assert (base.name, large.name) == ("org/bert-base", "org/bert-large")
     assert base.bytes == pytest.approx(440e6, rel=0.02)  # google-bert's model.safetensors
     assert large.bytes == pytest.approx(1.34e9, rel=0.02)
@@ -62,13 +65,13 @@ def test_models_are_those_that_jobs_start_from_or_score_with():
 
 def test_a_model_in_the_cache_is_available(homes):
     start = job("train_train", model="inbatch", seed="1")
-    assert not downloads.hub_models(TOY, [start])[0].available
+    assert not downloads.required(TOY, [start])["hub"][0].available
     folder = homes / "hf/hub/models--org--bert-base"
     (folder / "refs").mkdir(parents=True)
     (folder / "refs/main").write_text("abc")
     (folder / "snapshots/abc").mkdir(parents=True)
-    assert not downloads.hub_models(TOY, [start])[0].available, "nothing in it yet"
+    assert not downloads.required(TOY, [start])["hub"][0].available, "nothing in it yet"
     (folder / "snapshots/abc/config.json").write_text("{}")
-    model = downloads.hub_models(TOY, [start])[0]
+    model = downloads.required(TOY, [start])["hub"][0]
     assert model.available
-    assert downloads.homes(TOY, {}, [model]) == {}
+    assert downloads.homes(TOY, {"hub": [model]}) == {}

@@ -69,9 +69,9 @@ def test_scoring_another_system_takes_its_docs_of_all_seeds():
     assert found.core_s == pytest.approx(20 * 0.003 + 400 * 5e-6)
 
 
-def test_a_depth_curve_measures_each_run_at_each():
+def test_a_depth_curve_measures_every_pair_at_every_depth():
     found = ESTIMATES.depths(named(**DEV, reranker="role"))
-    assert found.core_s == pytest.approx(20 * (8 * 4 + 3 + 3) * 1e-6)
+    assert found.core_s == pytest.approx(20 * (8 + 3 + 3) * 2 * 1e-6)
 
 
 def test_a_cut_and_a_measurement_read_the_run_once():

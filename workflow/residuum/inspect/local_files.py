@@ -55,7 +55,7 @@ class File(NamedTuple):
                 return f"cut short: {size:,} of {self.bytes:,} bytes"
             return "available"
         if self.available:
-            return "unpacked"
+            return "unpacked" if self.path else "available"
         return "absent: put it there" if self.by_hand else "absent: downloaded when needed"
 
 

@@ -13,7 +13,6 @@ from residuum.core import entries, loading
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
 from residuum.inspect import downloads, dryrun
-from residuum.inspect.downloads import HubModel
 from residuum.inspect.dryrun import Job
 from residuum.inspect.local_files import File, amount
 from residuum.inspect.text import line, wrapped
@@ -48,14 +47,13 @@ def plan(
     written = {"papers": f"[{','.join(papers)}]"} if papers else {}
     config = [f"{key}={value}" for key, value in {**chosen, **written}.items()]
     todo, every = dryrun.plans(config, results)
-    files, models = downloads.dataset_files(registry, todo), downloads.hub_models(registry, todo)
-    needs = {results: _sum(todo, "disk_mb") * 1e6}
+    files, needs = downloads.required(registry, todo), {results: _sum(todo, "disk_mb") * 1e6}
     parts = [
         _head(registry, len(todo), len(every)),
-        "\n".join(_downloads(registry, files, models)),
+        "\n".join(_downloads(registry, files)),
         "\n".join(_rules(todo, every)),
         "\n".join(_gaps(registry)),
-        "\n".join(disks({**needs, **downloads.homes(registry, files, models)})),
+        "\n".join(disks({**needs, **downloads.homes(registry, files)})),
         "\n".join(_assumptions(registry, todo)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -72,35 +70,27 @@ def _head(registry: Registry, todo: int, every: int) -> str:
     return wrapped(f"Scale {registry.config.scale}, papers {papers}: {jobs}. {estimates}", "", 0)
 
 
-def _downloads(
-    registry: Registry, files: dict[str, list[File]], models: list[HubModel]
-) -> Iterator[str]:
-    rows = [_file_row(name, file) for name, of in files.items() for file in of]
-    rows += [_model_row(model) for model in models]
-    if not rows:
+def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str]:
+    if not files:
         yield "Downloads: none."
         return
-    absent = [file.bytes or 0 for of in files.values() for file in of if not file.available]
-    absent += [model.bytes for model in models if not model.available]
-    yield f"Downloads: {amount(sum(absent))} to come" if absent else "Downloads: all available"
+    absent = downloads.absent(file for of in files.values() for file in of)
+    yield f"Downloads: {amount(absent)} to come" if absent else "Downloads: all available"
+    rows = [_download(name, file) for name, of in files.items() for file in of]
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
-        yield line("licence", registry.datasets[name].licence)
-        yield line("access", registry.datasets[name].access)
-    if models:
-        yield "hub"
-        yield line("licence", "each model's own, on its page at its address")
+        if name == downloads.HUB:
+            yield line("licence", "each model's own, on its page at its address")
+        else:
+            yield line("licence", registry.datasets[name].licence)
+            yield line("access", registry.datasets[name].access)
 
 
-def _file_row(name: str, file: File) -> list[str]:
+def _download(name: str, file: File) -> list[str]:
     size = amount(file.bytes) if file.bytes else "unknown"
-    return [name, file.name, size, file.state, file.url or "see access"]
-
-
-def _model_row(model: HubModel) -> list[str]:
-    state = "available" if model.available else "absent: downloaded when needed"
-    return ["hub", model.name, f"about {amount(model.bytes)}", state, model.url]
+    about = "about " * (name == downloads.HUB)
+    return [name, file.name, about + size, file.state, file.url or "see access"]
 
 
 def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:

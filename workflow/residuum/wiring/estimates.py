@@ -55,21 +55,6 @@ def _read(shape: Shape, tokens: float, at_once: float) -> Estimate:
     return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
 
 
-def _trained(
-    model: OnPairs | MaskedLanguage, shape: Shape, dataset: str, examples: int
-) -> Estimate:
-    """Estimate a training on `examples`: pairs, or docs of a dataset."""
-    tokens, most = _example(model, dataset)
-    batch, steps = model.training.batch_size, sizes.steps(model.training, examples)
-    held = assumed.ACTIVATIONS * shape.hidden * shape.layers * batch * most
-    return Estimate(
-        disk=4.0 * shape.parameters,
-        operations=2.0 * TRAINED * shape.layer_parameters * steps * batch * tokens,
-        steps=steps,
-        card=assumed.MEMORY * shape.parameters + held,
-    )
-
-
 def _example(model: OnPairs | MaskedLanguage, dataset: str) -> tuple[float, int]:
     """Return the mean tokens of a training example, and the most of its docs."""
     if isinstance(model, CrossEncoder):
@@ -110,6 +95,11 @@ class Estimates:
         """Return the docs of another system that are scored, of all its seeds."""
         seeds = len(self.registry.runs(w.other))
         return self._queries(w) * seeds * sizes.hits(self.registry, w.other)
+
+    def _pairs(self, w: Wildcards) -> int:
+        """Return the most pairs that a reranker scores: no doc is in two lists."""
+        deepest = candidates(self.registry, w.reranker, place_of(w), all_available)
+        return self._queries(w) * sum(deepest.values())
 
     def _search_s(self, dataset: str, queries: int) -> float:
         """Return the seconds of a BM25 search."""
@@ -178,11 +168,10 @@ class Estimates:
         return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
 
     def depths(self, w: Wildcards) -> Estimate:
-        """Estimate the measures of reranked lists at every depth."""
-        of = self.registry, w.reranker, place_of(w), all_available
-        deepest = candidates(*of)
-        lines = sum(deepest[run.first] * len(run.grid) for run in reranked(*of).values())
-        return Estimate(core_s=self._queries(w) * lines * MICRO * assumed.TRIAL_US)
+        """Estimate the measures of reranked lists: every pair at every depth."""
+        runs = reranked(self.registry, w.reranker, place_of(w), all_available)
+        trials = max((len(run.grid) for run in runs.values()), default=0)
+        return Estimate(core_s=self._pairs(w) * trials * MICRO * assumed.TRIAL_US)
 
     def measures(self, w: Wildcards) -> Estimate:
         """Estimate the measures of a run; answers are looked for in the texts of its docs."""
@@ -205,27 +194,40 @@ class Estimates:
         datasets = corpora_of(self.registry, w.backbone)
         docs = sum(sizes.docs(self.registry, dataset) for dataset in datasets)
         model = self.registry.model(w.backbone, MaskedLanguage)
-        shape = sizes.shape_of_model(self.registry, w.backbone)
-        return _trained(model, shape, datasets[0], docs)
+        return self._trained(w.backbone, model, datasets[0], docs)
 
     def training(self, w: Wildcards) -> Estimate:
         """Estimate a training on a split's pairs."""
         model, place = self.registry.model(w.model, OnPairs), self.registry.train_place(w.model)
+        return self._trained(w.model, model, place.dataset, sizes.pairs(self.registry, place))
+
+    def _trained(
+        self, name: str, model: OnPairs | MaskedLanguage, dataset: str, examples: int
+    ) -> Estimate:
+        """Estimate a training on `examples`: pairs, or docs of a dataset."""
+        tokens, most = _example(model, dataset)
+        shape, batch = sizes.shape_of_model(self.registry, name), model.training.batch_size
+        steps = sizes.steps(model.training, examples)
+        held = assumed.ACTIVATIONS * shape.hidden * shape.layers * batch * most
+        return Estimate(
+            disk=4.0 * shape.parameters,
+            operations=2.0 * TRAINED * shape.layer_parameters * steps * batch * tokens,
+            steps=steps,
+            card=assumed.MEMORY * shape.parameters + held,
+        )
+
+    def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
+        """Estimate the vectors of texts that have `tokens` each."""
         shape = sizes.shape_of_model(self.registry, w.model)
-        return _trained(model, shape, place.dataset, sizes.pairs(self.registry, place))
+        read = _read(shape, texts * tokens, self.registry.scale.batch_size * limit)
+        return read._replace(disk=4.0 * shape.hidden * texts)
 
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""
         limit = self.registry.model(w.model, TermWeights).length
-        tokens = sizes.docs(self.registry, w.dataset) * sizes.doc_tokens(w.dataset, limit)
-        shape = sizes.shape_of_model(self.registry, w.model)
-        read = _read(shape, tokens, self.registry.scale.batch_size * limit)
-        return read._replace(disk=assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset))
-
-    def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
-        shape = sizes.shape_of_model(self.registry, w.model)
-        read = _read(shape, texts * tokens, self.registry.scale.batch_size * limit)
-        return read._replace(disk=4.0 * shape.hidden * texts)
+        docs, tokens = sizes.docs(self.registry, w.dataset), sizes.doc_tokens(w.dataset, limit)
+        disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
+        return self._encoded(w, docs, tokens, limit)._replace(disk=disk)
 
     def _shard(self, dataset: str) -> float:
         """Return the vectors of a shard."""
@@ -267,8 +269,7 @@ class Estimates:
             reading = player.reading
         else:
             reading = registry.model(player.model, CrossEncoder).reading
-        deepest = candidates(registry, w.reranker, place_of(w), all_available)
-        pairs = self._queries(w) * sum(deepest.values())
-        tokens, at_once = pairs * _pair_tokens(w.dataset, reading), registry.scale.pair_batch_size
+        pairs, at_once = self._pairs(w), registry.scale.pair_batch_size
+        tokens = pairs * _pair_tokens(w.dataset, reading)
         read = _read(sizes.shape(registry, player), tokens, at_once * reading.length)
         return read._replace(disk=2 * assumed.LINE_BYTES * pairs)
