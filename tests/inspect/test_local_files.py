@@ -91,7 +91,7 @@ def test_an_absent_file_says_where_it_belongs_and_whom_to_ask(mine):
     config, data = mine
     (data / "docs.tsv").unlink()
     text = said(config, "file mine/docs.tsv")
-    assert text == f"put it there; it belongs at {data / 'docs.tsv'}: ask the librarian"
+    assert text == f"get it by hand; it belongs at {data / 'docs.tsv'}: ask the librarian"
     found = marks(config)
     assert found["corpus"] is None and found["split test"] is True
     assert "for want of mine/docs.tsv" in said(config, "corpus")

@@ -51,7 +51,7 @@ def write(results: Path, output: Path) -> str:
             f"{results}: no manifest beside {', '.join(bare)}, so they cannot be made again from a "
             "bundle; run snakemake --cores all again, or delete what is no page of residuum"
         )
-    locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # without a checkout there are none
+    locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
     members = {f"{RESULTS}/{name}": results / name for name in _finished(results, KEPT)}
     members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in _finished(ROOT, locks)}
     index = {
@@ -74,8 +74,8 @@ def pages(results: Path) -> list[str]:
 
 def _finished(folder: Path, patterns: Iterable[str]) -> list[str]:
     """Return the files below a folder that templates or patterns match, sorted; no work files."""
-    found = (path for pattern in patterns for path in folder.glob(Template(pattern).pattern))
-    names = {path.relative_to(folder) for path in found if path.is_file()}
+    matching = (path for pattern in patterns for path in folder.glob(Template(pattern).pattern))
+    names = {path.relative_to(folder) for path in matching if path.is_file()}
     return [
         name.as_posix()
         for name in sorted(names)

@@ -37,14 +37,16 @@ def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]
     """
     own, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
     read, read_there = _bytes(kin), _bytes(others)
-    found: list[Difference] = []
+    result: list[Difference] = []
     for path in (path for path in own if path in theirs):
-        found += _between(own[path], theirs[path])
+        result += _between(own[path], theirs[path])
         pairs = differing(read.get(path, {}), read_there.get(path, {}))
         both = [(key, a, b) for key, a, b in sorted(pairs) if a and b]
-        found += [Difference(path, "data", f"sha256 of {key}", a, b) for key, a, b in both]
-    found += [Difference(p, "absent", "", "made", "not made") for p in own if p not in theirs]
-    return found + [Difference(p, "absent", "", "not made", "made") for p in theirs if p not in own]
+        result += [Difference(path, "data", f"sha256 of {key}", a, b) for key, a, b in both]
+    result += [Difference(p, "absent", "", "made", "not made") for p in own if p not in theirs]
+    return result + [
+        Difference(p, "absent", "", "not made", "made") for p in theirs if p not in own
+    ]
 
 
 def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
@@ -67,25 +69,25 @@ def _bytes(kin: list[Artefact]) -> dict[str, dict[str, str]]:
 
     A manifest says more than the artefact that it belongs to, so its hash is left out.
     """
-    found: dict[str, dict[str, str]] = {}
+    digests: dict[str, dict[str, str]] = {}
     for artefact in kin:
         for path, digest in artefact.inputs.items():
             if "." in PurePosixPath(path).name and not path.endswith(FOLDER):
-                found.setdefault(artefact_of(path), {})[path] = digest
-    return found
+                digests.setdefault(artefact_of(path), {})[path] = digest
+    return digests
 
 
 def changed(kin: list[Artefact], others: list[Artefact]) -> list[Changed]:
     """Return (what, value, other value) for code and environments that differ, each once."""
     theirs = {artefact.path: artefact.record for artefact in others}
-    found: dict[str, Changed] = {}
+    changes: dict[str, Changed] = {}
     for record, other in ((a.record, theirs.get(a.path)) for a in kin):
         if not (record and other):
             continue
         if record["code"] != other["code"]:
             module, codes = record["code"]["module"], (record["code"], other["code"])
-            found.setdefault(module, (f"code of {module}", *(code["sha256"] for code in codes)))
+            changes.setdefault(module, (f"code of {module}", *(code["sha256"] for code in codes)))
         for key, x, y in differing(record["environment"], other["environment"]):
             if key not in ("command", "path"):
-                found.setdefault(key, (key.removeprefix("packages."), x, y))
-    return list(found.values())
+                changes.setdefault(key, (key.removeprefix("packages."), x, y))
+    return list(changes.values())

@@ -36,10 +36,10 @@ def compared(results: Path, against: Path, address: str) -> str:
     )
     lines = [f"{a.address}: {a.results} against {b.results}", ""]
     if a.roots or b.roots:
-        found = differences(a.kin, b.kin)
-        lines.append(line("first", first(found, a, b)))
-        lines += [line("then", text) for text in _later(found)]
-        lines += [line("also", text) for text in _changes(a.kin, b.kin)] if found else []
+        differing = differences(a.kin, b.kin)
+        lines.append(line("first", first(differing, a, b)))
+        lines += [line("then", text) for text in _later(differing)]
+        lines += [line("also", text) for text in _changes(a.kin, b.kin)] if differing else []
         lines.append("")
     return "\n".join([*lines, *outcome(a, b)])
 
@@ -48,16 +48,16 @@ def _against(value: object, other: object, absent: str = "none") -> str:
     return f"{short(value) or absent} against {short(other) or absent}"
 
 
-def first(found: list[Difference], a: Cell, b: Cell) -> str:
+def first(differing: list[Difference], a: Cell, b: Cell) -> str:
     """Describe the first difference; data without a parameter: by code or packages."""
     splits = [cell.line.split_ref or "nothing" for cell in (a, b)]
     if splits[0] != splits[1]:
         return f"another collection: measured on {_against(*splits)}"
-    if not found:
+    if not differing:
         changes = "; ".join(_changes(a.kin, b.kin))
         equal = "nothing differs: same sources, parameters, code and environment"
         return f"everything made is equal; {changes} differ without effect" if changes else equal
-    difference, text = found[0], _described(found[0])
+    difference, text = differing[0], _described(differing[0])
     if difference.kind != "data":
         return text
     artefact = a.graph.get(difference.path)
@@ -86,10 +86,10 @@ def _described(difference: Difference) -> str:
     return f"{name}: {KINDS[kind].format(key=key, values=values)}"
 
 
-def _later(found: list[Difference]) -> list[str]:
+def _later(differing: list[Difference]) -> list[str]:
     """Describe later differences: parameters and lacking manifests in full, the rest counted."""
-    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(found)}
-    later = [d for d in found[1:] if d in once.values()]
+    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(differing)}
+    later = [d for d in differing[1:] if d in once.values()]
     shown = [d for d in later if d.kind in ("parameter", "manifest")][:SHOWN]
     rest = len(later) - len(shown)
     more = [f"{rest} more facts or files that differ further on"] if rest else []

@@ -61,7 +61,7 @@ def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
 
 
 def _start(config: Sequence[str], *options: str) -> "subprocess.Popen[str]":
-    """Start a dry run; `--quiet host` stands in place of the profile's `rules`, so jobs show."""
+    """Start a dry run; `--quiet host` overrides the profile's `rules`, so jobs show."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", *options, "--quiet", "host"]
     command += ["--nocolor", "--cores", str(CORES), "--config", *config]
     pipe = subprocess.PIPE

@@ -56,7 +56,7 @@ class File(NamedTuple):
             return "available"
         if self.available:
             return "unpacked" if self.path else "available"
-        return "absent: put it there" if self.by_hand else "absent: downloaded when needed"
+        return "absent: get it by hand" if self.by_hand else "absent: downloaded when needed"
 
 
 def needed(dataset: Dataset, split: str | None) -> list[File]:

@@ -146,7 +146,7 @@ def _tested(bench: Bench, path: str) -> list[str]:
 def _corrected_with(bench: Bench, path: str) -> list[provenance.Record]:
     """Return the specs of the other tables whose comparisons are corrected with a table's."""
     named = {name: PATHS.table.parse(name) for name in bench.graph}
-    pages = {found["page"]: bench.spec(name) for name, found in named.items() if found}
+    pages = {wildcards["page"]: bench.spec(n) for n, wildcards in named.items() if wildcards}
     own = BoundTable.model_validate(bench.spec(path))
     tables = {page: Table.model_validate(s["table"]) for page, s in pages.items() if "runs" in s}
     return [pages[other] for other in corrected_with(own.id, tables, own.tests)]
