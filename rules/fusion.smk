@@ -24,11 +24,13 @@ rule fusion_tune:
     params:
         code=code("residuum.fusion", "tune", WIRING.runs.spec),
         spec=WIRING.runs.spec,
-        runs=WIRING.runs.fusion_options,
+        runs=options.each("run", "runs", options.by_system),
+        scores=options.each("scores", "scores", options.by_system),
         folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
-        "--qrels {input.qrels} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
+        "{params.scores} --qrels {input.qrels} {params.folds} "
+        "--output {output.tuning} 2>&1 | tee {log}"
 
 
 rule fusion_fuse:
@@ -53,8 +55,10 @@ rule fusion_fuse:
     params:
         code=code("residuum.fusion", "fuse", WIRING.runs.spec),
         spec=WIRING.runs.spec,
-        runs=WIRING.runs.fusion_options,
+        runs=options.each("run", "runs", options.by_system),
+        scores=options.each("scores", "scores", options.by_system),
         tuning=options.named("tuning"),
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
-        "{params.tuning} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
+        "{params.scores} {params.tuning} --tag {wildcards.run} "
+        "--output {output.run} 2>&1 | tee {log}"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import schema, trec
+from residuum.core import trec
+from residuum.core.schema.papers import Table, Tests
 from residuum.wiring.bound import BoundTable
 from residuum.wiring.specs import canonical_json
 
@@ -45,8 +46,8 @@ def job(comparable: bool = True, tests: dict | None = None, **changes: object) -
     """Return the table cast for a scale that has `dev` but not `covid`."""
     return BoundTable(
         id="toy-table1",
-        table=schema.Table.model_validate({**TABLE, **changes}),
-        tests=schema.Tests.model_validate({**TESTS, **(tests or {})}),
+        table=Table.model_validate({**TABLE, **changes}),
+        tests=Tests.model_validate({**TESTS, **(tests or {})}),
         places={"rr": "data/dev", "far": None},
         runs={"base": ["base"], "ours": ["ours.seed1", "ours.seed2"], "ablation": ["ablation"]},
         systems={"base": {"kind": "lexical", "label": "Base", "bm25": {"k1": 0.9, "b": 0.4}}},

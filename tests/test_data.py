@@ -15,7 +15,7 @@ from residuum import data
 from residuum.collections import splits
 from residuum.core import answers, contracts, files, trec
 from residuum.core.errors import NotRun, ResiduumError
-from residuum.core.schema import Collection
+from residuum.core.schema.datasets import Collection
 from residuum.wiring.specs import canonical_json
 
 DOCS = [("d1", "one"), ("007", "tab\tnewline\nemoji 🙂 " + "x" * 100_000), ("NA", "")]

@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from residuum.core import schema, trec
+from residuum.core import trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Tests
 from residuum.inspect import comparing
 
 QUERIES = [f"q{i:02d}" for i in range(24)]
@@ -14,7 +15,7 @@ TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "
 
 
 def asked(**changes):
-    return schema.Tests.model_validate({**TESTS, "resamples": 9999, **changes})
+    return Tests.model_validate({**TESTS, "resamples": 9999, **changes})
 
 
 def write_run(path, place_of, length=10, first=1, queries=QUERIES):

@@ -8,8 +8,11 @@ import yaml
 
 from conftest import ROOT
 from plan_fixture import registry
-from residuum.core import loading, schema
+from residuum.core import loading
 from residuum.core.registry import Place
+from residuum.core.schema.models import Training
+from residuum.core.schema.scales import FromPath
+from residuum.core.schema.sources import Windows
 from residuum.wiring import sizes
 
 TOY = registry()
@@ -35,7 +38,7 @@ def test_steps_follow_from_epochs_batches_and_parts():
     how = {"learning_rate": 1, "batch_size": 28}
 
     def count(**more):
-        return sizes.steps(schema.Training(**how, **more), 532_261)
+        return sizes.steps(Training(**how, **more), 532_261)
 
     assert count(epochs=8) == 152_075  # 8 * 532,261 / 28 = 152,074.6
     assert count(epochs=8, part=(1, 2)) == 76_038
@@ -72,11 +75,11 @@ def test_a_model_has_the_shape_of_what_it_starts_from():
 def test_a_model_in_a_folder_says_its_shape(tmp_path):
     told = {"num_hidden_layers": 3, "hidden_size": 96, "intermediate_size": 200, "vocab_size": 9}
     (tmp_path / "config.json").write_text(json.dumps(told))
-    assert sizes.shape(TOY, schema.FromPath(path=str(tmp_path))) == (3, 96, 200, 9)
+    assert sizes.shape(TOY, FromPath(path=str(tmp_path))) == (3, 96, 200, 9)
 
 
 def test_docs_in_windows_have_a_vector_for_each_passage():
-    windows = schema.Windows(length=100, stride=50, body="body", expected=4)
+    windows = Windows(length=100, stride=50, body="body", expected=4)
     dataset = TOY.datasets["toy"].model_copy(update={"windows": windows})
     inside = replace(TOY, datasets={"toy": dataset})
     assert sizes.vectors(inside, "toy") == 1000 * 4

@@ -16,7 +16,7 @@ from residuum.core import answers as core_answers
 from residuum.core import command, contracts, entries, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import Collection, Edition
+from residuum.core.schema.datasets import Collection, Edition
 from residuum.core.tables import OpenTable
 
 app = command.app(__doc__)

@@ -14,7 +14,7 @@ import typer
 
 from residuum.core import command, contracts, manifest, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import ExternalSystem
+from residuum.core.schema.systems import ExternalSystem
 
 app = command.app(__doc__)
 

@@ -16,7 +16,7 @@ from residuum.core import command, contracts, files, manifest, trec
 from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import IndexForm, LexicalSystem
+from residuum.core.schema.systems import IndexForm, LexicalSystem
 from residuum.lucene import feedback, indexing, jvm, reading
 from residuum.lucene.anserini import Searcher
 

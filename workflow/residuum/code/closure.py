@@ -27,7 +27,7 @@ APART = {
     "residuum.core.manifest:command_line": "stands apart in manifests",
     "residuum.core.manifest:made_by": "stands apart in manifests",
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
-    "residuum.neural.resume:say": "a line in a log",
+    "residuum.neural.resume:log": "a line in a log",
 }
 ANY = "builtins.Exception"
 

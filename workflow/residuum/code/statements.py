@@ -23,6 +23,10 @@ from residuum.core import files
 # Decorators and calls that change nothing but what they return.
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.core.command.app", choices.TABLE}
+PURE |= {
+    f"residuum.core.{name}" for name in ("schema.base.Ref", "schema.base.Name", "measures.Own")
+}
+PURE |= {"residuum.core.measures.OWN.items"}
 # What finds code by names that are made when it runs, or reads what a normal form leaves out.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}

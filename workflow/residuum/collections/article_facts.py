@@ -18,7 +18,7 @@ from residuum.core import entries
 from residuum.core.schema.base import Strict
 
 if TYPE_CHECKING:
-    from residuum.core.schema import GeneratedArticles
+    from residuum.core.schema.sources import GeneratedArticles
 
 WORDS = Path(__file__).with_name("words") / "articles.yaml"
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5

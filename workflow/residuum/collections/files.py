@@ -16,7 +16,8 @@ from residuum.collections.irds import Qrels, Queries, join_fields, unquoted
 from residuum.core import roots, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.files import damaged
-from residuum.core.schema import Collection, FilesSource
+from residuum.core.schema.datasets import Collection
+from residuum.core.schema.sources import FilesSource
 
 
 def resolve(name: str, access: str) -> Path:

@@ -16,7 +16,8 @@ from typing import Any
 from residuum.collections import faults, opened, releases
 from residuum.core import roots
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection, IrdsSource
+from residuum.core.schema.datasets import Collection
+from residuum.core.schema.sources import IrdsSource
 
 MOST_SAID = 300  # characters of somebody else's error
 MOST_QUOTED = 60  # characters of an offending value

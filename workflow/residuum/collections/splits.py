@@ -14,7 +14,7 @@ from residuum.collections import files as from_files
 from residuum.collections.irds import Qrels, Queries
 from residuum.core import roots
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection, Holdout, SplitCount
+from residuum.core.schema.datasets import Collection, Holdout, SplitCount
 from residuum.core.tables import OpenTable
 
 SPLITS: OpenTable[Callable[[Collection, str], tuple[Queries, Qrels]]] = OpenTable(

@@ -9,7 +9,7 @@ from typing import Any
 from residuum.collections.irds import Qrels, Queries
 from residuum.collections.worlds import Collection as Generated
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection
+from residuum.core.schema.datasets import Collection
 from residuum.core.tables import OpenTable
 
 MAKERS: OpenTable[Callable[[Any], Generated]] = OpenTable(

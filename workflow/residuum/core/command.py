@@ -92,11 +92,11 @@ def where(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in location) or "(top level)"
 
 
-def _kind_fault(discriminator: str, expected_tags: str, tag: str | None = None) -> str:
+def _kind_fault(discriminator: str, expected_tags: str = "", tag: str | None = None) -> str:
     """Word that an entry's kind is missing, or is none that is known."""
     key, known = discriminator.strip("'"), expected_tags.replace("'", "").split(", ")
     if tag is None:
-        return f"missing key {key}; one of {', '.join(known)}"
+        return f"missing key {key}" + (f"; one of {expected_tags}" if expected_tags else "")
     return unknown(key, tag, known)
 
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from residuum.core.command import sentence, where
 from residuum.core.errors import hint, unknown
 from residuum.core.schema.base import ID
+from residuum.core.tables import Kinds
 
 
 # libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
@@ -81,7 +82,10 @@ def _read(path: Path) -> Any:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one nested mapping over another: None removes a key, another `kind` replaces all."""
+    """Lay one nested mapping over another; None removes a key.
+
+    A mapping with another `kind`, or with another model to share with, replaces all.
+    """
     merged = dict(base)
     for key, value in over.items():
         under = merged.get(key)
@@ -95,7 +99,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same_kind(base: Mapping[str, object], over: Mapping[str, object]) -> bool:
-    return "kind" not in over or over["kind"] == base.get("kind")
+    return all(over[key] == base.get(key) for key in ("kind", "same_as") if key in over)
 
 
 def validate(name: str, data: object, form: Any) -> Any:
@@ -134,7 +138,8 @@ def _walk(
 
 def _members(form: object) -> list[object]:
     if get_origin(form) is Annotated:
-        return _members(get_args(form)[0])
+        open_kinds = [some for some in get_args(form) if isinstance(some, Kinds)]
+        return [*open_kinds[0].classes().values()] if open_kinds else _members(get_args(form)[0])
     if get_origin(form) in (Union, types.UnionType):
         return [member for part in get_args(form) for member in _members(part)]
     return [form]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from residuum.core import files, manifest
-from residuum.core.schema import IndexStatistics
+from residuum.core.schema.papers import IndexStatistics
 
 Record = dict[str, Any]
 UNKNOWN = "its run names no index, so that numbers of a stated one cannot be compared with it"

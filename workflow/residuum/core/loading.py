@@ -13,20 +13,25 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from residuum.core import command, entries, files, schema
+from residuum.core import command, entries, files
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.faults import between
 from residuum.core.registry import Registry
 from residuum.core.roots import ROOT
 from residuum.core.schema.base import ID
+from residuum.core.schema.datasets import Dataset
+from residuum.core.schema.models import Model
+from residuum.core.schema.papers import Page, Tests
+from residuum.core.schema.scales import Config, Scale
+from residuum.core.schema.systems import System
 
 FORMS: dict[str, Any] = {
-    "datasets": schema.Dataset,
-    "models": schema.Model,
-    "systems": schema.System,
-    "tests": schema.Tests,
-    "scales": schema.Scale,
-    "papers": schema.Page,
+    "datasets": Dataset,
+    "models": Model,
+    "systems": System,
+    "tests": Tests,
+    "scales": Scale,
+    "papers": Page,
 }
 
 
@@ -34,7 +39,7 @@ def load(folder: Path, config: Mapping[str, Any]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
     found, faults = _load_entries(folder)
     chosen = _config(config, faults)
-    scales: dict[str, schema.Scale] = found.pop("scales")
+    scales: dict[str, Scale] = found.pop("scales")
     file = folder / "scales" / f"{chosen.scale}.yaml" if chosen else folder
     scale = scales.get(chosen.scale) if chosen else None
     if chosen and not scale and not file.exists():
@@ -66,7 +71,7 @@ def _load_entries(folder: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
 
 
 def _lay_budgets(
-    found: Mapping[str, dict[str, Any]], scale: schema.Scale, folder: Path, file: Path
+    found: Mapping[str, dict[str, Any]], scale: Scale, folder: Path, file: Path
 ) -> list[str]:
     """Lay the scale's budgets over the entries that name them, in that order; return faults."""
     faults = []
@@ -84,9 +89,9 @@ def _lay_budgets(
     return faults
 
 
-def _config(config: Mapping[str, Any], faults: list[str]) -> schema.Config | None:
+def _config(config: Mapping[str, Any], faults: list[str]) -> Config | None:
     try:
-        found: schema.Config = entries.validate("config", dict(config), schema.Config)
+        found: Config = entries.validate("config", dict(config), Config)
     except ValueError as error:
         faults.append(str(error))
         return None
@@ -100,7 +105,7 @@ def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:
         if not re.match(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
-        loaded, wrong = entries.load_folder(paper, schema.Page)
+        loaded, wrong = entries.load_folder(paper, Page)
         pages |= {f"{paper.name}-{name}": page for name, page in loaded.items()}
         faults += wrong
         hyphened = [paper / f"{name}.yaml" for name in loaded if "-" in name]
@@ -111,7 +116,7 @@ def _load_pages(folder: Path) -> tuple[dict[str, Any], list[str]]:
 def json_schemas() -> dict[str, str]:
     """Return {file name: JSON schema text} for editors, one per kind of entry."""
     schemas = {name: _over_base(TypeAdapter(form).json_schema()) for name, form in FORMS.items()}
-    schemas["config"] = schema.Config.model_json_schema()
+    schemas["config"] = Config.model_json_schema()
     return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in schemas.items()}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from residuum.core.chunks import chunks
-from residuum.core.schema import Analysis, Bm25, Rm3
+from residuum.core.schema.systems import Analysis, Bm25, Rm3
 from residuum.lucene import handles, transfer
 from residuum.lucene.feedback import Feedback
 from residuum.lucene.handles import bound, constructor, integer, static, virtual

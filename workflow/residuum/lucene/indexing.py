@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from residuum.core.chunks import chunks
-from residuum.core.schema import Analysis, IndexForm
+from residuum.core.schema.systems import Analysis, IndexForm
 from residuum.lucene import jvm
 from residuum.lucene.handles import cast, objects
 from residuum.lucene.jvm import start, told

@@ -11,7 +11,7 @@ from typing import Any
 
 from residuum.core import contracts
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import IndexForm
+from residuum.core.schema.systems import IndexForm
 from residuum.lucene import indexing
 
 

@@ -61,7 +61,7 @@ def _example(model: OnPairs | MaskedLanguage, dataset: str) -> tuple[float, int]
         texts = 1 + model.group
         return texts * _pair_tokens(dataset, model.reading), texts * model.reading.length
     if isinstance(model, DualEncoder):
-        docs = 1 if model.loss.kind == "nll" else 2
+        docs = 1 + model.drawn
         limit, query = model.encoder.doc_length, _query_tokens(model.encoder.query_length)
         return query + docs * sizes.doc_tokens(dataset, limit), docs * limit
     limit = getattr(model, "length", 0)
@@ -146,7 +146,7 @@ class Estimates:
         """Estimate training tuples: a search for each training query, scores of what is drawn."""
         place = self.registry.train_place(w.model)
         model, pairs = self.registry.model(w.model, OnPairs), sizes.pairs(self.registry, place)
-        drawn: int = pairs * getattr(model.negatives, "per_pair", 0)
+        drawn = pairs * (model.negatives.per_pair or 0)
         queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))

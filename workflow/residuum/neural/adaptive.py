@@ -1,6 +1,6 @@
 """How much of a batch is computed at once: what a GPU's memory holds, what keeps a CPU busy.
 
-Usage: `room = Room("texts", "encoder.doc_length")`, then `room.each(places, batch_size, work)`.
+Usage: `sizes = AdaptiveBatchSize("texts", "length")`, then `sizes.each(items, 64, work)`.
 What does not fit is halved and tried again. Only torch's own complaint counts, which no CPU
 makes: there `busy` says where a larger batch is no faster.
 Must not know models or what a batch is made of.
@@ -9,10 +9,12 @@ Must not know models or what a batch is made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from residuum.core.errors import ResiduumError
-from residuum.neural.resume import say
+from residuum.neural.resume import log
+
+Item = TypeVar("Item")
 
 BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
 FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
@@ -31,7 +33,7 @@ def busy(asked: int, width: int, hidden: int, device: str) -> int:
     return min(asked, 1 << (enough.bit_length() - 1))
 
 
-class Room:
+class AdaptiveBatchSize:
     """The largest batch that fitted; a smaller size is kept for as long as this lives.
 
     `unit` says in messages what a batch is made of, `remedy` which key makes one smaller.
@@ -41,28 +43,28 @@ class Room:
         self.unit, self.remedy = unit, remedy
         self.limit: int | None = None
 
-    def size(self, asked: int) -> int:
-        """Return the size of a batch that was asked for with a size."""
-        return asked if self.limit is None else min(asked, self.limit)
+    def size(self, requested: int) -> int:
+        """Return the size of a batch that is requested with a size."""
+        return requested if self.limit is None else min(requested, self.limit)
 
-    def each(self, items: Sequence[Any], asked: int, work: Callable[[Any, int], None]) -> None:
+    def each(
+        self, items: Sequence[Item], requested: int, work: Callable[[Sequence[Item], int], None]
+    ) -> None:
         """Call `work(batch, size)` with batches of the items, in order.
 
         A batch has `size` items, the last one as many as are left. One that does not fit is
-        asked for again, in halves; work must not have changed anything that counts until then.
+        tried again, in halves; work must not have changed anything that counts until then.
         Raises ResiduumError if a batch of one does not fit.
         """
         done = 0
         while done < len(items):
-            size = self.size(asked)
+            size = self.size(requested)
             batch = items[done : done + size]
-            if self.fits(lambda batch=batch, size=size: work(batch, size)):
+            if self.fits(size, lambda batch=batch, size=size: work(batch, size)):  # type: ignore[misc]
                 done += len(batch)
-            else:
-                self.halve(size)
 
-    def fits(self, work: Callable[[], None]) -> bool:
-        """Do some work; return False if the GPU's memory ended meanwhile."""
+    def fits(self, size: int, work: Callable[[], None]) -> bool:
+        """Do some work on `size` items; if the GPU's memory ends meanwhile, halve and say False."""
         import torch
 
         try:
@@ -71,21 +73,21 @@ class Room:
         except torch.OutOfMemoryError:
             pass
         torch.cuda.empty_cache()  # here, because the error holds on to what it interrupted
+        self._halve(size)
         return False
 
-    def halve(self, size: int) -> None:
-        """Let batches have half the size from now on."""
+    def _halve(self, size: int) -> None:
         if size == 1:
             raise ResiduumError(
                 f"one of the {self.unit} alone does not fit into the GPU's memory. "
                 f"Lower {self.remedy}, or use a larger GPU"
             )
         self.limit = size // 2
-        say(
+        log(
             f"a batch of {size} {self.unit} does not fit into the GPU's memory: "
             f"{self.limit} at once from now on"
         )
 
     def facts(self) -> dict[str, int]:
-        """Return what a manifest records: nothing if all batches fitted as asked for."""
+        """Return what a manifest records: nothing if all batches fitted as requested."""
         return {} if self.limit is None else {"largest_batch": self.limit}

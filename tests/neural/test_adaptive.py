@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from corpora import make_corpus
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.core.schema.models import Reading
 from residuum.neural import devices
+from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.encoders import Encoder
-from residuum.neural.room import Room, busy
 from residuum.neural.termweighter import TermWeighter, Weighting
 from tiny_models import ENCODER, make_backbone, toy_docs
 
@@ -39,7 +40,7 @@ def backbone(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_every_item_is_worked_on_once_and_in_order() -> None:
-    room, done, asked = Room("texts", "length"), [], []
+    room, done, asked = AdaptiveBatchSize("texts", "length"), [], []
 
     def work(batch: Sequence[int], size: int) -> None:
         asked.append((len(batch), size))
@@ -64,7 +65,7 @@ def test_a_batch_is_no_larger_than_keeps_a_cpu_busy() -> None:
 
 
 def test_where_all_fits_nothing_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    room, batches = Room("texts", "length"), []
+    room, batches = AdaptiveBatchSize("texts", "length"), []
     room.each(range(5), 2, lambda batch, size: batches.append(list(batch)))
     assert batches == [[0, 1], [2, 3], [4]]
     assert room.facts() == {}
@@ -76,19 +77,19 @@ def test_one_that_does_not_fit_and_other_errors_are_raised() -> None:
         raise torch.OutOfMemoryError
 
     with pytest.raises(ResiduumError, match=r"one of the texts alone .* Lower length"):
-        Room("texts", "length").each(range(4), 4, full)
+        AdaptiveBatchSize("texts", "length").each(range(4), 4, full)
 
     def broken(batch: object, size: int) -> None:
         raise RuntimeError("another fault")
 
     with pytest.raises(RuntimeError, match="another fault"):
-        Room("texts", "length").each(range(4), 4, broken)
+        AdaptiveBatchSize("texts", "length").each(range(4), 4, broken)
 
 
 def test_encoding_goes_on_with_smaller_batches(
     backbone: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    encoder = Encoder.start(backbone, None, schema.Encoder.model_validate(ENCODER), CPU)
+    encoder = Encoder.start(backbone, None, EncoderSchema.model_validate(ENCODER), CPU)
     texts = [text for _, text in toy_docs()]
     whole, sizes = encoder.encode(texts, "doc", 10), []
     monkeypatch.setattr(encoder, "forward", holding(5, encoder.forward, sizes))
@@ -99,13 +100,13 @@ def test_encoding_goes_on_with_smaller_batches(
     assert said in capfd.readouterr().err
     encoder.encode(texts, "doc", 10)
     assert sizes[6:] == [5, 5, 5, 5, 4]
-    assert encoder.room.facts() == {"largest_batch": 5}
+    assert encoder.sizes.facts() == {"largest_batch": 5}
 
 
 def test_pairs_are_scored_in_smaller_batches_of_one_shape(
     backbone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = schema.Reading.model_validate({"query_length": 8, "length": 30})
+    reading = Reading.model_validate({"query_length": 8, "length": 30})
     model = CrossEncoder.start(backbone, None, reading, CPU)
     docs = model.tokenise([text for _, text in toy_docs()], "doc")
     pairs = [Pair(docs[0][:2], doc) for doc in docs]
@@ -114,7 +115,7 @@ def test_pairs_are_scored_in_smaller_batches_of_one_shape(
     np.testing.assert_allclose(model.score(pairs, 16), whole, atol=1e-6)
     assert sizes[0] == 16
     assert set(sizes[1:]) == {8}
-    assert model.room.facts() == {"largest_batch": 8}
+    assert model.sizes.facts() == {"largest_batch": 8}
 
 
 def test_term_weights_are_predicted_in_smaller_batches(
@@ -133,7 +134,7 @@ def test_term_weights_are_predicted_in_smaller_batches(
 
 def test_in_bf16_weights_and_vectors_stay_float32(backbone: str, tmp_path: Path) -> None:
     half = devices.Device("cpu", "bf16")
-    encoder = Encoder.start(backbone, None, schema.Encoder.model_validate(ENCODER), half)
+    encoder = Encoder.start(backbone, None, EncoderSchema.model_validate(ENCODER), half)
     seen: list[torch.dtype] = []
     hook = encoder.model.encoder.layer[0].attention.self.query.register_forward_hook(
         lambda part, given, made: seen.append(made.dtype)
