@@ -20,7 +20,7 @@ rule fusion_tune:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.tuned_fusion, mem_mb=4000),
     params:
         code=code("residuum.fusion", "tune", WIRING.runs.spec),
         spec=WIRING.runs.spec,
@@ -51,7 +51,7 @@ rule fusion_fuse:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
         code=code("residuum.fusion", "fuse", WIRING.runs.spec),
         spec=WIRING.runs.spec,

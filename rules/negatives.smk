@@ -19,7 +19,7 @@ rule negatives_mine:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.negatives, mem_mb=4000),
     params:
         code=code("residuum.negatives", "mine", WIRING.models.mined_spec),
         spec=WIRING.models.mined_spec,

@@ -41,9 +41,9 @@ def run(
     try:
         metrics = _metrics(trec.read_run(run), measure, Sources(qrels, answers, corpus))
         trec.write_metrics(output, metrics)
-        found = means(metrics)
-        facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": found}
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
+        averages = means(metrics)
+        facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": averages}
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
         facts |= {"index": index} if (index := indexes.recorded(run)) else {}
     except NotRun as reason:

@@ -1,4 +1,4 @@
-"""Take in a external run: a TREC run file, validated as ours are.
+"""Take in an external run: a TREC run file, validated as ours are.
 
 Command: `python -m residuum.external accept ...`. A file that breaks the contract is refused: its
 reason takes the place of the run, is printed, and shows in the tables; the other rows are made.

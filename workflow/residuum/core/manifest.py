@@ -43,6 +43,7 @@ def write(
 ) -> None:
     """Write a manifest to `path`: facts of the artefact, spec, input hashes, code, environment.
 
+    Paths are as the command was given them; the manifest's own tells readers where results began.
     `module` is the stage's dotted name; see `made_by`.
     """
     record = {
@@ -50,7 +51,7 @@ def write(
         "spec": dict(spec),
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
         "code": made_by(module),
-        "environment": {"command": command_line(), **environment()},
+        "environment": {"path": str(path), "command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 

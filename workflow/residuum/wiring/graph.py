@@ -11,6 +11,7 @@ from residuum.core import loading
 from residuum.wiring import driver
 from residuum.wiring.constraints import Constraints
 from residuum.wiring.data import Data
+from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
 from residuum.wiring.paths import Paths, results_of
@@ -29,7 +30,7 @@ class Wiring:
         self.paths = paths = Paths(results_of(registry.config.scale))
         self.hub = hub = driver.HubLookup(workflow, Path(paths.absent))
         self.constraints = Constraints(registry)
-        self.resources = Resources(registry)
+        self.resources, self.estimates = Resources(registry), Estimates(registry)
         self.data = Data(registry, paths, hub)
         self.models = Models(registry, paths, hub)
         self.searching = Searching(registry, paths, hub)

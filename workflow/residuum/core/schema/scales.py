@@ -109,6 +109,8 @@ class Config(Strict):
     gpus: Positive = Field(
         1, description="GPUs that train one model together; the last digits depend on them"
     )
+    tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
+    utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
 
     preload: bool = Field(
         True, description="fork jobs of this machine from a process that has its packages loaded"

@@ -247,7 +247,7 @@ class RerankSystem(Strict):
 
 
 class ExternalSystem(Strict):
-    """Runs that somebody else made: TREC run files, validated and evaluated like ours."""
+    """External runs: TREC run files, validated and evaluated like ours."""
 
     kind: Literal["external"]
     label: str = Field("", description="for readers; no part of any spec")
