@@ -11,11 +11,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Protocol, cast
 
 from residuum.core.errors import ResiduumError
 
@@ -27,6 +27,25 @@ MEND = (
     "unset then), or let JAVA_HOME name one."
 )
 _short_work = False
+
+
+class JavaObject(Protocol):
+    """A Java class or object as pyjnius gives it: its methods and fields are attributes.
+
+    Numbers and texts come as Python's own, whatever this says; str() and int() make them certain.
+    """
+
+    def __call__(self, *arguments: object) -> "JavaObject":
+        """Call a method, or a class's constructor."""
+
+    def __getattr__(self, name: str) -> "JavaObject":
+        """Return a method or field."""
+
+    def __iter__(self) -> Iterator["JavaObject"]:
+        """Go through an array."""
+
+    def __int__(self) -> int:
+        """Return a number."""
 
 
 def find_java() -> Path:
@@ -94,13 +113,17 @@ def expect_short_work() -> None:
     _short_work = True
 
 
-@cache
-def start() -> Any:
-    """Start this process's JVM, once, and return pyjnius's `autoclass`.
+def java(name: str) -> JavaObject:
+    """Return a Java class; the first starts this process's JVM.
 
     The environment variable RESIDUUM_JVM_HEAP sets its heap (default 2g). Errors: no Java
     that is new enough, no Pyserini.
     """
+    return _autoclass()(name)
+
+
+@cache
+def _autoclass() -> Callable[[str], JavaObject]:
     home = find_java()
     os.environ["JAVA_HOME"] = str(home)
     import jnius_config
@@ -112,7 +135,7 @@ def start() -> Any:
 
     level = jnius.autoclass("java.util.logging.Level").WARNING
     jnius.autoclass("java.util.logging.Logger").getLogger("").setLevel(level)
-    return jnius.autoclass
+    return cast(Callable[[str], JavaObject], jnius.autoclass)
 
 
 def options(home: Path) -> list[str]:
@@ -143,7 +166,7 @@ def anserini_jar() -> Path:
 @contextmanager
 def told(what: str) -> Iterator[None]:
     """Turn an exception of Java's inside the block into a ResiduumError that says where."""
-    start()
+    _autoclass()
     import jnius
 
     try:

@@ -72,7 +72,7 @@ class Sweep:
         row = {setting: number for number, setting in enumerate(self._grid)}
         values = np.zeros((len(self._grid), len(queries)))
         batches = -(-len(queries) // CHUNK)
-        found = self._searcher.sweep(queries, self._grid, min(self._k, self._depth + SLACK))
+        found = self._searcher.search_grid(queries, self._grid, min(self._k, self._depth + SLACK))
         for ids, setting, hits in track(found, "sweep", batches * len(self._grid), "searches"):
             for query_id, value in self._evaluated(ids, hits).items():
                 values[row[setting], place[query_id]] = value
