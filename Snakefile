@@ -9,9 +9,9 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-STAGES = ["data", "lexical", "negatives", "pretrain", "train", "termweights", "encode", "dense"]
-STAGES += ["fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"]
-STAGES += ["cases", "figures", "ledger"]
+STAGES = ["data", "lexical", "rm3", "negatives", "pretrain", "train", "termweights"]
+STAGES += ["encode", "dense", "fusion", "rerank", "external", "evaluate", "significance"]
+STAGES += ["tables", "characteristics", "cases", "figures", "ledger"]
 
 for part in ["wiring", *STAGES]:
 

@@ -4,7 +4,7 @@
 rule figures_draw:
     """Draw recall and accuracy at every rerank depth."""
     input:
-        sweeps=WIRING.pages.of_rerankers(PATHS.depth_curve),
+        depths=WIRING.pages.of_rerankers(PATHS.depth_curve),
         scored=WIRING.pages.of_rerankers(PATHS.pairs.manifest),
     output:
         tsv=PATHS.figure,
@@ -24,8 +24,8 @@ rule figures_draw:
     params:
         code=code("residuum.figures", "draw", WIRING.pages.spec),
         spec=WIRING.pages.spec,
-        sweeps=options.each("sweep", "sweeps"),
+        depths=options.each("depths", "depths"),
         scored=options.each("scored", "scored"),
     shell:
-        "python -m residuum.figures draw --spec {params.spec:q} {params.sweeps} "
+        "python -m residuum.figures draw --spec {params.spec:q} {params.depths} "
         "{params.scored} --output {output.tsv} 2>&1 | tee {log}"

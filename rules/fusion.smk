@@ -1,10 +1,11 @@
-# Hybrid runs: lambda chosen on the tuning split or fixed, then lexical and dense fused.
+# Hybrid runs: lambda chosen on the tuning split or fixed, then the runs of the parts fused.
 
 
 rule fusion_tune:
     """Choose lambda on the tuning split."""
     input:
-        unpack(WIRING.runs.fused),
+        runs=WIRING.runs.fused,
+        scores=WIRING.runs.true_scores,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
     output:
@@ -23,7 +24,7 @@ rule fusion_tune:
     params:
         code=code("residuum.fusion", "tune", WIRING.runs.spec),
         spec=WIRING.runs.spec,
-        runs=options.named(*WIRING.runs.parts),
+        runs=WIRING.runs.fusion_options,
         folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
@@ -31,9 +32,10 @@ rule fusion_tune:
 
 
 rule fusion_fuse:
-    """Fuse the lexical and the dense run with the lambda that was tuned or given."""
+    """Fuse the runs of the parts with the lambda that was tuned or given."""
     input:
-        unpack(WIRING.runs.fused),
+        runs=WIRING.runs.fused,
+        scores=WIRING.runs.true_scores,
         tuning=WIRING.runs.tuning,
     output:
         **recorded(run=PATHS.run),
@@ -51,7 +53,8 @@ rule fusion_fuse:
     params:
         code=code("residuum.fusion", "fuse", WIRING.runs.spec),
         spec=WIRING.runs.spec,
-        runs=options.named(*WIRING.runs.parts, "tuning"),
+        runs=WIRING.runs.fusion_options,
+        tuning=options.named("tuning"),
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
-        "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
+        "{params.tuning} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

@@ -1,4 +1,4 @@
-# Lucene through Anserini: index, runs, RM3 sweeps, and the scores of docs that another run holds.
+# Lucene through Anserini: index, runs, and the scores of docs that another run holds.
 
 
 rule lexical_index:
@@ -40,7 +40,7 @@ rule lexical_search:
     benchmark:
         PATHS.time("lexical/{dataset}.{split}.{run}.search")
     wildcard_constraints:
-        run=ONLY.runs("lexical", swept=False),
+        run=ONLY.runs("lexical", tunes_rm3=False),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
@@ -54,39 +54,6 @@ rule lexical_search:
         "python -m residuum.lexical search --index {params.index} --queries {input.queries} "
         "--spec {params.spec:q} --tag {wildcards.run} --threads {threads} "
         "--output {output.run} 2>&1 | tee {log}"
-
-
-rule lexical_sweep:
-    """Search at every setting of RM3, choose by cross-validation and write the run."""
-    input:
-        index=WIRING.searching.index_behind,
-        queries=PATHS.queries,
-        qrels=PATHS.qrels,
-        folds=WIRING.runs.folds,
-    output:
-        **recorded(run=PATHS.run, tuning=PATHS.tuning),
-    log:
-        PATHS.log("lexical/{dataset}.{split}.{run}.sweep"),
-    benchmark:
-        PATHS.time("lexical/{dataset}.{split}.{run}.sweep")
-    wildcard_constraints:
-        run=ONLY.runs("lexical", swept=True),
-    conda:
-        f"{ENVS}/lucene.yaml"
-    threads: RESOURCES.threads
-    resources:
-        **RESOURCES.cpu(mem_mb=4000),
-    params:
-        code=code("residuum.lexical", "sweep", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
-        index=options.folder("index"),
-        measure=WIRING.searching.swept_measure,
-        folds=options.each("fold", "folds"),
-    shell:
-        "python -m residuum.lexical sweep --index {params.index} --queries {input.queries} "
-        "--qrels {input.qrels} {params.folds} --spec {params.spec:q} --measure {params.measure:q} "
-        "--tag {wildcards.run} --threads {threads} --output {output.run} "
-        "--record {output.tuning} 2>&1 | tee {log}"
 
 
 rule lexical_score:

@@ -34,34 +34,34 @@ rule rerank_score:
         "--output {output.scores} 2>&1 | tee {log}"
 
 
-rule rerank_sweep:
+rule rerank_depths:
     """Evaluate every run that shares a reranker at every depth."""
     input:
         runs=WIRING.runs.candidates,
         scores=PATHS.pairs,
         qrels=PATHS.qrels,
     output:
-        **recorded(sweep=PATHS.depth_curve),
+        **recorded(depths=PATHS.depth_curve),
     log:
-        PATHS.log("rerank/{dataset}.{split}.{reranker}.sweep"),
+        PATHS.log("rerank/{dataset}.{split}.{reranker}.depths"),
     benchmark:
-        PATHS.time("rerank/{dataset}.{split}.{reranker}.sweep")
+        PATHS.time("rerank/{dataset}.{split}.{reranker}.depths")
     conda:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
         **RESOURCES.cpu(mem_mb=12000),
     params:
-        code=code("residuum.rerank", "sweep", WIRING.runs.curves_spec),
+        code=code("residuum.rerank", "depths", WIRING.runs.curves_spec),
         spec=WIRING.runs.curves_spec,
         runs=WIRING.runs.curves,
     shell:
-        "python -m residuum.rerank sweep --spec {params.spec:q} {params.runs} "
-        "--scores {input.scores} --qrels {input.qrels} --output {output.sweep} 2>&1 | tee {log}"
+        "python -m residuum.rerank depths --spec {params.spec:q} {params.runs} "
+        "--scores {input.scores} --qrels {input.qrels} --output {output.depths} 2>&1 | tee {log}"
 
 
 rule rerank_cut:
-    """Rerank a run down to the depth that is best on the tuning split."""
+    """Rerank a run down to the depth that is best on the tuning split, or fixed."""
     input:
         unpack(WIRING.runs.cut),
     output:
@@ -80,7 +80,8 @@ rule rerank_cut:
     params:
         code=code("residuum.rerank", "cut", WIRING.runs.spec),
         spec=WIRING.runs.spec,
+        curve=options.named("curve"),
     shell:
         "python -m residuum.rerank cut --run {input.first} --scores {input.scores} "
-        "--tuning {input.tuning} --name {wildcards.run} --spec {params.spec:q} "
+        "{params.curve} --name {wildcards.run} --spec {params.spec:q} "
         "--tag {wildcards.run} --output {output.run} --record {output.tuning} 2>&1 | tee {log}"

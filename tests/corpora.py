@@ -8,7 +8,7 @@ from residuum.core import command, contracts
 from residuum.core.schema import LexicalSystem
 
 PORTER = {"stemmer": "porter", "stopwords": "lucene"}
-RM3 = {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}
+RM3 = {"value": {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}}
 
 
 def make_corpus(

@@ -31,7 +31,7 @@ COUNTED = {
 }
 FIGURE = {
     "kind": "figure",
-    "title": "Toy sweep",
+    "title": "Toy depths",
     "place": "Toy, Figure 1",
     "role": "dev",
     "series": [{"id": "base", "label": "Base", "system": "base-reranked"}],
@@ -119,14 +119,14 @@ def _counted_job() -> str:
 
 def _figure(results: Path) -> None:
     place = results / "rerank" / "data" / "dev"
-    sweep, scored = place / "toy.sweep.tsv", manifest.beside(place / "toy.trec.gz")
+    depths, scored = place / "toy.depths.tsv", manifest.beside(place / "toy.trec.gz")
     lines = [
         f"base-reranked\t{k}\t{q}\tRR@10\t{k / 100 + 0.1}" for k in (0, 10, 20) for q in QUERIES
     ]
-    files.write_text(sweep, "\n".join(["run\tdepth\tquery_id\tmeasure\tvalue", *lines, ""]))
+    files.write_text(depths, "\n".join(["run\tdepth\tquery_id\tmeasure\tvalue", *lines, ""]))
     facts = {"pairs": 100, "pairs_without_sharing": 200, "pairs_per_run": {"base": 200}}
     record(scored, facts, [], "residuum.rerank")
-    record(manifest.beside(sweep), {}, [], "residuum.rerank")
+    record(manifest.beside(depths), {}, [], "residuum.rerank")
     made = {
         "id": "toy-figure1",
         "figure": FIGURE,
@@ -137,7 +137,7 @@ def _figure(results: Path) -> None:
         "reason": "a toy.",
     }
     output = results / "figures" / "toy-figure1.tsv"
-    figures.draw(canonical_json(made), [sweep], [scored], output)
+    figures.draw(canonical_json(made), [depths], [scored], output)
 
 
 def change(path: Path, old: str, new: str) -> None:

@@ -1,4 +1,4 @@
-"""A figure from a small sweep: drawn data by hand, tests as a direct call, equal bytes."""
+"""A figure from a small depth curve: drawn data by hand, tests as a direct call, equal bytes."""
 
 import json
 import struct
@@ -17,7 +17,7 @@ from residuum.wiring.specs import canonical_json
 QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
     "kind": "figure",
-    "title": "Toy sweep",
+    "title": "Toy depths",
     "place": "Toy, Figure 1",
     "role": "dev",
     "series": [
@@ -36,8 +36,8 @@ OURS = {0: [0.3] * 20, 10: [0.6] * 20, 100: [0.7, 0.5] * 10}
 BASE = {0: [0.2] * 20, 10: [0.4] * 20, 100: [0.6] * 20}
 
 
-def sweep_text(recall=0.5):
-    """Write the sweep by hand: two seeds of ours, 0.1 below and above its values, one base."""
+def curve_text(recall=0.5):
+    """Write the curve by hand: two seeds of ours, 0.1 below and above its values, one base."""
     lines = ["run\tdepth\tquery_id\tmeasure\tvalue"]
     runs = [("ours.seed1", OURS, -0.1), ("ours.seed2", OURS, 0.1), ("base", BASE, 0.0)]
     for run, values, shift in runs:
@@ -58,13 +58,13 @@ def job(tests=None, **changes):
 
 def draw(folder, made=None, text=None):
     folder.mkdir(exist_ok=True)
-    (folder / "sweep.tsv").write_text(text or sweep_text())
+    (folder / "depths.tsv").write_text(text or curve_text())
     scored = folder / "toy-reranker.trec.gz.manifest.json"
     pairs = {"ours.seed1": 2000, "ours.seed2": 2000, "base": 2000}
     facts = {"pairs": 4500, "pairs_without_sharing": 6000, "pairs_per_run": pairs}
     scored.write_text(json.dumps({"artefact": facts}))
     spec = canonical_json((made or job()).model_dump(mode="json"))
-    figures.draw(spec, [folder / "sweep.tsv"], [scored], folder / "toy-figure1.tsv")
+    figures.draw(spec, [folder / "depths.tsv"], [scored], folder / "toy-figure1.tsv")
     return pl.read_csv(folder / "toy-figure1.tsv", separator="\t", infer_schema_length=None)
 
 
@@ -138,7 +138,7 @@ def test_the_drawing_is_a_picture_without_dates_and_with_its_fonts(drawn):
 
 def test_the_caption_says_what_is_seen(drawn):
     text = (drawn[1] / "toy-figure1.md").read_text()
-    assert "![Toy sweep](toy-figure1.png)" in text
+    assert "![Toy depths](toy-figure1.png)" in text
     assert "Reciprocal rank at 10 (RR@10) (the paper's MRR@10): data/dev in the role of dev" in text
     assert "correction holm, family: each panel" in text
     assert "lowest to highest seed" in text
@@ -165,11 +165,11 @@ def test_a_figure_without_any_series_is_an_error(tmp_path):
         draw(tmp_path / "none", job().model_copy(update={"runs": {}}))
 
 
-def test_list_lengths_are_kept_where_the_sweep_tells_them(tmp_path):
-    lines = [f"base\t10\t{q}\tpairs\t{8 if i else 28}" for i, q in enumerate(QUERIES)]
-    table = draw(tmp_path / "pairs", text=sweep_text() + "\n".join(lines) + "\n")
-    assert point(table, "accuracy", "base", 10)["pairs"] == 9.0
-    assert point(table, "accuracy", "ours", 10)["pairs"] is None
+def test_list_lengths_are_kept_where_the_curve_has_them(tmp_path):
+    lines = [f"base\t10\t{q}\tdocs_reranked\t{8 if i else 28}" for i, q in enumerate(QUERIES)]
+    table = draw(tmp_path / "lengths", text=curve_text() + "\n".join(lines) + "\n")
+    assert point(table, "accuracy", "base", 10)["docs_reranked"] == 9.0
+    assert point(table, "accuracy", "ours", 10)["docs_reranked"] is None
 
 
 @pytest.mark.parametrize(
@@ -179,15 +179,16 @@ def test_list_lengths_are_kept_where_the_sweep_tells_them(tmp_path):
         (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""), "differ in depths or queries"),
         (lambda t: t.replace("q03", "q99").replace("ours.seed1\t10\tq99", "ours.seed1\t10\tq03"),
          "differ in depths or queries"),
-        (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"sweep\.tsv, line 362: not a finite number"),
+        (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n",
+         r"depths\.tsv, line 362: not a finite number"),
         (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: not a finite number"),
         (lambda t: t.replace("run\tdepth", "depth\trun", 1), "expected a header and lines"),
-        (lambda t: t + "base\tdeep\tq99\tRR@10\t1\n", r"sweep\.tsv: expected a header and lines"),
+        (lambda t: t + "base\tdeep\tq99\tRR@10\t1\n", r"depths\.tsv: expected a header and lines"),
     ],
 )  # fmt: skip
-def test_a_faulty_sweep_is_refused(tmp_path, edit, message):
+def test_a_faulty_depth_curve_is_refused(tmp_path, edit, message):
     with pytest.raises(ResiduumError, match=message):
-        draw(tmp_path / "bad", text=edit(sweep_text()))
+        draw(tmp_path / "bad", text=edit(curve_text()))
     assert not (tmp_path / "bad" / "toy-figure1.tsv").exists()
 
 

@@ -1,6 +1,7 @@
 """Fusion against numbers worked out by hand, and lambda chosen as it is written."""
 
 import json
+import random
 
 import polars as pl
 import pytest
@@ -8,18 +9,21 @@ import pytest
 from residuum import fusion
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import FusionSystem
+from residuum.core.schema.systems import FusionSystem
+from residuum.evaluate import evaluate
+from residuum.tuning import fused
 from residuum.wiring.specs import canonical_json
 
+GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
 
-def system(lexical="minimum", dense="minimum", grid=(0.0, 0.5), k=10):
+
+def system(lexical="minimum", dense="minimum", k=10, **interpolation):
     return FusionSystem(
         kind="fusion",
         label="f",
-        lexical="l",
-        dense="d",
-        missing={"lexical": lexical, "dense": dense},
-        weight={"grid": list(grid), "tune_on": "t", "measure": "RR@10"},
+        parts=["l", "d"],
+        unretrieved={"l": lexical, "d": dense},
+        interpolation={"weighted": "l", **(interpolation or GRID)},
         k=k,
     )
 
@@ -41,11 +45,19 @@ def run(tmp_path):
 def lists(run):
     lexical = run("lex.gz", {("q", "a"): 10, ("q", "b"): 4, ("r", "x"): 1})
     dense = run("dense.gz", {("q", "b"): 3, ("q", "c"): 2, ("s", "z"): -1})
-    return lexical, dense
+    return {"l": lexical, "d": dense}
+
+
+def union(entry, runs, scores=None):
+    return pl.concat(fused.Lists(entry, runs, scores or {}).unions()).sort(trec.PAIR)
+
+
+def named(paths):
+    return [f"{part}={path}" for part, path in paths.items()]
 
 
 def test_union_and_minimum_by_hand(lists):
-    pairs = fusion.union(system(), *lists, None, None).sort(fusion.PAIR)
+    pairs = union(system(), lists)
     assert pairs.rows() == [
         ("q", "a", 10.0, 2.0),  # not in the dense list, whose minimum is 2
         ("q", "b", 4.0, 3.0),
@@ -54,8 +66,7 @@ def test_union_and_minimum_by_hand(lists):
         ("s", "z", 0.0, -1.0),
     ]
     # lambda 0.5: a = 5 + 2, b = 2 + 3, c = 2 + 2 (CLEAR Eq. 8).
-    fused = fusion.combine(pairs, 0.5, 2)
-    assert fused.rows() == [
+    assert fused.ranked(pairs, 0.5, 2).rows() == [
         ("q", "a", 1, 7.0),
         ("q", "b", 2, 5.0),
         ("r", "x", 1, 0.5),
@@ -63,12 +74,38 @@ def test_union_and_minimum_by_hand(lists):
     ]
 
 
+def test_the_weight_may_lie_on_either_part(tmp_path, lists):
+    entry = system(weighted="d", value=2.0)  # RoC Eq. 11: lexical + lambda * dense
+    output = tmp_path / "run.gz"
+    fusion.fuse(entry.model_dump_json(), named(lists), "f", output)
+    assert trec.read_run(output).rows()[:3] == [
+        ("q", "a", 1, 14.0), ("q", "b", 2, 10.0), ("q", "c", 3, 8.0)
+    ]  # fmt: skip
+
+
+def test_three_parts_with_weights_of_their_own(run, lists):
+    third = run("third.gz", {("q", "c"): 100, ("q", "new"): 8})
+    entry = FusionSystem(
+        kind="fusion",
+        parts=["l", "d", "t"],
+        unretrieved="minimum",
+        interpolation={"weighted": "d", "value": 3.0, "others": {"t": 0.5}},
+        k=10,
+    )
+    pairs = union(entry, {**lists, "t": third}).filter(query_id="q")
+    assert pairs.rows() == [  # the score of d, and that of l plus half that of t
+        ("q", "a", 2.0, 10 + 4.0),
+        ("q", "b", 3.0, 4 + 4.0),
+        ("q", "c", 2.0, 4 + 50.0),
+        ("q", "new", 2.0, 4 + 4.0),
+    ]
+
+
 def test_true_scores_take_the_place_of_what_a_list_lacks(run, lists):
     on_dense = run("ld.gz", {("q", "b"): 4, ("q", "c"): 0.25, ("s", "z"): 0})
     on_lexical = run("dl.gz", {("q", "a"): -7, ("q", "b"): 3, ("r", "x"): 0.5})
     exact = system("true_score", "true_score")
-    pairs = fusion.union(exact, *lists, on_dense, on_lexical).sort(fusion.PAIR)
-    assert pairs.rows() == [
+    assert union(exact, lists, {"l": [on_dense], "d": [on_lexical]}).rows() == [
         ("q", "a", 10.0, -7.0),
         ("q", "b", 4.0, 3.0),
         ("q", "c", 0.25, 2.0),
@@ -79,31 +116,73 @@ def test_true_scores_take_the_place_of_what_a_list_lacks(run, lists):
 
 def test_a_pair_without_its_true_score_is_an_error_not_a_zero(run, lists):
     on_dense = run("ld.gz", {("q", "b"): 4, ("s", "z"): 0})
-    with pytest.raises(ResiduumError, match=r"ld\.gz: no lexical score for query q, doc c"):
-        fusion.union(system("true_score"), *lists, on_dense, None)
-    with pytest.raises(ResiduumError, match="its scores file is needed"):
-        fusion.union(system("true_score"), *lists, None, None)
+    with pytest.raises(ResiduumError, match=r"ld\.gz: no score of l for query q, doc c"):
+        union(system("true_score"), lists, {"l": [on_dense]})
+    with pytest.raises(ResiduumError, match="l gives true scores: name their files"):
+        union(system("true_score"), lists)
+
+
+def test_each_part_needs_its_run(tmp_path, lists):
+    spec = canonical_json(system(value=0.5).model_dump(mode="json"))
+    with pytest.raises(ResiduumError, match="--run d=PATH is missing"):
+        fusion.fuse(spec, [f"l={lists['l']}"], "tag", tmp_path / "run.trec.gz")
 
 
 def test_a_scores_file_adds_no_docs(run, lists):
     on_dense = run("ld.gz", {("q", "b"): 4, ("q", "c"): 0.25, ("s", "z"): 0, ("q", "other"): 99})
-    pairs = fusion.union(system("true_score"), *lists, on_dense, None)
-    assert "other" not in pairs["doc_id"].to_list()
+    assert "other" not in union(system("true_score"), lists, {"l": [on_dense]})["doc_id"].to_list()
+
+
+def test_queries_need_not_be_together_in_a_run(tmp_path, lists):
+    text = "r Q0 x 1 1 t\nq Q0 a 1 10 t\ns Q0 y 1 5 t\nq Q0 b 2 4 t\n"
+    (tmp_path / "mixed.trec").write_text(text)
+    pairs = union(system(), {**lists, "l": tmp_path / "mixed.trec"})
+    assert pairs.filter(query_id="q").equals(union(system(), lists).filter(query_id="q"))
 
 
 def tuned(tmp_path, lists, grid, relevant):
     trec.write_qrels(tmp_path / "qrels", [("q", relevant, 1)])
-    spec = canonical_json(system(grid=grid).model_dump(mode="json"))
-    fusion.tune(spec, *lists, tmp_path / "qrels", tmp_path / "t.json")
+    spec = canonical_json(system(**{**GRID, "grid": grid}).model_dump(mode="json"))
+    fusion.tune(spec, named(lists), tmp_path / "qrels", tmp_path / "t.json")
     return json.loads((tmp_path / "t.json").read_text())
 
 
 def test_lambda_is_the_best_of_the_grid(tmp_path, lists):
     # b leads with 3 against 2 until lambda reaches 1/6; from then on a does.
     record = tuned(tmp_path, lists, [0.0, 0.1, 0.5, 0.9], "a")
-    assert (record["lambda"], record["at_edge"]) == (0.5, False)
+    assert (record["choices"][0]["setting"], record["choices"][0]["at_edge"]) == (
+        {"lambda": 0.5}, []
+    )  # fmt: skip
     # At lambda 0 the docs a and c tie at 2, and a wins by its id.
-    assert [point["RR@10"] for point in record["tried"]] == [0.5, 0.5, 1.0, 1.0]
+    assert [point["means"] for point in record["tried"]] == [[0.5], [0.5], [1.0], [1.0]]
+
+
+@pytest.mark.parametrize("measure", ["RR@10", "nDCG@3", "AP"])
+def test_what_is_left_out_changes_no_value(tmp_path, run, monkeypatch, measure):
+    """Against fusing and evaluating the whole lists for each weight; scores are full of ties."""
+    monkeypatch.setattr(fused, "QUERIES_AT_ONCE", 3)
+    source = random.Random(3)
+    names = {"l": "lex.gz", "d": "dense.gz"}
+    queries = [f"q{number}" for number in range(8)]
+    docs = [f"d{number}" for number in range(60)]
+
+    def scores():
+        return {(q, d): source.randint(-4, 4) / 4 for q in queries for d in source.sample(docs, 40)}
+
+    lists = {part: run(name, scores()) for part, name in names.items()}
+    qrels = [(q, d, source.randint(0, 2)) for q in queries for d in source.sample(docs, 6)]
+    trec.write_qrels(tmp_path / "qrels", qrels)
+    grid = [-1.0, 0.0, 0.25, 1.0, 3.0]
+    entry = system(k=30, grid=grid, tune_on="t", measure=measure)
+    fusion.tune(entry.model_dump_json(), named(lists), tmp_path / "qrels", tmp_path / "t.json")
+    record = json.loads((tmp_path / "t.json").read_text())
+    pairs, judged = union(entry, lists), trec.read_qrels(tmp_path / "qrels")
+    for weight, tried in zip(grid, record["tried"], strict=True):
+        whole = evaluate(fused.ranked(pairs, weight, 30), judged, [measure])["value"].mean()
+        assert tried["means"] == [pytest.approx(whole, abs=1e-12)]
+    if measure != "AP":
+        few = fused.contenders(pairs, grid, 3)
+        assert few.height < pairs.height / 2
 
 
 FOLDS = ["q\tone\nr\ttwo\n", "s\tthree\nt\tunjudged\n"]
@@ -114,33 +193,34 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
     # relevant, in s the lexical one: each fold gets what is best for the other, and fails.
     lexical = run("lex.gz", {(q, d): s for q in "qrst" for d, s in (("l", 2), ("d", 1))})
     dense = run("dense.gz", {(q, d): s for q in "qrst" for d, s in (("l", 1), ("d", 2))})
+    lists = named({"l": lexical, "d": dense})
     (tmp_path / "qrels").write_text("q 0 d 1\nr 0 d 1\ns 0 l 1\n")
     paths = [tmp_path / "fold1", tmp_path / "fold2"]
     for path, text in zip(paths, FOLDS, strict=True):
         path.write_text(text)
-    spec = canonical_json(system(grid=(0.0, 9.0)).model_dump(mode="json"))
+    spec = canonical_json(system(**{**GRID, "grid": [0.0, 9.0]}).model_dump(mode="json"))
     tuning, output = tmp_path / "t.json", tmp_path / "run.trec.gz"
-    fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
-    record = json.loads(tuning.read_text())
-    assert [fold["chosen"]["lambda"] for fold in record["folds"]] == [9.0, 0.0]
-    assert [fold["queries"] for fold in record["folds"]] == [2, 1]
-    assert [fold["value_on_others"] for fold in record["folds"]] == [1.0, 1.0]
-    assert [fold["value_held_out"] for fold in record["folds"]] == [0.5, 0.5]
-    fusion.fuse(spec, lexical, dense, "f", output, tuning)
+    fusion.tune(spec, lists, tmp_path / "qrels", tuning, fold=paths)
+    choices = json.loads(tuning.read_text())["choices"]
+    assert [choice["setting"]["lambda"] for choice in choices] == [9.0, 0.0]
+    assert [choice["queries"] for choice in choices] == [2, 1]
+    assert [choice["mean"] for choice in choices] == [1.0, 1.0]
+    assert [choice["held_out"] for choice in choices] == [0.5, 0.5]
+    fusion.fuse(spec, lists, "f", output, tuning)
     first = trec.read_run(output).filter(rank=1).select("query_id", "doc_id").rows()
     assert first == [("q", "l"), ("r", "l"), ("s", "d"), ("t", "d")]
     other = run("other.gz", {("u", "d"): 1})
     with pytest.raises(ResiduumError, match="query u is in none of its folds"):
-        fusion.fuse(spec, other, other, "f", output, tuning)
+        fusion.fuse(spec, named({"l": other, "d": other}), "f", output, tuning)
     paths[1].write_text(FOLDS[1].replace("s", "q"))
     with pytest.raises(ResiduumError, match=r"query q is in 2 of the 2 folds \(1, 2\)"):
-        fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
+        fusion.tune(spec, lists, tmp_path / "qrels", tuning, fold=paths)
     paths[1].write_text("t\tunjudged\n")
     with pytest.raises(ResiduumError, match=r"query s is in 0 of the 2 folds \(none\)"):
-        fusion.tune(spec, lexical, dense, tmp_path / "qrels", tuning, fold=paths)
+        fusion.tune(spec, lists, tmp_path / "qrels", tuning, fold=paths)
 
 
 def test_lambda_at_an_edge_is_said(tmp_path, lists, capsys):
-    record = tuned(tmp_path, lists, [0.0, 0.1, 0.9], "b")
-    assert (record["lambda"], record["at_edge"]) == (0.0, True)
-    assert "lambda 0.0 sits at an edge" in capsys.readouterr().err
+    (choice,) = tuned(tmp_path, lists, [0.0, 0.1, 0.9], "b")["choices"]
+    assert (choice["setting"], choice["at_edge"]) == ({"lambda": 0.0}, ["lambda"])
+    assert "lambda 0.0 at an edge of the grid" in capsys.readouterr().err

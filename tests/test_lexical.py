@@ -16,6 +16,7 @@ from corpora import PORTER, RM3, form, hits, make_corpus, make_index, spec, syst
 from residuum import lexical
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.systems import Rm3
 from residuum.lucene import jvm
 
 THREE = [("d1", "apple banana apple"), ("d2", "banana cherry"), ("d3", "cherry date elder fig")]
@@ -135,7 +136,7 @@ def test_searching_some_queries_at_a_time_does_not_change_a_byte(many, tmp_path,
     shuffled = tmp_path / "queries.tsv"
     trec.write_queries(shuffled, sorted(texts.items(), key=lambda item: item[1]))
     whole = trec.rank(lexical.open_index(index, system(rm3=rm3)).search(
-        texts.items(), 50, system(rm3=rm3).rm3
+        texts.items(), 50, Rm3(**rm3["value"]) if rm3 else None
     ), 50)  # fmt: skip
     trec.write_run(tmp_path / "whole.gz", whole, "bm25")
     monkeypatch.setattr(lexical, "QUERIES_AT_ONCE", 7)
@@ -205,7 +206,10 @@ def test_empty_queries_have_no_hits_and_k_may_exceed_the_corpus(three, tmp_path)
     assert (facts["artefact"]["queries"], facts["artefact"]["answered"]) == (3, 1)
     assert facts["artefact"]["parameters"]["similarity"].endswith("BM25Similarity")
     assert "10%" in facts["artefact"]["parameters"]["feedback_term_filter"]
-    assert facts["spec"]["rm3"] == RM3 and facts["spec"]["bm25"] == {"k1": 0.9, "b": 0.4}
+    assert facts["spec"]["rm3"]["value"] == RM3["value"] and facts["spec"]["bm25"] == {
+        "k1": 0.9,
+        "b": 0.4,
+    }
     assert facts["artefact"]["index"]["documents"] == 3
 
 

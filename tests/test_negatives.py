@@ -246,6 +246,6 @@ def test_what_cannot_be_mined_is_refused(split, tmp_path):
     with pytest.raises(ResiduumError, match="lexical_error: give --index"):
         split.mine(LEXICAL_ERROR, output, index=False)
     with pytest.raises(ResiduumError, match="has rm3"):
-        split.mine(RANDOM, output, system={**SYSTEM, "rm3": RM3})
+        split.mine(RANDOM, output, system={**SYSTEM, "rm3": {"value": RM3}})
     with pytest.raises(ResiduumError, match="same_as"):
         split.mine({"kind": "same_as", "model": "clear"}, output)

@@ -41,56 +41,58 @@ FIRST = {"q": {"a": 9, "b": 8, "c": 7, "d": 6}}
 SCORES = {"q": {"a": -1, "b": 2, "c": 2, "d": 5}}
 
 
-def swept(
+def measured(
     tmp_path: Path, run: Path, scores: Path, relevant: list[tuple[str, str, int]], **form: Any
 ) -> dict[tuple[int, str, str], float]:
-    """Return the sweep's values by (depth, query_id, measure), read back from its file."""
+    """Return the depth curve's values by (depth, query_id, measure), read back from its file."""
     trec.write_qrels(tmp_path / "qrels", relevant)
     depths = {"x": form.pop("depths", [1, 2, 3, 4])}
     spec = {"depths": depths, "measures": ["RR@2"], **form}
-    rerank.sweep(json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "sweep.tsv")
-    rows = depth_curves.read(tmp_path / "sweep.tsv").rows()
+    rerank.depths(
+        json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "depths.tsv"
+    )
+    rows = depth_curves.read(tmp_path / "depths.tsv").rows()
     assert [row[:4] for row in rows] == sorted(row[:4] for row in rows)
     assert {row[0] for row in rows} == {"x"}
     return {(depth, query, measure): value for _, depth, query, measure, value in rows}
 
 
-def test_sweep_by_hand(tmp_path: Path, write: Writer) -> None:
+def test_depths_by_hand(tmp_path: Path, write: Writer) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
     judged = [("q", "c", 1), ("q", "z", 2), ("r", "a", 1)]
-    found = swept(tmp_path, run, scores, judged)
+    found = measured(tmp_path, run, scores, judged)
     # Orders: 0 and 1: abcd; 2: ba|cd; 3: bca|d, a tie by doc_id; 4: dbca.
     reciprocal = [0.0, 0.0, 0.0, 0.5, 0.0]
     recall = [0.0, 0.0, 0.0, 0.5, 0.5]  # of c and z, which no list holds
     for depth in range(5):
         assert found[depth, "q", "RR@2"] == reciprocal[depth]
         assert found[depth, "q", "recall"] == recall[depth]
-        assert found[depth, "q", "pairs"] == depth
-        for measure in ("RR@2", "recall", "pairs"):
+        assert found[depth, "q", "docs_reranked"] == depth
+        for measure in ("RR@2", "recall", "docs_reranked"):
             assert found[depth, "r", measure] == 0.0  # judged, but in no list
-    record = json.loads((tmp_path / "sweep.tsv.manifest.json").read_text())
+    record = json.loads((tmp_path / "depths.tsv.manifest.json").read_text())
     assert record["artefact"] == {"runs": ["x"], "queries": 2}
 
 
 def test_candidate_recall_takes_the_level_of_its_name(tmp_path: Path, write: Writer) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
     judged = [("q", "a", 1), ("q", "b", 2)]
-    found = swept(tmp_path, run, scores, judged, measures=["R(rel=2)", "R@3"])
+    found = measured(tmp_path, run, scores, judged, measures=["R(rel=2)", "R@3"])
     assert [found[depth, "q", "recall"] for depth in range(4)] == [0, 0, 1, 1]
     assert found[0, "q", "R@3"] == 1.0
     assert ("q", "R(rel=2)") not in {key[1:] for key in found}
     with pytest.raises(ResiduumError, match="candidate recall at one level"):
-        swept(tmp_path, run, scores, judged, measures=["R(rel=2)", "R"])
+        measured(tmp_path, run, scores, judged, measures=["R(rel=2)", "R"])
 
 
 def test_measures_without_a_cutoff_see_the_whole_list(tmp_path: Path, write: Writer) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
-    found = swept(tmp_path, run, scores, [("q", "d", 1)], measures=["RR", "RR@1"])
+    found = measured(tmp_path, run, scores, [("q", "d", 1)], measures=["RR", "RR@1"])
     assert [found[depth, "q", "RR"] for depth in range(5)] == [0.25, 0.25, 0.25, 0.25, 1]
     assert [found[depth, "q", "RR@1"] for depth in range(5)] == [0, 0, 0, 0, 1]
 
 
-def test_a_sweep_agrees_with_evaluating_each_reranked_run(tmp_path: Path, write: Writer) -> None:
+def test_depths_agree_with_evaluating_each_reranked_run(tmp_path: Path, write: Writer) -> None:
     """Against a second implementation: Python's sort, list by list, and the whole run evaluated."""
     random = np.random.default_rng(5)
     docs = [f"d{i:02d}" for i in range(30)]
@@ -99,7 +101,7 @@ def test_a_sweep_agrees_with_evaluating_each_reranked_run(tmp_path: Path, write:
     run, scores = write("run.gz", first), write("scores.gz", given)
     judged = [(q, d, int(random.integers(3))) for q in first for d in random.choice(docs, 9, False)]
     depths, measures = [3, 10, 25], ["RR@10", "nDCG@10", "R@20"]
-    found = swept(tmp_path, run, scores, judged, depths=depths, measures=measures)
+    found = measured(tmp_path, run, scores, judged, depths=depths, measures=measures)
     for depth in (0, *depths):
         lists = {}
         for query, own in first.items():
@@ -122,7 +124,8 @@ def system(**depth: Any) -> str:
 
 def do_cut(tmp_path: Path, run: Path, scores: Path, **depth: Any) -> dict[str, Any]:
     places = tmp_path / "cut.gz", tmp_path / "record.json"
-    rerank.cut(run, scores, tmp_path / "sweep.tsv", "x", system(**depth), "tag", *places)
+    curve = tmp_path / "depths.tsv" if depth.get("value") is None else None
+    rerank.cut(run, scores, "x", system(**depth), "tag", *places, curve)
     return dict(json.loads(places[1].read_text()))
 
 
@@ -130,18 +133,20 @@ def test_cut_takes_the_best_depth_and_keeps_the_rest_in_order(
     tmp_path: Path, write: Writer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
-    swept(tmp_path, run, scores, [("q", "c", 1)])
+    measured(tmp_path, run, scores, [("q", "c", 1)])
     record = do_cut(tmp_path, run, scores)
     assert record == {
-        "depth": 3,
-        "at_edge": False,
-        "measure": "RR@2",
-        "tried": [
-            {"depth": 2, "value": 0.0},
-            {"depth": 3, "value": 0.5},
-            {"depth": 4, "value": 0.0},
+        "choices": [
+            {"setting": {"depth": 3}, "at_edge": [], "queries": 1, "mean": 0.5, "held_out": None}
         ],
+        "measure": "RR@2",
         "queries": 1,
+        "tried": [
+            {"setting": {"depth": 2}, "means": [0.0]},
+            {"setting": {"depth": 3}, "means": [0.5]},
+            {"setting": {"depth": 4}, "means": [0.0]},
+        ],
+        "fold_of": {},
     }
     # b and c tie at 2 and go by doc_id; d stays below, 1 under the lowest score of the top.
     assert trec.read_run(tmp_path / "cut.gz").select("doc_id", "score").rows() == [
@@ -153,19 +158,33 @@ def test_cut_takes_the_best_depth_and_keeps_the_rest_in_order(
     assert "edge" not in capsys.readouterr().err
     manifest = json.loads((tmp_path / "cut.gz.manifest.json").read_text())
     assert manifest["artefact"] == {"depth": 3, "hits": 4}
-    assert json.loads((tmp_path / "record.json.manifest.json").read_text())["artefact"] == record
+    kept = json.loads((tmp_path / "record.json.manifest.json").read_text())["artefact"]
+    assert kept == {key: record[key] for key in ("choices", "measure", "queries")}
 
 
-def test_equal_means_give_the_smallest_depth_and_an_edge_is_told(
+def test_equal_means_give_the_first_depth_and_an_edge_is_told(
     tmp_path: Path, write: Writer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
-    swept(tmp_path, run, scores, [("q", "b", 1)])
-    record = do_cut(tmp_path, run, scores, grid=[4, 3, 2])  # b leads at 2 and 3
-    assert (record["depth"], record["at_edge"]) == (2, True)
-    assert "depth 2 sits at an edge of its grid" in capsys.readouterr().err
-    with pytest.raises(ResiduumError, match=r"sweep\.tsv: no RR@2 of x at depth 9"):
+    measured(tmp_path, run, scores, [("q", "b", 1)])
+    (choice,) = do_cut(tmp_path, run, scores)["choices"]  # b leads at 2 and 3
+    assert (choice["setting"], choice["at_edge"]) == ({"depth": 2}, ["depth"])
+    assert "depth 2 at an edge of the grid" in capsys.readouterr().err
+    (choice,) = do_cut(tmp_path, run, scores, grid=[4, 3, 2])["choices"]
+    assert choice["setting"] == {"depth": 3}
+    with pytest.raises(ResiduumError, match=r"depths\.tsv: no RR@2 of x at depth 9"):
         do_cut(tmp_path, run, scores, grid=[2, 9])
+
+
+def test_a_fixed_depth_needs_no_tuning_split(tmp_path: Path, write: Writer) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    fixed: dict[str, Any] = {"value": 2, "grid": None, "tune_on": None, "measure": None}
+    record = do_cut(tmp_path, run, scores, **fixed)
+    assert record["choices"][0]["setting"] == {"depth": 2}
+    assert (record["measure"], record["queries"], record["tried"]) == (None, 0, [])
+    assert trec.read_run(tmp_path / "cut.gz")["doc_id"].to_list() == ["b", "a", "c", "d"]
+    with pytest.raises(ResiduumError, match="chosen on a tuning split: give --curve"):
+        rerank.cut(run, scores, "x", system(), "tag", tmp_path / "cut.gz", tmp_path / "r.json")
 
 
 def test_a_candidate_without_a_score_is_an_error(tmp_path: Path, write: Writer) -> None:
@@ -173,9 +192,9 @@ def test_a_candidate_without_a_score_is_an_error(tmp_path: Path, write: Writer) 
     scores = write("scores.gz", {"q": {"a": 1, "b": 2, "d": 3}})
     message = r"scores\.gz: no score for query q, doc c, which .*run\.gz has above rank 5 \(1 pairs"
     with pytest.raises(ResiduumError, match=message):
-        swept(tmp_path, run, scores, [("q", "a", 1)])
-    assert not (tmp_path / "sweep.tsv").exists()
-    found = swept(tmp_path, run, scores, [("q", "a", 1)], depths=[1, 2])
+        measured(tmp_path, run, scores, [("q", "a", 1)])
+    assert not (tmp_path / "depths.tsv").exists()
+    found = measured(tmp_path, run, scores, [("q", "a", 1)], depths=[1, 2])
     assert found[2, "q", "RR@2"] == 0.5
 
 

@@ -135,17 +135,22 @@ def test_a_run_without_the_measure_says_which_it_has(tmp_path):
 
 
 DEPTH_COLUMN = {"id": "k", "role": "dev", "measure": "depth", "header": "K"}
-DEPTH = {"depth": 50, "at_edge": False, "measure": "RR@10", "tried": [], "queries": 500}
+DEPTH = {"choices": [{"setting": {"depth": 50}}], "measure": "RR@10", "queries": 500}
 DEPTHS = {"data/dev/ours.seed1": DEPTH, "data/dev/ours.seed2": DEPTH}
 FOLDS = {
     "measure": "RR@10",
-    "folds": [
-        {"queries": 20, "chosen": {"feedback_docs": 5, "feedback_terms": 10},
-         "value_on_others": 0.25, "value_held_out": 0.2, "at_edge": ["feedback_docs"]},
-        {"queries": 21, "chosen": {"feedback_docs": 10, "feedback_terms": 10},
-         "value_on_others": 0.3, "value_held_out": 0.1, "at_edge": []},
+    "choices": [
+        {"setting": {"feedback_docs": 5, "feedback_terms": 10}, "queries": 20,
+         "mean": 0.25, "held_out": 0.2, "at_edge": ["feedback_docs"]},
+        {"setting": {"feedback_docs": 10, "feedback_terms": 10}, "queries": 21,
+         "mean": 0.3, "held_out": 0.1},
     ],
+    "fold_of": {"q1": 0, "q2": 1},
 }  # fmt: skip
+
+
+def depth(value, **more):
+    return {**DEPTH, "choices": [{"setting": {"depth": value}, **more}]}
 
 
 def render(folder, records, made=None, edit=None):
@@ -172,10 +177,10 @@ def shown(markdown, label, column=-1):
 
 def test_a_depth_column_shows_what_was_chosen(tmp_path):
     records = {
-        "data/dev/ours.seed1": {**DEPTH, "depth": 20},
+        "data/dev/ours.seed1": depth(20),
         "data/dev/ours.seed2": DEPTH,
-        "data/judged/ours.seed2": {**DEPTH, "depth": 1000},
-        "data/tune/ablation": {**DEPTH, "depth": 10, "at_edge": True},
+        "data/judged/ours.seed2": depth(1000),
+        "data/tune/ablation": depth(10, at_edge=["depth"]),
     }
     tsv, markdown, tests = render(tmp_path, records)
     ours = cell(tsv, "ours", "k")
@@ -200,14 +205,22 @@ def test_a_reranked_run_without_its_record_is_an_error(tmp_path):
 def test_tuning_notes_are_sorted_by_run_and_said_once(tmp_path):
     records = {
         "data/dev/rm3": FOLDS,
-        "data/tune/fused": {"lambda": 0.5, "at_edge": True, "measure": "RR@10", "queries": 500},
+        "data/tune/fused": {
+            "choices": [{"setting": {"lambda": 0.5}, "at_edge": ["lambda"]}],
+            "measure": "RR@10",
+            "queries": 500,
+        },
+        "data/dev/fixed": {"choices": [{"setting": {"depth": 10}}]},
         "data/judged/base": DEPTH,
         "data/dev/base": DEPTH,
     }
     markdown = render(tmp_path, records)[1]
-    notes = [x for x in markdown.splitlines() if x.startswith("- ") and "RR@10" in x][1:]
+    notes = [
+        x for x in markdown.splitlines() if x.startswith("- ") and ("RR@10" in x or "fixed" in x)
+    ][1:]
     assert notes == [
         "- base: depth K 50, chosen on 500 tuning queries by RR@10.",
+        "- fixed: depth K 10, fixed.",
         "- fused: lambda 0.5 (at an edge of its grid), chosen on 500 tuning queries by RR@10.",
         "- rm3 on data/dev: RM3 chosen for each fold of the queries by RR@10 on the other folds: "
         "fold 1 (20 queries) feedback_docs 5, feedback_terms 10 (feedback_docs at an edge of its "

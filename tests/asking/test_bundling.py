@@ -79,7 +79,7 @@ def test_it_holds_what_pages_are_made_from_and_no_texts_runs_or_models(archive):
     names = set(contents(archive))
     assert METRIC in names and "environment/requirements.lock" in names
     assert "results/index/data/en/manifest.json" in names
-    assert "results/rerank/data/dev/toy.sweep.tsv" in names
+    assert "results/rerank/data/dev/toy.depths.tsv" in names
     assert not [n for n in names if n.endswith((".trec.gz", "queries.tsv", "part-00000.jsonl.gz"))]
     index = json.loads(contents(archive)["bundle.json"])
     assert index["results"] == "toy" and "polars" in index["written"]["packages"]

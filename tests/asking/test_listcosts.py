@@ -33,16 +33,16 @@ def test_a_search_grows_with_the_corpus():
     assert found.core_s == pytest.approx(20 / 13)
 
 
-def test_a_sweep_searches_at_every_setting_and_once_for_the_run():
-    found = listcosts.sweep(TOY, named(**DEV, run="swept"))  # 2 * 2 settings, for RR@10
+def test_tuning_rm3_searches_at_every_setting_and_once_for_the_run():
+    found = listcosts.tune_rm3(TOY, named(**DEV, run="tuned"))  # 2 * 2 settings, for RR@10
     assert found.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
 
 
-def test_a_sweep_for_a_measure_that_looks_deep_takes_longer():
-    swept = TOY.systems["swept"]
-    deep = swept.rm3_sweep.model_copy(update={"measures": {"dev": "AP@1000"}})
-    systems = {"swept": swept.model_copy(update={"rm3_sweep": deep})}
-    found = listcosts.sweep(replace(TOY, systems=systems), named(**DEV, run="swept"))
+def test_tuning_rm3_for_a_measure_that_looks_deep_takes_longer():
+    tuned = TOY.systems["tuned"]
+    deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
+    systems = {"tuned": tuned.model_copy(update={"rm3": deep})}
+    found = listcosts.tune_rm3(replace(TOY, systems=systems), named(**DEV, run="tuned"))
     assert found.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
 
 
@@ -59,7 +59,7 @@ def test_scoring_another_system_takes_its_docs_of_all_seeds():
     assert found.core_s == pytest.approx(20 * 0.003 + 400 * 5e-6)
 
 
-def test_a_sweep_of_depths_measures_each_run_at_each():
+def test_a_depth_curve_measures_each_run_at_each():
     found = listcosts.depths(TOY, named(**DEV, reranker="role"))
     assert found.core_s == pytest.approx(20 * (8 * 4 + 3 + 3) * 1e-6)
 

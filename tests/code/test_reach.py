@@ -11,6 +11,7 @@ import pytest
 
 from residuum.code.closure import APART, Job, closure
 from residuum.code.names import Library, Node
+from residuum.code.normal import MESSAGES
 
 LIBRARY = Library(Path(__file__).resolve().parents[2] / "workflow" / "residuum")
 LISTED = Path(__file__).with_name("reach.txt")
@@ -54,9 +55,12 @@ def test_what_is_listed_exists():
     assert listed == [" ".join(filter(None, names)) for names in verbs()]
 
 
-def test_what_stands_apart_exists():
+def test_what_stands_apart_and_what_says_messages_exists():
     for name in APART:
         assert LIBRARY.module(name) or LIBRARY.find(name), name
+    for name in MESSAGES:
+        module, _, function = name.rpartition(".")
+        assert not module.startswith("residuum.") or LIBRARY.find(f"{module}:{function}"), name
 
 
 def test_every_name_in_the_package_can_be_followed():

@@ -227,6 +227,10 @@ WAYS = {
     "an error that is raised": (
         "VERB():\n    raise ValueError('no')\n", {}, "s.py", "ValueError", "KeyError",
     ),
+    "what a generator yields before it raises an error": (
+        "VERB(x):\n    if x:\n        said = yield 1\n        raise ValueError(said)\n", {},
+        "s.py", "yield 1", "yield 2",
+    ),
     "when an error is raised": (
         "VERB(x):\n    if x > 1:\n        raise ValueError('no')\n", {},
         "s.py", "> 1", "> 2",

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
 import yaml
@@ -127,11 +128,12 @@ def test_unknown_key_names_file_key_and_what_is_valid(config):
 
 
 def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(config):
-    edit(config, "systems/clear.yaml", lexical="bm52")
+    parts = {"parts": ["clear-embedding", "bm52"], "unretrieved": "minimum"}
+    edit(config, "systems/clear.yaml", **parts, interpolation={"weighted": "bm52", "value": 0.5})
     with pytest.raises(ResiduumError) as caught:
         load(config)
     text = str(caught.value)
-    assert "systems/clear.yaml: lexical: no system 'bm52'; known: bm25, " in text
+    assert "systems/clear.yaml: parts: no system 'bm52'; known: bert-siamese, " in text
     assert "Did you mean bm25?" in text
     assert f"To add one: {config}/systems/bm52.yaml" in text
 
@@ -165,21 +167,29 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "per_pair": 1, "dense": "clear-embedding"}}, "the model would be made from itself"),
         ("models/bert-siamese.yaml", {"negatives": {"kind": "same_as", "model": "warm-start"}},
          "'warm-start' has no tuples of its own"),
-        ("systems/clear.yaml", {"dense": "bm25"}, "dense: system 'bm25' is of kind lexical; "),
-        ("systems/clear.yaml", {"lexical": "bm25-rm3"}, "true_score is computed for plain BM25"),
+        ("systems/clear.yaml", {"parts": ["bm25", "bm25-bert-base"]},
+         "parts: system 'bm25-bert-base' is of kind rerank; fitting: "),
+        ("systems/clear.yaml", {"parts": ["bm25", "bm25-rm3"]},
+         "true_score is computed for dense systems and plain BM25 only, and 'bm25-rm3' is neither"),
+        ("systems/clear.yaml", {"parts": ["bm25", "clear"]},
+         "the system would be made from itself"),
+        ("systems/clear.yaml", {"parts": ["clear-embedding", "bm25-default"]},
+         "weighted: 'bm25' is not among the parts"),
+        ("systems/clear.yaml", {"unretrieved": {"bm25": "minimum"}}, "name every part, or write"),
         ("systems/bert-siamese.yaml", {"model": "mini-bert"},
          "model: model 'mini-bert' is of kind backbone; fitting: bert-siamese, clear"),
         ("systems/deepct.yaml", {"weights": "clear"}, 
          "weights: model 'clear' is of kind dual-encoder; fitting: deepct"),
-        ("systems/bm25-fields.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
-         "original_query_weight": 0.5}}, "fields go with plain BM25"),
-        ("systems/bm25-rm3.yaml", {"rm3": {"feedback_docs": 1, "feedback_terms": 1,
-         "original_query_weight": 0.5}}, "give rm3 or rm3_sweep, not both"),
+        ("systems/bm25-fields.yaml", {"rm3": {"value": {"feedback_docs": 1,
+         "feedback_terms": 1, "original_query_weight": 0.5}}}, "fields go with plain BM25"),
+        ("systems/bm25-rm3.yaml", {"rm3": {"folds": 2}},
+         "give value, or grid, folds, seed and measures"),
         ("systems/bm25-bert-base.yaml", {"reranker": "bert-bas-reranker"},
          "no reranker role 'bert-bas-reranker'"),
         ("systems/bm25-bert-base.yaml", {"first_stage": "clear-bert-large"}, 
          "first_stage: system 'clear-bert-large' is of kind rerank; fitting: "),
-        ("systems/clear.yaml", {"weight": {"value": 0.5, "grid": [0.1]}}, "give value, or grid"),
+        ("systems/clear.yaml", {"interpolation": {"weighted": "bm25", "value": 0.5, "grid": [0.1]}},
+         "give value, or grid"),
         ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
          "model 'clear' is of kind dual-encoder; fitting: reranker-base, reranker-large"),
@@ -223,8 +233,10 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "seed": 1}}}}, "splits.test.holdout.of: no split 'all'; known: test"),
         ("datasets/cacm.yaml", {"budgets": ["tripled"]}, "mean triplet? To add one: budgets: of a"),
         ("systems/clear.yaml",
-         {"weight": {"grid": [0.1], "tune_on": "msmarco-tune", "measure": "AnswerAccuracy@20"}},
-         "weight.measure: 'AnswerAccuracy@20' is by answers; measures of this key: by judgements"),
+         {"interpolation": {"weighted": "bm25", "grid": [0.1], "tune_on": "msmarco-tune",
+          "measure": "AnswerAccuracy@20"}},
+         "interpolation.measure: 'AnswerAccuracy@20' is by answers; measures of this key: by "
+         "judgements"),
         ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
             "tset": {"queries": 1, "qrels": 1}}}]}},
          "cacm.yaml with editions of config/scales/mini.yaml: editions.0.splits.tset: no split"),
@@ -359,24 +371,19 @@ def test_seeds_follow_what_is_trained_once_per_seed():
 
 
 def test_a_grid_of_the_scale_replaces_the_papers():
-    full, mini = (load(scale=scale).systems["bm25-rm3"].rm3_sweep for scale in ("full", "mini"))
-    assert len(full.grid()) == 900
-    assert len(mini.grid()) < 50 and mini.measures == full.measures
+    full, mini = (load(scale=scale).systems["bm25-rm3"].rm3 for scale in ("full", "mini"))
+    assert len(full.grid.settings()) == 900
+    assert len(mini.grid.settings()) < 50 and mini.measures == full.measures
 
 
-def test_an_rm3_sweep_knows_the_measure_of_a_split():
+def test_tuned_rm3_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
-    assert (
-        splits.swept_measure(loaded, "bm25-rm3", registry.Place("generated-mini", "dev")) == "RR@10"
-    )
-    assert (
-        splits.swept_measure(loaded, "bm25-rm3", registry.Place("generated-mini", "judged"))
-        == "nDCG@10"
-    )
-    tune = registry.Place("generated-mini", "tune")
-    assert splits.swept_measure(loaded, "bm25-rm3", tune) is None
+    generated = partial(registry.Place, "generated-mini")
+    assert splits.rm3_measure(loaded, "bm25-rm3", generated("dev")) == "RR@10"
+    assert splits.rm3_measure(loaded, "bm25-rm3", generated("judged")) == "nDCG@10"
+    assert splits.rm3_measure(loaded, "bm25-rm3", generated("tune")) is None
     assert "names no role that generated-mini/tune plays" in (
-        availability.why_unavailable(loaded, "bm25-rm3", tune, nothing_missing)
+        availability.why_unavailable(loaded, "bm25-rm3", generated("tune"), nothing_missing)
     )
 
 
@@ -500,13 +507,13 @@ def test_an_ablation_is_two_lines(config):
     (config / "models" / "clear-wide.yaml").write_text(
         "base: clear\nloss: {kind: constant_margin, margin: 2.0}\n"
     )
-    (config / "systems" / "clear-wide.yaml").write_text("base: clear\nlexical: bm25-default\n")
+    (config / "systems" / "clear-wide.yaml").write_text("base: clear\nunretrieved: minimum\n")
     loaded = load(config, scale="mini")
     clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
     assert wide.loss == schema.ConstantMargin(kind="constant_margin", margin=2.0)
     assert wide.model_copy(update={"loss": clear.loss}) == clear, "with its budgets"
     system = loaded.systems["clear-wide"]
-    assert system.model_copy(update={"lexical": "bm25"}) == loaded.systems["clear"]
+    assert system.model_copy(update={"unretrieved": "true_score"}) == loaded.systems["clear"]
 
 
 def test_a_fault_over_a_base_names_both_files(config):
@@ -544,7 +551,8 @@ def test_a_budget_sets_the_seeds_of_a_model(config):
 
 def test_runs_have_the_seeds_that_all_models_behind_them_have(config):
     edit(config, "models/deepct.yaml", seeds=[3, 2, 7])
-    edit(config, "systems/clear.yaml", lexical="deepct")
+    weighted = {"weighted": "deepct", "value": 0.5}
+    edit(config, "systems/clear.yaml", parts=["deepct", "clear-embedding"], interpolation=weighted)
     assert load(config, scale="mini").runs("clear") == ["clear.seed3", "clear.seed2"]
     edit(config, "models/deepct.yaml", seeds=[7])
     with pytest.raises(ResiduumError, match=r"clear.yaml: its models have no seed in common: "):
@@ -575,7 +583,7 @@ def test_a_system_made_from_itself_is_a_fault(config):
 def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(config):
     edit(config, "datasets/nfcorpus.yaml", own={"train": "train", "tune": "dev"})
     (config / "models" / "mine.yaml").write_text("base: clear\ntrain_on: own\n")
-    (config / "systems" / "mine.yaml").write_text("base: clear\nweight: {tune_on: own}\n")
+    (config / "systems" / "mine.yaml").write_text("base: clear\ninterpolation: {tune_on: own}\n")
     loaded = load(config, scale="mini")
     model = loaded.model_for("mine", "nfcorpus")
     assert model == "mine@nfcorpus.train"

@@ -72,6 +72,8 @@ def test_a_run_whose_later_part_is_wrong_is_not_written(tmp_path):
         ("q Q0 d 1 1 t\nq Q0 e 2 2 t\n", "line 2: scores must not rise"),
         ("q Q0 d 0 1 t\n", "line 1: ranks must count 1, 2, 3"),
         ("q Q0 d 1 2 t\nq Q0 e 3 1 t\n", "line 2: ranks must count 1, 2, 3"),
+        ("q Q0 a 1 2 t\nr Q0 a 1 2 t\nq Q0 b 1 1 t\n", "line 3: ranks must count 1, 2, 3"),
+        ("q Q0 d 1 2 t\nq Q0 e 2 1\n", "line 2: expected 6 columns"),
         ("q Q0 d 1 high t\n", "line 1: score must be a number, found 'high'"),
         ("q Q0 d 1\n", "expected 6 columns (query_id, q0, doc_id, rank, score, tag), found 4"),
         ("", "the file is empty"),

@@ -19,15 +19,20 @@ from residuum.wiring.runs import Runs, candidates, reranked
 from residuum.wiring.searching import Searching, encoded_splits
 from residuum.wiring.splits import is_tuned, needs_answers, searched, tuning_place
 
-FUSION = {"kind": "fusion", "lexical": "bm25", "dense": "vectors", "k": 10}
+FUSION = {"kind": "fusion", "parts": ["bm25", "vectors"], "k": 10}
 TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}
 MORE = {
-    "fused": {**FUSION, "missing": {"lexical": "true_score", "dense": "minimum"}, "weight": TUNED},
+    "fused": {
+        **FUSION,
+        "unretrieved": {"bm25": "true_score", "vectors": "minimum"},
+        "interpolation": {"weighted": "bm25", **TUNED},
+    },
     "fixed": {
         **FUSION,
-        "missing": {"lexical": "minimum", "dense": "true_score"},
-        "weight": {"value": 1.0},
+        "unretrieved": {"bm25": "minimum", "vectors": "true_score"},
+        "interpolation": {"weighted": "bm25", "value": 1.0},
     },
+    "cut": {"kind": "rerank", "first_stage": "bm25", "reranker": "role", "depth": {"value": 6}},
     "weighted": {**BM25, "weights": "deepct"},
     "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
@@ -44,12 +49,12 @@ def part(kind, registry=TOY, hub=all_available):
 
 
 def test_what_is_tuned_and_where_its_record_lies():
-    roles = {name: TOY.tuned_on(name) for name in ("bm25", "swept", "fused", "fixed", "deep")}
-    assert roles == {"bm25": None, "swept": None, "fused": "tune", "fixed": None, "deep": "tune"}
+    roles = {name: TOY.tuned_on(name) for name in ("bm25", "tuned", "fused", "fixed", "deep")}
+    assert roles == {"bm25": None, "tuned": None, "fused": "tune", "fixed": None, "deep": "tune"}
     tuned = [name for name in TOY.systems if is_tuned(TOY, name)]
-    assert tuned == ["swept", "deep", "deeper", "hybrid", "elsewhere", "fused"]
+    assert tuned == ["tuned", "deep", "deeper", "hybrid", "elsewhere", "fused", "cut"]
     assert tuning_place(TOY, "fused", DEV) == TUNE, "one lambda for every split"
-    assert tuning_place(TOY, "deep", DEV) == tuning_place(TOY, "swept", DEV) == DEV
+    assert tuning_place(TOY, "deep", DEV) == tuning_place(TOY, "tuned", DEV) == DEV
 
 
 def test_searched_splits_are_measured_or_tuned_on():
@@ -71,16 +76,15 @@ def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve(
     assert part(Models, made).mined_run(named(model="dual")) == []
 
 
-def test_a_fusion_reads_both_runs_and_the_scores_that_it_takes_as_true():
-    runs = part(Runs)
-    assert runs.fused(named(**ON_DEV, run="fused.seed2")) == {
-        "lexical": "r/runs/toy/dev/bm25.trec.gz",
-        "dense": "r/runs/toy/dev/vectors.seed2.trec.gz",
-        "lexical_on_dense": "r/scores/toy/dev/bm25.on.vectors.trec.gz",
-    }
-    other = runs.fused(named(**ON_DEV, run="fixed.seed1"))
-    assert other["dense_on_lexical"] == "r/scores/toy/dev/vectors.seed1.on.bm25.trec.gz"
-    assert set(other) == {"lexical", "dense", "dense_on_lexical"}
+def test_a_fusion_reads_the_runs_of_its_parts_and_the_scores_that_it_takes_as_true():
+    runs, made = part(Runs), named(**ON_DEV, run="fused.seed2")
+    lists = ["r/runs/toy/dev/bm25.trec.gz", "r/runs/toy/dev/vectors.seed2.trec.gz"]
+    scores = "r/scores/toy/dev/bm25.on.vectors.trec.gz"
+    assert (runs.fused(made), runs.true_scores(made)) == (lists, [scores])
+    options = f"--run bm25={lists[0]} --run vectors={lists[1]} --scores bm25={scores}"
+    assert runs.fusion_options(made) == options
+    other = runs.true_scores(named(**ON_DEV, run="fixed.seed1"))
+    assert other == ["r/scores/toy/dev/vectors.seed1.on.bm25.trec.gz"]
     tuning = runs.tuning(named(**ON_DEV, run="fused.seed2"))
     assert tuning == ["r/tuning/toy/tune/fused.seed2.json"]
     assert runs.tuning(named(**ON_DEV, run="fixed.seed1")) == []
@@ -105,10 +109,10 @@ def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
     assert json.loads(searching.index_form(index))["analysis"]["stemmer"] == "porter"
 
 
-def test_a_sweep_has_a_measure_where_a_role_of_it_is_played():
-    assert part(Searching).swept_measure(named(**ON_DEV, run="swept")) == "RR@10"
+def test_tuned_rm3_has_a_measure_where_a_role_of_it_is_played():
+    assert part(Searching).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
     with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one there"):
-        part(Searching).swept_measure(named(dataset="toy", split="tune", run="swept"))
+        part(Searching).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
 
 
 def test_a_corpus_is_encoded_and_searched_in_shards():
@@ -137,6 +141,7 @@ def test_first_stages_that_share_a_reranker_are_scored_once_to_the_largest_depth
         "depths": {
             "deep": [2, 5],
             "deeper": [5, 8],
+            "cut": [6],
             "hybrid.seed1": [3],
             "hybrid.seed2": [3],
         },
@@ -152,12 +157,13 @@ def test_what_a_reranker_lacks_is_said_of_its_systems():
         runs.reranker(nobody)
 
 
-def test_a_cut_reads_the_depths_of_the_tuning_split():
+def test_a_cut_reads_the_depth_curve_of_the_tuning_split_unless_it_is_fixed():
     assert part(Runs).cut(named(**ON_DEV, run="hybrid.seed2")) == {
         "first": "r/runs/toy/dev/vectors.seed2.trec.gz",
         "scores": "r/rerank/toy/dev/role.trec.gz",
-        "tuning": "r/rerank/toy/tune/role.sweep.tsv",
+        "curve": "r/rerank/toy/tune/role.depths.tsv",
     }
+    assert set(part(Runs).cut(named(**ON_DEV, run="cut"))) == {"first", "scores"}, "fixed"
 
 
 def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
@@ -224,8 +230,8 @@ def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
 def test_ids_of_wildcards_are_those_of_the_scale():
     only = Constraints(TOY)
     assert only.runs("dense") == r"vectors\.seed\d+"
-    assert only.runs("lexical", swept=True) == "swept"
-    assert only.runs("lexical", swept=False) == r"bm25|weighted\.seed\d+"
+    assert only.runs("lexical", tunes_rm3=True) == "tuned"
+    assert only.runs("lexical", tunes_rm3=False) == r"bm25|weighted\.seed\d+"
     assert only.models("masked-language") == "(?!)", "matches nothing"
 
 

@@ -14,6 +14,7 @@ from conftest import ROOT
 from residuum.code.names import Library
 
 PACKAGE = ROOT / "workflow" / "residuum"
+PAGES = {"core", "paired", "pages", "tuning", "wiring"}  # rooms that pages may import
 COMMON = ("wiring",)  # without rules of its own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 DIRECTIVES = ["input", "output", "log", "benchmark", "threads", "resources", "conda", "shell"]
@@ -89,7 +90,7 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
     roots = {name.partition(".")[0] for name in _imported(tree)}
     if room not in ("asking", "__main__.py"):
         assert not any(name.startswith("residuum.asking") for name in _imported(tree))
-    below = {"paired": {"core", "paired"}, "pages": {"core", "paired", "pages", "wiring"}}.get(room)
+    below = {"paired": {"core", "paired"}, "pages": PAGES}.get(room)
     if below:
         own = [n.split(".")[1] for n in _imported(tree) if n.startswith("residuum.")]
         assert set(own) <= below

@@ -476,7 +476,7 @@ def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
         "models/reranker-base/seed3/manifest.json",
         "rerank/generated-smoke/dev/reranker-base@seed3.trec.gz",
         "rerank/generated-smoke/tune/reranker-base@seed3.trec.gz",
-        "rerank/generated-smoke/tune/reranker-base@seed3.sweep.tsv",
+        "rerank/generated-smoke/tune/reranker-base@seed3.depths.tsv",
         "runs/generated-smoke/dev/bm25-mine.trec.gz",
         "tuning/generated-smoke/dev/bm25-mine.json",
         "metrics/generated-smoke/dev/bm25-mine.tsv",

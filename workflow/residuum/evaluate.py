@@ -41,8 +41,9 @@ def run(
     try:
         metrics = _metrics(trec.read_run(run), measure, Sources(qrels, answers, corpus))
         trec.write_metrics(output, metrics)
-        facts = {"queries": metrics["query_id"].n_unique(), "means": means(metrics)}
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in facts["means"].items())
+        found = means(metrics)
+        facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": found}
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
         facts |= {"index": index} if (index := indexes.recorded(run)) else {}
     except NotRun as reason:

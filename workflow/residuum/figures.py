@@ -31,13 +31,13 @@ TESTED = (
 @app.command()
 def draw(
     spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
-    sweep: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
-    scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind a sweep")],
+    depths: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
+    scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind it")],
     output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
-    loaded = curves.load(job, pl.concat([depth_curves.read(path) for path in sweep]))
+    loaded = curves.load(job, pl.concat([depth_curves.read(path) for path in depths]))
     points, tests = curves.points(job, loaded), compare(job, loaded)
     drawing.save(job, points, tests, output)
     page = caption(job, points, tests, [cost(path) for path in scored])
@@ -46,7 +46,7 @@ def draw(
         manifest.beside(output),
         artefact={"points": len(points)},
         spec=job.model_dump(mode="json"),
-        inputs=[*sweep, *scored],
+        inputs=[*depths, *scored],
         module="residuum.figures",
     )
 

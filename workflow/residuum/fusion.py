@@ -1,226 +1,144 @@
-"""Fuse a lexical and a dense run: lambda * lexical + dense over the union of both lists.
+"""Fuse the runs of several systems: a weighted sum of their scores, and the choice of the weight.
 
-Command: `python -m residuum.fusion tune|fuse ...`. Source: CLEAR Eq. 8 and section 4.
+Command: `python -m residuum.fusion tune|fuse ...`. Source: CLEAR Eq. 8 and section 4, where
+lambda weighs the lexical run: lambda * lexical + dense.
 Must not know Lucene or torch: what a list lacks comes as a file of scores.
 """
 
-import json
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import polars as pl
 import typer
 
-from residuum import folds
-from residuum.core import command, files, manifest, trec
+from residuum.core import command, manifest, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import FusionSystem
-from residuum.core.trec import PAIR
+from residuum.core.measures import cutoff
+from residuum.core.schema.systems import FusionSystem
+from residuum.tuning import folds, fused
+from residuum.tuning.choosing import choose
+from residuum.tuning.record import Record
+from residuum.tuning.values import of_rankings
 
 app = command.app(__doc__)
+LAMBDA = "lambda"
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
-Lexical = Annotated[Path, typer.Option(help="run of the lexical system")]
-Dense = Annotated[Path, typer.Option(help="run of the dense system")]
-LexicalOnDense = Annotated[
-    Path | None, typer.Option(help="lexical scores of the dense run's docs, for true_score")
-]
-DenseOnLexical = Annotated[
-    Path | None, typer.Option(help="dense scores of the lexical run's docs, for true_score")
+Runs = Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each")]
+Scores = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="a part with true scores and a file of them: SYSTEM=SCORES; one for each other part"
+    ),
 ]
 
 
 @app.command()
 def tune(
     spec: SpecText,
-    lexical: Lexical,
-    dense: Dense,
+    run: Runs,
     qrels: command.Qrels,
     output: Annotated[Path, typer.Option(help="JSON to write")],
-    lexical_on_dense: LexicalOnDense = None,
-    dense_on_lexical: DenseOnLexical = None,
+    scores: Scores = None,
     fold: command.Folds = None,
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
     Where the split has folds, each gets the lambda that is best on the others.
     """
-    from residuum.evaluate import evaluate
-
     system = command.parse_spec(FusionSystem, spec)
-    measure = system.weight.measure
-    if measure is None:
-        raise ResiduumError(f"weight is fixed at {system.weight.value}: there is nothing to tune")
-    inputs = [lexical, dense, qrels, lexical_on_dense, dense_on_lexical]
-    pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
+    grid, measure = system.interpolation.grid, system.interpolation.measure
+    if grid is None or measure is None:
+        raise ResiduumError(
+            f"lambda is fixed at {system.interpolation.value}: there is nothing to tune"
+        )
     judgements = trec.read_qrels(qrels)
-    values = {
-        weight: evaluate(combine(pairs, weight, system.k), judgements, [measure])
-        for weight in system.weight.grid
-    }
-    queries = [trec.read_queries(path) for path in fold or []]
-    record = _by_fold(values, queries) if queries else _best(values, measure)
-    record |= {"measure": measure, "queries": judgements["query_id"].n_unique()}
-    files.write_text(output, json.dumps(record, indent=1) + "\n")
-    _write_manifest(output, record, system, [*inputs, *(fold or [])])
+    query_ids = judgements["query_id"].unique().sort().to_list()
+    depth = min(system.k, cutoff(measure) or system.k)
+    unions = _lists(system, run, scores).unions(query_ids)
+    pairs = pl.concat(fused.contenders(some, grid, depth) for some in unions)
+    runs = [fused.ranked(pairs, weight, depth) for weight in grid]
+    values = of_rankings(runs, judgements, measure)
+    settings: list[dict[str, int | float]] = [{LAMBDA: weight} for weight in grid]
+    record = choose(settings, values, query_ids, measure, _fold_of(query_ids, fold or []))
+    inputs = [*_paths(run), qrels, *_paths(scores or []), *(fold or [])]
+    record.write(output, system, inputs, "residuum.fusion")
 
 
-def _best(values: dict[float, pl.DataFrame], measure: str) -> dict[str, Any]:
-    """Return the lambda with the best mean, and the means of all."""
-    tried = [{"lambda": weight, measure: m["value"].mean()} for weight, m in values.items()]
-    best = max(tried, key=lambda point: point[measure])
-    at_edge = best["lambda"] in (min(values), max(values))
-    if at_edge:
-        print(f"warning: lambda {best['lambda']} sits at an edge of its grid", file=sys.stderr)
-    return {"lambda": best["lambda"], "at_edge": at_edge, "tried": tried}
-
-
-def _by_fold(values: dict[float, pl.DataFrame], queries: list[dict[str, str]]) -> dict[str, Any]:
-    """Return the lambda of each fold, chosen on the others' queries, and the fold of each query.
-
-    Queries without judgements are in a fold too, so that they get a lambda.
-    """
-    judged = next(iter(values.values()))["query_id"].to_list()
-    fold_of = folds.named([query_id for ids in queries for query_id in ids], queries)
-    folds.named(judged, queries)
-    assert all(found["query_id"].to_list() == judged for found in values.values())
-    table = np.array([found["value"].to_numpy() for found in values.values()])
-    choices = folds.choose(table, np.array([fold_of[query_id] for query_id in judged]))
-    weights = list(values)
-    return {
-        "folds": [
-            {
-                "queries": choice.queries,
-                "chosen": {"lambda": weights[choice.setting]},
-                "value_on_others": choice.value_on_others,
-                "value_held_out": choice.value_held_out,
-                "at_edge": folds.edges({"lambda": weights[choice.setting]}, {"lambda": weights}),
-            }
-            for choice in choices
-        ],
-        "fold_of": fold_of,
-    }
+def _fold_of(judged: list[str], paths: list[Path]) -> dict[str, int]:
+    """Return the fold of each query; those without judgements are in one too, and get a lambda."""
+    queries = [trec.read_queries(path) for path in paths]
+    asked = [*judged, *(query_id for ids in queries for query_id in ids)] if queries else []
+    return folds.named(list(dict.fromkeys(asked)), queries)
 
 
 @app.command()
 def fuse(
     spec: SpecText,
-    lexical: Lexical,
-    dense: Dense,
+    run: Runs,
     tag: command.Tag,
     output: command.Run,
     tuning: Annotated[
         Path | None, typer.Option(help="JSON of tune; none for a fixed value")
     ] = None,
-    lexical_on_dense: LexicalOnDense = None,
-    dense_on_lexical: DenseOnLexical = None,
+    scores: Scores = None,
 ) -> None:
     """Write the fused run with the lambda that tune chose, or with the spec's fixed one."""
     system = command.parse_spec(FusionSystem, spec)
-    chosen = _chosen(system, tuning)
-    pairs = union(system, lexical, dense, lexical_on_dense, dense_on_lexical)
-    run = combine(pairs, _weights(pairs, chosen, tuning), system.k)
-    trec.write_run(output, run, tag)
-    inputs = [lexical, dense, tuning, lexical_on_dense, dense_on_lexical]
-    _write_manifest(output, {k: v for k, v in chosen.items() if k != "fold_of"}, system, inputs)
-
-
-def _chosen(system: FusionSystem, tuning: Path | None) -> dict[str, Any]:
-    """Return {"lambda": value}, or the folds with a lambda each and the fold of each query."""
-    if system.weight.value is not None:
-        return {"lambda": system.weight.value}
-    if tuning is None:
-        raise ResiduumError("weight is chosen on a tuning split: give --tuning, written by tune")
-    record = json.loads(files.read_bytes(tuning))
-    return {key: record[key] for key in ("lambda", "folds", "fold_of") if key in record}
-
-
-def _weights(pairs: pl.DataFrame, chosen: dict[str, Any], tuning: Path | None) -> pl.Series | float:
-    """Return the lambda of every pair: one for all, or that of its query's fold."""
-    if "folds" not in chosen:
-        return float(chosen["lambda"])
-    values = [fold["chosen"]["lambda"] for fold in chosen["folds"]]
-    of_query = {query_id: values[fold] for query_id, fold in chosen["fold_of"].items()}
-    strange = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
-    if strange.len():
-        raise ResiduumError(
-            f"{tuning}: query {strange[0]} is in none of its folds. A lambda that was chosen by "
-            "cross-validation serves the split it was chosen on: let weight.tune_on name that one"
-        )
-    return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
-
-
-def _write_manifest(
-    output: Path, artefact: dict[str, object], system: FusionSystem, inputs: list[Path | None]
-) -> None:
+    record = _record(system, tuning)
+    lists = _lists(system, run, scores)
+    trec.write_run_parts(output, _fused(system, lists, record, tuning), tag)
     manifest.write(
         manifest.beside(output),
-        artefact=artefact,
+        artefact=record.facts(),
         spec=system.model_dump(mode="json"),
-        inputs=[path for path in inputs if path],
+        inputs=[*_paths(run), *([tuning] if tuning else []), *_paths(scores or [])],
         module="residuum.fusion",
     )
 
 
-def union(
-    system: FusionSystem,
-    lexical: Path,
-    dense: Path,
-    lexical_on_dense: Path | None,
-    dense_on_lexical: Path | None,
-) -> pl.DataFrame:
-    """Return query_id, doc_id, lexical, dense for the docs that either list holds."""
-    missing = system.missing
-    runs = {"lexical": trec.read_run(lexical), "dense": trec.read_run(dense)}
-    sides = [
-        _side("lexical", runs, missing.lexical, lexical_on_dense),
-        _side("dense", runs, missing.dense, dense_on_lexical),
-    ]
-    pairs = sides[0].join(sides[1], on=PAIR, how="full", coalesce=True)
-    pairs = _filled(pairs, "lexical", runs["lexical"], missing.lexical, lexical_on_dense)
-    return _filled(pairs, "dense", runs["dense"], missing.dense, dense_on_lexical)
+def _record(system: FusionSystem, tuning: Path | None) -> Record:
+    if system.interpolation.value is not None:
+        return Record.fixed({LAMBDA: system.interpolation.value})
+    if tuning is None:
+        raise ResiduumError("lambda is chosen on a tuning split: give --tuning, written by tune")
+    return Record.read(tuning)
 
 
-def _side(
-    name: str, runs: dict[str, pl.DataFrame], missing: str, scores: Path | None
-) -> pl.DataFrame:
-    """Return one system's scores: those of its list, and its true ones of the other's docs."""
-    own = runs[name].select(*PAIR, pl.col("score").alias(name))
-    if missing == "minimum":
-        return own
-    if scores is None:
-        raise ResiduumError(f"missing.{name} is true_score: its scores file is needed")
-    (other,) = (run for key, run in runs.items() if key != name)
-    true = trec.read_run(scores).select(*PAIR, pl.col("score").alias(name))
-    wanted = true.join(other, on=PAIR, how="semi").join(own, on=PAIR, how="anti")
-    return pl.concat([own, wanted])
+def _fused(
+    system: FusionSystem, lists: fused.Lists, record: Record, tuning: Path | None
+) -> Iterator[pl.DataFrame]:
+    for pairs in lists.unions():
+        yield fused.ranked(pairs, _weights(pairs, record, tuning), system.k)
 
 
-def _filled(
-    pairs: pl.DataFrame, name: str, run: pl.DataFrame, missing: str, scores: Path | None
-) -> pl.DataFrame:
-    """Give each pair that one system's list lacks what `missing` says: the minimum, or an error."""
-    if missing == "minimum":
-        lowest = run.group_by("query_id").agg(pl.col("score").min().alias("lowest"))
-        joined = pairs.join(lowest, on="query_id", how="left")
-        filled = pl.coalesce(name, "lowest", pl.lit(0.0)).alias(name)
-        return joined.with_columns(filled).drop("lowest")
-    lacking = pairs.filter(pl.col(name).is_null())
-    if lacking.height:
-        query_id, doc_id = lacking.sort(PAIR).row(0)[:2]
+def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Series | float:
+    """Return the lambda of every pair: one for all, or that of its query's fold."""
+    if not record.fold_of:
+        return float(record.setting[LAMBDA])
+    of_query = {query_id: setting[LAMBDA] for query_id, setting in record.of_queries().items()}
+    strange = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
+    if strange.len():
         raise ResiduumError(
-            f"{scores}: no {name} score for query {query_id}, doc {doc_id} "
-            f"({lacking.height} pairs lack one). Delete the file and run again."
+            f"{tuning}: query {strange[0]} is in none of its folds. A lambda that was chosen by "
+            "cross-validation serves the split it was chosen on: let interpolation.tune_on name "
+            "that one"
         )
-    return pairs
+    return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 
-def combine(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFrame:
-    """Rank by `weight * lexical + dense` (CLEAR Eq. 8) and cut at k; weights may be per pair."""
-    score = (weight * pl.col("lexical") + pl.col("dense")).alias("score")
-    return trec.rank(pairs.select(*PAIR, score), k)
+def _lists(system: FusionSystem, run: list[str], scores: list[str] | None) -> fused.Lists:
+    files: dict[str, list[Path]] = {}
+    for text in scores or []:
+        part, _, path = text.partition("=")
+        files.setdefault(part, []).append(Path(path))
+    runs = command.named_paths("--run", run, system.parts)
+    return fused.Lists(system, runs, files)
+
+
+def _paths(named: list[str]) -> list[Path]:
+    return [Path(text.partition("=")[2]) for text in named]
 
 
 if __name__ == "__main__":

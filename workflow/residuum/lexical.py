@@ -1,7 +1,7 @@
 """Index a corpus with Lucene, search it with BM25 or BM25+RM3, score the docs of other runs.
 
-Command: `python -m residuum.lexical index|search|sweep|score ...`. Every parameter of "BM25" goes
-into the manifest of the run. Only `sweep` knows qrels. Must not know splits or models.
+Command: `python -m residuum.lexical index|search|score ...`. Every parameter of "BM25" goes into
+the manifest of the run. Must not know qrels, splits or models.
 """
 
 import json
@@ -19,7 +19,6 @@ from residuum.core.progress import track
 from residuum.core.schema import IndexForm, LexicalSystem
 from residuum.lucene import feedback, indexing, jvm, reading
 from residuum.lucene.anserini import Searcher
-from residuum.lucene.sweep import Sweep
 
 app = command.app(__doc__)
 FEW_DOCS = 100_000  # below it a job is short
@@ -89,22 +88,23 @@ def search(
 ) -> None:
     """Search with BM25 or BM25+RM3 and write the run."""
     system = command.parse_spec(LexicalSystem, spec)
-    if system.rm3_sweep:
-        raise ResiduumError("the system has an rm3_sweep, which needs qrels: use the verb sweep")
+    if system.tunes_rm3:
+        raise ResiduumError("rm3 has a grid, which needs qrels: use the verb tune of residuum.rm3")
     searcher = open_index(index, system, threads)
     texts = trec.read_queries(queries)
-    facts = {"queries": len(texts), **_parameters(index, searcher, system)}
+    facts = {"queries": len(texts), **parameters(index, searcher, system)}
     found = _lists(searcher, texts, system)
-    _write(output, found, tag, facts, system, [index / "manifest.json", queries])
+    write(output, found, tag, facts, system, [index / "manifest.json", queries])
 
 
 def _lists(
     searcher: Searcher, texts: dict[str, str], system: LexicalSystem
 ) -> Iterator[pl.DataFrame]:
     """Search some queries at a time, in the order of a run, and yield their ranked lists."""
+    rm3 = system.rm3.value if system.rm3 else None
     asked = track(sorted(texts.items()), "search", len(texts), "queries")
     for some in chunks(asked, QUERIES_AT_ONCE):
-        yield trec.rank(searcher.search(some, system.k, system.rm3), system.k)
+        yield trec.rank(searcher.search(some, system.k, rm3), system.k)
 
 
 @app.command()
@@ -135,51 +135,13 @@ def score(
             "lines). The run was made on another corpus."
         )
     names = [str(path) for path in run]
-    facts = {"queries": len(asked), "scores_of": names, **_parameters(index, searcher, system)}
+    facts = {"queries": len(asked), "scores_of": names, **parameters(index, searcher, system)}
     inputs = [index / "manifest.json", queries, *run]
-    _write(output, [trec.rank(scored)], tag, facts, system, inputs)
+    write(output, [trec.rank(scored)], tag, facts, system, inputs)
 
 
-@app.command()
-def sweep(
-    index: Index,
-    queries: command.Queries,
-    qrels: command.Qrels,
-    spec: SystemText,
-    measure: Annotated[str, typer.Option(help="ir_measures name by which settings are chosen")],
-    tag: command.Tag,
-    output: command.Run,
-    record: Annotated[Path, typer.Option(help="JSON to write: folds, settings and their values")],
-    threads: command.JavaThreads = 1,
-    fold: command.Folds = None,
-) -> None:
-    """Choose RM3's parameters for each fold of the queries on the others, and write the run.
-
-    Source: CLEAR section 4, a parameter sweep by cross-validation.
-    """
-    system = command.parse_spec(LexicalSystem, spec)
-    if system.rm3_sweep is None:
-        raise ResiduumError("the system has no rm3_sweep: use the verb search")
-    searcher = open_index(index, system, threads)
-    texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
-    require_queries(judged, texts, qrels, queries)
-    swept = Sweep(searcher, system.rm3_sweep, judged, measure, system.k)
-    chosen, facts = swept.choose(texts, [trec.read_queries(path) for path in fold or []])
-    run = trec.rank(swept.run(texts, chosen), system.k)
-    inputs = [index / "manifest.json", queries, qrels, *(fold or [])]
-    shared = {"queries": len(texts), "measure": measure, **_parameters(index, searcher, system)}
-    _write(output, [run], tag, {**shared, "folds": facts["folds"]}, system, inputs)
-    files.write_text(record, json.dumps(facts, indent=1) + "\n")
-    manifest.write(
-        manifest.beside(record),
-        artefact=shared,
-        spec=system.model_dump(mode="json"),
-        inputs=inputs,
-        module="residuum.lexical",
-    )
-
-
-def _parameters(index: Path, searcher: Searcher, system: LexicalSystem) -> dict[str, Any]:
+def parameters(index: Path, searcher: Searcher, system: LexicalSystem) -> dict[str, Any]:
+    """Return what decides a score beside the spec, and the facts of the index."""
     fixed = {"feedback_term_filter": feedback.TERM_FILTER if system.expands else None}
     return {"parameters": {**searcher.parameters(), **fixed}, "index": index_record(index)}
 
@@ -226,7 +188,7 @@ def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher
             f"{index} holds {has}, but the system asks for {asks}. Index the corpus "
             f"{'with' if system.weights else 'without'} --weights."
         )
-    if record["docs"] < FEW_DOCS and not system.rm3_sweep:
+    if record["docs"] < FEW_DOCS and not system.tunes_rm3:
         jvm.expect_short_work()
     return Searcher(index / "lucene", made.analysis, system.bm25, system.fields, threads)
 
@@ -236,13 +198,14 @@ def index_record(index: Path) -> dict[str, Any]:
     return dict(json.loads(files.read_bytes(index / "manifest.json"))["artefact"])
 
 
-def _write(
+def write(
     output: Path,
     parts: Iterable[pl.DataFrame],
     tag: str,
     artefact: dict[str, Any],
     system: LexicalSystem,
     inputs: list[Path],
+    module: str = "residuum.lexical",
 ) -> None:
     """Write a run in parts, and its manifest; inputs are the index, the queries and others."""
     hits = answered = 0
@@ -262,7 +225,7 @@ def _write(
         artefact={"hits": hits, "answered": answered, **artefact},
         spec=system.model_dump(mode="json"),
         inputs=inputs,
-        module="residuum.lexical",
+        module=module,
     )
 
 

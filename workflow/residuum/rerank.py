@@ -1,8 +1,8 @@
 """Score candidates with a cross-encoder once, for all first stages and all depths, and cut.
 
 python -m residuum.rerank score --run RUN ... --depth N --model DIR ... --output PAIRS.trec.gz
-python -m residuum.rerank sweep --run NAME=RUN ... --scores PAIRS.trec.gz ... --output TSV
-python -m residuum.rerank cut   --run RUN --scores PAIRS.trec.gz --tuning TSV ... --output RUN
+python -m residuum.rerank depths --run NAME=RUN ... --scores PAIRS.trec.gz ... --output TSV
+python -m residuum.rerank cut --run RUN --scores PAIRS.trec.gz --curve TSV ... --output RUN
 
 Only score loads the model; killed and started again, or asked for more, it scores what is missing.
 Must not know how the cross-encoder was trained or how a first stage made its list.
@@ -10,8 +10,6 @@ Must not know how the cross-encoder was trained or how a first stage made its li
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,13 +18,14 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum import depths
 from residuum.core import command, depth_curves, files, manifest, schema, trec
 from residuum.core.errors import ResiduumError
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill
 from residuum.neural.resume import fingerprint
+from residuum.tuning.depths import best_depth, candidates, measured, with_scores
+from residuum.tuning.record import Record
 
 app = command.app(__doc__)
 
@@ -38,7 +37,7 @@ class Scoring(schema.Strict):
     part_pairs: schema.Positive = 8192
 
 
-class Sweep(schema.Strict):
+class Tried(schema.Strict):
     """What is tried: the depths of each run, and measures of the reranked lists.
 
     `R(rel=2)`, without a cutoff, is the recall of the candidates, else taken at relevance 1.
@@ -67,7 +66,7 @@ def score(
     """Score each (query, doc) pair among the top docs of any run once."""
     form = command.parse_spec(Scoring, spec)
     tops = dict(zip(run, depth, strict=True))
-    lists = {path: depths.top(trec.read_run(path), top) for path, top in tops.items()}
+    lists = {path: trec.cut(trec.read_run(path), top) for path, top in tops.items()}
     chosen = devices.choose(device, precision, threads)
     encoder = _encoder(model, revision, reading, chosen)
     local = [Path(model)] if Path(model).is_dir() else []
@@ -122,8 +121,8 @@ def shared(lists: Mapping[Path, pl.DataFrame], scored: pl.DataFrame) -> dict[str
     }
 
 
-@app.command("sweep")
-def sweep(
+@app.command("depths")
+def depths(
     spec: Annotated[str, typer.Option(help="JSON of depths and measures")],
     run: Annotated[list[str], typer.Option(help="name and first-stage run: NAME=RUN")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
@@ -131,12 +130,12 @@ def sweep(
     output: Annotated[Path, typer.Option(help="TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
-    form = command.parse_spec(Sweep, spec)
+    form = command.parse_spec(Tried, spec)
     named = command.named_paths("--run", run, form.depths)
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
     tables = {
-        name: depths.measured(
-            depths.candidates(path, max(form.depths[name]), scored, scores),
+        name: measured(
+            candidates(path, max(form.depths[name]), scored, scores),
             judged,
             form.depths[name],
             form.measures,
@@ -160,31 +159,39 @@ def sweep(
 def cut(
     run: Annotated[Path, typer.Option(help="first-stage run")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
-    tuning: Annotated[Path, typer.Option(help="what sweep wrote of the tuning split")],
-    name: Annotated[str, typer.Option(help="the run's name in --tuning")],
+    name: Annotated[str, typer.Option(help="the run's name in --curve")],
     spec: Annotated[str, typer.Option(help="schema.RerankSystem as JSON")],
     tag: command.Tag,
     output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
+    curve: Annotated[
+        Path | None, typer.Option(help="what depths wrote of the tuning split, if depth has a grid")
+    ] = None,
 ) -> None:
-    """Rerank down to the depth of the best mean on the tuning split; the smallest among equals."""
+    """Rerank down to the fixed depth, or to that of the best mean on the tuning split."""
     system = command.parse_spec(schema.RerankSystem, spec)
-    choice = depths.best_depth(depth_curves.read(tuning), name, system.depth, tuning)
-    if choice["at_edge"]:
-        print(f"warning: depth {choice['depth']} sits at an edge of its grid", file=sys.stderr)
-    listed = depths.candidates(run, choice["depth"], trec.read_run(scores), scores)
-    whole = depths.with_scores(listed, choice["depth"])
+    chosen = _depth(system.depth, name, curve)
+    depth = int(chosen.setting["depth"])
+    listed = candidates(run, depth, trec.read_run(scores), scores)
+    whole = with_scores(listed, depth)
     trec.write_run(output, whole, tag)
-    files.write_text(record, json.dumps(choice, indent=1) + "\n")
-    facts = {"depth": choice["depth"], "hits": whole.height}
-    for path, artefact in ((output, facts), (record, choice)):
-        manifest.write(
-            manifest.beside(path),
-            artefact=artefact,
-            spec=system.model_dump(mode="json"),
-            inputs=[run, scores, tuning],
-            module="residuum.rerank",
-        )
+    inputs = [run, scores, *([curve] if curve else [])]
+    manifest.write(
+        manifest.beside(output),
+        artefact={"depth": depth, "hits": whole.height},
+        spec=system.model_dump(mode="json"),
+        inputs=inputs,
+        module="residuum.rerank",
+    )
+    chosen.write(record, system, inputs, "residuum.rerank")
+
+
+def _depth(depth: schema.Depth, name: str, curve: Path | None) -> Record:
+    if depth.value is not None:
+        return Record.fixed({"depth": depth.value})
+    if curve is None:
+        raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
+    return best_depth(depth_curves.read(curve), name, depth, curve)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,13 @@ import typer
 
 from residuum.core import command, indexes, manifest, schema
 from residuum.core.schema.papers import DEPTH
-from residuum.pages import grids, layout, scores, table_notes, tsv, tuned
+from residuum.pages import grids, layout, scores, table_notes, tsv
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table_notes import NO_DEPTH
+from residuum.pages.tuned import depths
 from residuum.paired import Comparison, ScoreMatrix
+from residuum.tuning.record import Tuned
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
@@ -38,7 +40,7 @@ def render(
     requested = command.parse_spec(BoundTable, spec)
     job, values = scores.load(requested, metrics)
     tests = tsv.rows(significance, Comparison)
-    records = [tuned.read(path) for path in tuning or []]
+    records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, scores.searched(job, metrics))
     notes = table_notes.caption(job, cells, tests, records)
     layout.write(output, tsv.frame(cells, GridCell), page(job, cells, notes))
@@ -60,7 +62,7 @@ def tidy(
     job: BoundTable,
     values: Mapping[scores.Key, ScoreMatrix],
     tests: Sequence[Comparison],
-    records: list[tuned.Tuned],
+    records: list[Tuned],
     searched: Mapping[scores.Key, list[indexes.Record | None]],
 ) -> list[GridCell]:
     """Return the cells row by row: mean over seeds, spread, markers, what the paper prints.
@@ -75,7 +77,7 @@ def tidy(
             cell = replace(cell, not_run=job.not_run(row, column))
             matrix = values.get((row.id, column.id))
             if column.is_depth:
-                cell = _chosen(cell, tuned.depths(job, row, column, records))
+                cell = _chosen(cell, depths(job, row, column, records))
             elif matrix:
                 per_seed = [float(value) for value in matrix.values.mean(axis=0)]
                 cell = cell.measured_as(per_seed, len(matrix.query_ids))
@@ -84,11 +86,11 @@ def tidy(
     return cells
 
 
-def _chosen(cell: GridCell, records: list[tuned.Tuned]) -> GridCell:
+def _chosen(cell: GridCell, records: list[Tuned]) -> GridCell:
     if not records:
         return replace(cell, not_run=cell.not_run or NO_DEPTH)
-    depths = [float(each.record["depth"]) for each in records]
-    return cell.measured_as(depths, records[0].record["queries"])
+    chosen = [float(each.record.setting["depth"]) for each in records]
+    return cell.measured_as(chosen, records[0].record.queries)
 
 
 def _marked(job: BoundTable, row: schema.Row, cell: GridCell, beaten: Beaten) -> GridCell:

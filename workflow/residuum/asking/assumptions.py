@@ -52,7 +52,7 @@ ASSUMED = {
     ),
     "setting": Assumption(
         0.75,
-        "a setting of a sweep takes {} of a BM25 search of 1,000 hits if its measure looks at 100 "
+        "a setting of RM3 takes {} of a BM25 search of 1,000 hits if its measure looks at 100 "
         "or fewer (a million docs of random words: 0.73), else as long as a query with RM3",
     ),
     "score": Assumption(

@@ -3,15 +3,14 @@
 Usage: `listcosts.search(registry, wildcards)`. Must not know rules, nor models beyond their kind.
 """
 
-import re
-
 from residuum.asking import sizing
 from residuum.asking.assumptions import Cost, assumed
+from residuum.core.measures import cutoff
 from residuum.core.registry import Registry
 from residuum.wiring.availability import all_available
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, reranked
-from residuum.wiring.splits import needs_answers, swept_measure
+from residuum.wiring.splits import needs_answers, rm3_measure
 
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
 
@@ -54,11 +53,11 @@ def _asked_s(registry: Registry, w: Wildcards) -> float:
     return sizing.queries(registry, place_of(w)) * _query_s(registry, w.dataset)
 
 
-def sweep(registry: Registry, w: Wildcards) -> Cost:
+def tune_rm3(registry: Registry, w: Wildcards) -> Cost:
     """Cost a search at every setting of RM3, as deep as the measure looks, and one for the run."""
-    settings = len(registry.systems[run_of(w).system].rm3_sweep.grid())
-    told = re.search(r"@(\d+)", swept_measure(registry, run_of(w).system, place_of(w)) or "")
-    shallow = told is not None and int(told[1]) <= SHALLOW
+    settings = len(registry.systems[run_of(w).system].rm3.grid.settings())
+    measure = rm3_measure(registry, run_of(w).system, place_of(w))
+    shallow = measure is not None and (cutoff(measure) or SHALLOW + 1) <= SHALLOW
     longer = settings * assumed("setting" if shallow else "rm3") + assumed("rm3")
     seconds = longer * _asked_s(registry, w)
     return Cost(disk=assumed("hit") * run_lines(registry, w), core_s=seconds)
@@ -89,14 +88,15 @@ def mine(registry: Registry, w: Wildcards) -> Cost:
 
 
 def fuse(registry: Registry, w: Wildcards) -> Cost:
-    """Cost the union of two lists."""
-    lines = run_lines(registry, w)
-    return Cost(disk=assumed("hit") * lines, core_s=2 * lines * assumed("hit-time"))
+    """Cost the union of the lists."""
+    lines, parts = run_lines(registry, w), len(registry.parts(run_of(w).system))
+    return Cost(disk=assumed("hit") * lines, core_s=parts * lines * assumed("hit-time"))
 
 
 def tune(registry: Registry, w: Wildcards) -> Cost:
-    """Cost the choice of lambda: every value is tried on the union of two lists."""
-    lines, tried = 2 * run_lines(registry, w), len(registry.systems[run_of(w).system].weight.grid)
+    """Cost the choice of lambda: every value is tried on the union of the lists."""
+    system = registry.systems[run_of(w).system]
+    lines, tried = len(system.parts) * run_lines(registry, w), len(system.interpolation.grid)
     return Cost(core_s=lines * (assumed("hit-time") + tried * assumed("depth-time")))
 
 

@@ -162,7 +162,7 @@ def _figure(bench: Bench, page: str) -> None:
     path = PATHS.figure.fill(page=page)
     figures.draw(
         spec=canonical_json(bench.spec(path)),
-        sweep=bench.files(path, PATHS.depth_curve),
+        depths=bench.files(path, PATHS.depth_curve),
         scored=bench.files(path, PATHS.pairs.manifest),
         output=bench.made / path,
     )

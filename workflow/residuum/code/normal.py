@@ -238,7 +238,14 @@ def _drop(function: Function, unread: set[int]) -> None:
               if isinstance(b := getattr(n, name, None), list)]  # fmt: skip
     for block in blocks:
         if block and isinstance(block[-1], ast.Raise):
-            block[:] = [n for n in block if id(getattr(n, "value", None)) not in unread]
+            block[:] = [
+                n for n in block if id(getattr(n, "value", None)) not in unread or _hands(n)
+            ]
+
+
+def _hands(node: ast.stmt) -> bool:
+    """Say whether a statement hands a value to a caller or to another name besides."""
+    return any(isinstance(n, ast.Yield | ast.YieldFrom | ast.NamedExpr) for n in ast.walk(node))
 
 
 def _assigned(node: ast.AST) -> Iterator[ast.Assign]:

@@ -19,7 +19,8 @@ COLUMNS = {
     "measure": pl.String,
     "value": pl.Float64,
 }
-RECALL, PAIRS = "recall", "pairs"  # beside measures: the candidates' recall, the docs reranked
+# Beside measures: the candidates' recall, the docs reranked.
+RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 
 
 def read(path: Path) -> pl.DataFrame:

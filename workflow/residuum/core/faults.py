@@ -150,14 +150,15 @@ def _replaced_encoder(registry: Registry) -> Iterator[Fault]:
 
 
 def _true_scores(registry: Registry, system: schema.FusionSystem) -> Iterator[Fault]:
-    lexical = registry.systems.get(system.lexical)
-    expands = isinstance(lexical, schema.LexicalSystem) and lexical.expands
-    if expands and system.missing.lexical == "true_score":
-        yield (
-            "missing.lexical",
-            f"true_score is computed for plain BM25 only and '{system.lexical}' uses RM3; "
-            "write minimum",
-        )
+    for part in dict.fromkeys(part for part, _ in system.true_scores()):
+        entry = registry.systems.get(part)
+        plain = isinstance(entry, schema.LexicalSystem) and not entry.expands
+        if entry and not plain and not isinstance(entry, schema.DenseSystem):
+            yield (
+                "unretrieved",
+                "true_score is computed for dense systems and plain BM25 only, and "
+                f"'{part}' is neither; write {part}: minimum",
+            )
 
 
 def _tuples(registry: Registry, model: BaseModel, negatives: schema.Negatives) -> Iterator[Fault]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from residuum.core.depth_curves import PAIRS, RECALL
+from residuum.core.depth_curves import DOCS_RERANKED, RECALL
 from residuum.core.errors import ResiduumError
 from residuum.paired import Comparison, same_queries
 from residuum.wiring.bound import BoundFigure
@@ -21,7 +21,7 @@ class Curve(NamedTuple):
 
     query_ids: list[str]
     values: dict[int, np.ndarray]
-    pairs: dict[int, float]  # depth: docs reranked per query, where the sweep has them
+    docs_reranked: dict[int, float]  # depth: docs reranked per query, where the file has it
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Point:
     lowest: float
     highest: float
     per_seed: str
-    pairs: float | None
+    docs_reranked: float | None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -51,10 +51,10 @@ Curves = dict[tuple[str, str], Curve]  # (panel id, series id)
 Tests = dict[Key, Comparison]  # the tested points
 
 
-def load(job: BoundFigure, sweep: pl.DataFrame) -> Curves:
+def load(job: BoundFigure, table: pl.DataFrame) -> Curves:
     """Return the curve of each series in each panel; all hold the same queries."""
     curves = {
-        (panel.id, s.id): _curve(sweep, job.runs[s.id], panel.measure or RECALL)
+        (panel.id, s.id): _curve(table, job.runs[s.id], panel.measure or RECALL)
         for panel in job.figure.panels
         for s in job.series()
     }
@@ -62,21 +62,24 @@ def load(job: BoundFigure, sweep: pl.DataFrame) -> Curves:
     return curves
 
 
-def _curve(sweep: pl.DataFrame, runs: list[str], measure: str) -> Curve:
+def _curve(table: pl.DataFrame, runs: list[str], measure: str) -> Curve:
     """Return a measure of a series over the depths, a column per run; recall starts at depth 1."""
-    own = sweep.filter(pl.col("run").is_in(runs))
+    own = table.filter(pl.col("run").is_in(runs))
     rows = own.filter((pl.col("measure") == measure) & (pl.col("depth") >= int(measure == RECALL)))
     missing = sorted(set(runs) - set(rows["run"]))
     if missing:
-        known = ", ".join(sorted(set(sweep["run"])))
-        raise ResiduumError(f"the sweep holds no {measure} of {missing[0]}; its runs: {known}")
+        known = ", ".join(sorted(set(table["run"])))
+        raise ResiduumError(
+            f"the depth curve holds no {measure} of {missing[0]}; its runs: {known}"
+        )
     wide = rows.pivot("run", index=["depth", "query_id"], values="value").sort("depth", "query_id")
     parts = {part["depth"][0]: part for part in wide.partition_by("depth")}
     ids = parts[min(parts)]["query_id"].to_list()
     whole = all(part["query_id"].to_list() == ids for part in parts.values())
     if not whole or wide.null_count().sum_horizontal().item():
-        raise ResiduumError(f"the sweep's runs {', '.join(runs)} differ in depths or queries")
-    lengths = own.filter(pl.col("measure") == PAIRS).group_by("depth").agg(pl.col("value").mean())
+        raise ResiduumError(f"the depth curve's runs {', '.join(runs)} differ in depths or queries")
+    sizes = own.filter(pl.col("measure") == DOCS_RERANKED)
+    lengths = sizes.group_by("depth").agg(pl.col("value").mean())
     values = {depth: part.select(runs).to_numpy() for depth, part in parts.items()}
     return Curve(ids, values, dict(lengths.iter_rows()))
 
@@ -95,7 +98,7 @@ def points(job: BoundFigure, curves: Curves) -> list[Point]:
             lowest=float(means.min()),
             highest=float(means.max()),
             per_seed=" ".join(str(float(mean)) for mean in means),
-            pairs=curve.pairs.get(depth),
+            docs_reranked=curve.docs_reranked.get(depth),
         )
         for panel in job.figure.panels
         for series in job.series()

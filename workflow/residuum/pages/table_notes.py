@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from residuum.core import indexes, schema
 from residuum.core.schema.papers import DEPTH
-from residuum.pages import tuned
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
+from residuum.pages.tuned import note
 from residuum.paired import Comparison, notes
+from residuum.tuning.record import Tuned
 from residuum.wiring.bound import BoundTable
 
 NO_DEPTH = "no depth: not a rerank system"
+EMPTY: tuple[object, ...] = (None, [], {})
 
 
 def headers(job: BoundTable) -> list[str]:
@@ -33,7 +35,7 @@ def caption(
     job: BoundTable,
     cells: Sequence[GridCell],
     tests: Sequence[Comparison],
-    records: Sequence[tuned.Tuned],
+    records: Sequence[Tuned],
 ) -> list[str]:
     """Return the lines under a table: what each column is, the tests, the systems' parameters."""
     baselines = " and ".join(job.table.baselines)
@@ -46,7 +48,7 @@ def caption(
         *_seeds_note(cells),
         *_not_run_notes(job, cells),
         *(_system_note(row, system) for row, system in job.systems.items()),
-        *dict.fromkeys(map(tuned.note, sorted(records, key=lambda t: (t.run, t.split_ref)))),
+        *dict.fromkeys(map(note, sorted(records, key=lambda t: (t.run, t.split_ref)))),
         *_comparability(job, cells),
     ]
 
@@ -108,11 +110,11 @@ def _not_run_notes(job: BoundTable, cells: Sequence[GridCell]) -> list[str]:
 
 def _system_note(row: str, system: Mapping[str, object]) -> str:
     shown = {key: value for key, value in sorted(system.items()) if key not in ("kind", "label")}
-    parts = [f"{k} {_flat(v)}" for k, v in shown.items() if v not in (None, [], {})]
+    parts = [f"{k} {_flat(v)}" for k, v in shown.items() if v not in EMPTY]
     return f"{row}: {'; '.join([str(system['kind']), *parts]).rstrip('.')}."
 
 
 def _flat(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v is not None)
+        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v not in EMPTY)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

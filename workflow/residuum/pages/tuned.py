@@ -1,53 +1,15 @@
 """What tuning chose for the runs of a table: the records, depths of a row, a sentence on each.
 
-Usage: `note(read(Path("tuning/nfcorpus/dev/clear.seed1.json")))`. Must not know how a setting is
-chosen, nor how a table is laid out.
+Usage: `note(Tuned.read(Path("tuning/nfcorpus/dev/clear.seed1.json")))`. Must not know how a
+setting is chosen, nor how a table is laid out.
 """
 
-import json
-from pathlib import Path
-from typing import NamedTuple, NotRequired, TypedDict
-
-from residuum.core import files, schema
+from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.tuning.record import Choice, Tuned
 from residuum.wiring.bound import BoundTable
 
-
-class Fold(TypedDict):
-    """What was chosen for the queries of one fold on those of the others."""
-
-    queries: int
-    chosen: dict[str, float | None]
-    value_on_others: float
-    value_held_out: float
-    at_edge: bool | list[str]
-
-
-# The content of a tuning JSON: a depth, a lambda, or folds.
-Record = TypedDict(
-    "Record",
-    {
-        "measure": str,
-        "queries": int,
-        "at_edge": bool,
-        "depth": NotRequired[int],
-        "lambda": NotRequired[float],
-        "folds": NotRequired[list[Fold]],
-    },
-)
-
-
-class Tuned(NamedTuple):
-    """What was chosen for a run, on the queries of a split."""
-
-    run: str
-    split_ref: str
-    record: Record
-
-
-def read(path: Path) -> Tuned:
-    """Read a tuning JSON; its path, <dataset>/<split>/<run>.json, names the split and the run."""
-    return Tuned(path.stem, "/".join(path.parts[-3:-1]), json.loads(files.read_bytes(path)))
+NAMES = {"lambda": "lambda", "depth": "depth K"}  # of a setting of one parameter; RM3 has several
 
 
 def depths(
@@ -73,36 +35,37 @@ def depths(
 
 def _depth(run: str, split_ref: str, tuned: list[Tuned]) -> Tuned | None:
     """Return a run's depth record: that of the split, or the only one."""
-    records = [t for t in tuned if t.run == run and "depth" in t.record]
+    records = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
     own = [t for t in records if t.split_ref == split_ref] or records
     return own[0] if len(own) == 1 else None
 
 
 def note(tuned: Tuned) -> str:
     """Return one sentence on what was chosen, on which queries, and whether at a grid's edge."""
-    record = tuned.record
-    if "folds" in record:
-        folds = [_fold_note(number, fold) for number, fold in enumerate(record["folds"], start=1)]
-        what = "lambda" if "lambda" in record["folds"][0]["chosen"] else "RM3"
+    record, several = tuned.record, len(tuned.record.choices[0].setting) > 1
+    name, value = next(iter(record.choices[0].setting.items()))
+    what = "RM3" if several else NAMES[name]
+    if record.fold_of:
+        folds = [_fold_note(number, fold) for number, fold in enumerate(record.choices, start=1)]
         start = f"{tuned.run} on {tuned.split_ref}: {what} chosen for each fold of the queries by "
-        return f"{start}{record['measure']} on the other folds: {'; '.join(folds)}."
-    chosen = f"depth K {record['depth']}" if "depth" in record else f"lambda {record['lambda']}"
+        return f"{start}{record.measure} on the other folds: {'; '.join(folds)}."
+    if record.measure is None:
+        return f"{tuned.run}: {what} {value}, fixed."
     return (
-        f"{tuned.run}: {chosen}{_edge(record['at_edge'])}, chosen on "
-        f"{record['queries']} tuning queries by {record['measure']}."
+        f"{tuned.run}: {what} {value}{_edge(record.choices[0])}, chosen on "
+        f"{record.queries} tuning queries by {record.measure}."
     )
 
 
-def _fold_note(number: int, fold: Fold) -> str:
-    chosen = ", ".join(f"{k} {value}" for k, value in fold["chosen"].items() if value is not None)
+def _fold_note(number: int, fold: Choice) -> str:
+    chosen = ", ".join(f"{name} {value}" for name, value in fold.setting.items())
     return (
-        f"fold {number} ({fold['queries']} queries) {chosen}"
-        f"{_edge(fold['at_edge'])}, {fold['value_on_others']:.3f} on the others and "
-        f"{fold['value_held_out']:.3f} held out"
+        f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, "
+        f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
     )
 
 
-def _edge(at_edge: bool | list[str]) -> str:
-    """Warn of a choice at an edge of its grid; a list names the parameters that are."""
-    which = f"{', '.join(at_edge)} " if isinstance(at_edge, list) and at_edge else ""
-    return f" ({which}at an edge of its grid)" if at_edge else ""
+def _edge(choice: Choice) -> str:
+    """Warn of a choice at an edge of its grid; of several parameters, name those that are."""
+    which = f"{', '.join(choice.at_edge)} " if len(choice.setting) > 1 else ""
+    return f" ({which}at an edge of its grid)" if choice.at_edge else ""

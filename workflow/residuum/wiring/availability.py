@@ -13,7 +13,7 @@ from residuum.core.references import references
 from residuum.core.registry import Place, Registry, Start
 from residuum.core.schema.scales import FromModel, FromPath
 from residuum.core.schema.systems import ExternalSystem
-from residuum.wiring.splits import swept_measure
+from residuum.wiring.splits import rm3_measure
 
 Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
 
@@ -38,8 +38,8 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
         reasons += [why_unavailable(registry, part, at, hub) for at in places]
     if trained := registry.trained_for(system):
         reasons.append(_why_no_model(registry, trained, hub))
-    if entry.kind == "lexical" and entry.rm3_sweep and place:
-        reasons.append(_not_swept(registry, system, place))
+    if entry.kind == "lexical" and entry.tunes_rm3 and place:
+        reasons.append(_why_no_measure(registry, system, place))
     if entry.kind == "rerank":
         name = registry.reranker(system)
         reasons.append(_why_no_start(registry, registry.reranker_cast(name), name, hub))
@@ -65,10 +65,10 @@ def _missing(registry: Registry, name: str, parts: Iterable[str | None]) -> str 
     return f"no such file: {listed}. Access to {name}: {dataset.access}"
 
 
-def _not_swept(registry: Registry, system: str, place: Place) -> str | None:
-    if swept_measure(registry, system, place):
+def _why_no_measure(registry: Registry, system: str, place: Place) -> str | None:
+    if rm3_measure(registry, system, place):
         return None
-    return f"{system}: rm3_sweep.measures names no role that {'/'.join(place)} plays"
+    return f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
 
 
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:

@@ -33,11 +33,11 @@ class Constraints:
         """Return the expression of the chosen papers' pages of a kind."""
         return either(self._registry.chosen(kind))
 
-    def runs(self, kind: str, swept: bool | None = None) -> str:
-        """Return that of the runs of a kind of system: all, with or without an RM3 sweep."""
+    def runs(self, kind: str, tunes_rm3: bool | None = None) -> str:
+        """Return that of the runs of a kind of system: all, or those that tune RM3, or not."""
         registry = self._registry
         names = registry.of_kind(kind)
-        if swept is not None:
+        if tunes_rm3 is not None:
             systems = {name: registry.system(name, LexicalSystem) for name in names}
-            names = [n for n, s in systems.items() if (s.rm3_sweep is not None) == swept]
+            names = [n for n, s in systems.items() if s.tunes_rm3 == tunes_rm3]
         return either(name + SEED * registry.seeded(name) for name in names)

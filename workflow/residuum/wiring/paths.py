@@ -101,7 +101,7 @@ class Paths:
     run = Below(f"runs/{SPLIT}/{{run}}.trec.gz")
     scores = Below(f"scores/{SPLIT}/{{run}}.on.{{other}}.trec.gz")
     pairs = Below(f"rerank/{SPLIT}/{{reranker}}.trec.gz")
-    depth_curve = Below(f"rerank/{SPLIT}/{{reranker}}.sweep.tsv")
+    depth_curve = Below(f"rerank/{SPLIT}/{{reranker}}.depths.tsv")
     tuning = Below(f"tuning/{SPLIT}/{{run}}.json")
     metrics_root = Below("metrics")
     metrics = Below(f"metrics/{below_metrics(SPLIT, '{run}')}")

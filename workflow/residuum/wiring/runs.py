@@ -46,7 +46,7 @@ def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[
         system = registry.system(name, RerankSystem)
         for seed in registry.seeds_of(name):
             first = registry.run(system.first_stage, seed)
-            runs[registry.run(name, seed)] = Reranked(first, system.depth.grid)
+            runs[registry.run(name, seed)] = Reranked(first, system.depth.tried())
     return runs
 
 
@@ -68,8 +68,6 @@ def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
 class Runs(Checkpoints):
     """Inputs and options of the stages fusion, rerank, external and evaluate, and of all runs."""
 
-    parts = ("lexical", "dense", "lexical_on_dense", "dense_on_lexical")
-
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of the system that makes a run."""
         return specs.of_entry(self.registry.systems[run_of(wildcards).system])
@@ -85,18 +83,29 @@ class Runs(Checkpoints):
         places = [Place(wildcards.dataset, fold) for fold in split.folds]
         return [self.fill(self.paths.queries, place) for place in places]
 
-    def fused(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return both runs of a fusion on a split, and the scores that each list lacks."""
-        name, seed = run_of(wildcards)
-        system, place = self.registry.system(name, FusionSystem), place_of(wildcards)
-        runs = {"lexical": system.lexical, "dense": system.dense}
-        inputs = {part: self.run(runs[part], seed, place) for part in runs}
-        for part, other in (("lexical", "dense"), ("dense", "lexical")):
-            if getattr(system.missing, part) == "true_score":
-                run = self.registry.run(runs[part], seed)
-                scores = self.fill(self.paths.scores, place, run=run, other=runs[other])
-                inputs[f"{part}_on_{other}"] = scores
-        return inputs
+    def _fusion(self, wildcards: Wildcards) -> FusionSystem:
+        return self.registry.system(run_of(wildcards).system, FusionSystem)
+
+    def fused(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs of a fusion's parts on a split."""
+        seed, place = run_of(wildcards).seed, place_of(wildcards)
+        return [self.run(part, seed, place) for part in self._fusion(wildcards).parts]
+
+    def true_scores(self, wildcards: Wildcards) -> list[str]:
+        """Return the scores that parts of a fusion give to docs that they did not retrieve."""
+        seed, place = run_of(wildcards).seed, place_of(wildcards)
+        pairs = self._fusion(wildcards).true_scores()
+        runs = [(self.registry.run(part, seed), other) for part, other in pairs]
+        return [self.fill(self.paths.scores, place, run=run, other=other) for run, other in runs]
+
+    def fusion_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those files, each with its part."""
+        system = self._fusion(wildcards)
+        scoring = [part for part, _ in system.true_scores()]
+        runs = zip(system.parts, self.fused(wildcards), strict=True)
+        scores = zip(scoring, self.true_scores(wildcards), strict=True)
+        named = [f"--run {part}={path}" for part, path in runs]
+        return " ".join([*named, *(f"--scores {part}={path}" for part, path in scores)])
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning file of a fused run; none where lambda is fixed."""
@@ -176,7 +185,8 @@ class Runs(Checkpoints):
         """Return the depths of each run and the measures at each depth on a split, as JSON."""
         registry, place = self.registry, place_of(wildcards)
         systems = pipelines(registry, wildcards.reranker, place, self.hub)
-        measures = {registry.system(name, RerankSystem).depth.measure for name in systems}
+        settings = [registry.system(name, RerankSystem).depth for name in systems]
+        measures = {depth.measure for depth in settings if depth.measure}
         for page in (registry.page(name, Figure) for name in registry.chosen("figure")):
             if registry.cast(page.role) == place:
                 measures |= {panel.measure for panel in page.panels if panel.measure}
@@ -187,9 +197,11 @@ class Runs(Checkpoints):
         """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
         name, seed = run_of(wildcards)
         system, place = self.registry.system(name, RerankSystem), place_of(wildcards)
-        reranker, tune = self.registry.reranker(name), self.registry.place(system.depth.tune_on)
-        return {
+        reranker, tune = self.registry.reranker(name), self.registry.tune_place(name, place.dataset)
+        inputs = {
             "first": self.run(system.first_stage, seed, place),
             "scores": self.fill(self.paths.pairs, place, reranker=reranker),
-            "tuning": self.fill(self.paths.depth_curve, tune, reranker=reranker),
         }
+        if tune:
+            inputs["curve"] = self.fill(self.paths.depth_curve, tune, reranker=reranker)
+        return inputs

@@ -14,7 +14,7 @@ from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template
 from residuum.wiring.run_ids import FixedId, RunId
-from residuum.wiring.splits import mined, searched, swept_measure
+from residuum.wiring.splits import mined, rm3_measure, searched
 
 
 def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
@@ -42,13 +42,13 @@ class Searching(Part):
         made = {"dataset": wildcards.dataset, "model": model, "seed": seed}
         return [self.paths.term_weights.fill(**made)] if model else []
 
-    def swept_measure(self, wildcards: Wildcards) -> str:
-        """Return the measure by which an RM3 sweep chooses on a split."""
+    def rm3_measure(self, wildcards: Wildcards) -> str:
+        """Return the measure by which RM3 is tuned on a split."""
         system, place = run_of(wildcards).system, place_of(wildcards)
-        if measure := swept_measure(self.registry, system, place):
+        if measure := rm3_measure(self.registry, system, place):
             return measure
         raise ResiduumError(
-            f"{system}: rm3_sweep.measures names no role that {'/'.join(place)} plays at this "
+            f"{system}: rm3.measures names no role that {'/'.join(place)} plays at this "
             "scale; add one there"
         )
 

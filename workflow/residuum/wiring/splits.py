@@ -10,21 +10,22 @@ from residuum.core.schema.systems import LexicalSystem
 
 
 def is_tuned(registry: Registry, system: str) -> bool:
-    """Say whether something of a system is chosen: lambda, a rerank depth, RM3's parameters."""
+    """Say whether a tuning file has what was chosen for a system: lambda, depth, RM3's setting."""
     entry = registry.systems[system]
-    return bool(registry.tuned_on(system) or getattr(entry, "rm3_sweep", None))
+    written = entry.kind == "rerank" or (entry.kind == "lexical" and entry.tunes_rm3)
+    return written or registry.tuned_on(system) is not None
 
 
 def tuning_place(registry: Registry, system: str, place: Place) -> Place:
     """Return the split whose tuning file holds what was chosen for a run on a split."""
-    role = registry.tuned_on(system)
-    return registry.place(role) if role and registry.systems[system].kind == "fusion" else place
+    fusion = registry.systems[system].kind == "fusion"
+    return (registry.tune_place(system, place.dataset) if fusion else None) or place
 
 
-def swept_measure(registry: Registry, system: str, place: Place) -> str | None:
-    """Return the measure by which an RM3 sweep chooses on a split; None if it names none."""
-    sweep = registry.system(system, LexicalSystem).rm3_sweep
-    measures = sweep.measures if sweep else {}
+def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
+    """Return the measure by which RM3 is tuned on a split; None if the system names none."""
+    rm3 = registry.system(system, LexicalSystem).rm3
+    measures = rm3.measures if rm3 else {}
     return next((measures[role] for role in measures if registry.cast(role) == place), None)
 
 

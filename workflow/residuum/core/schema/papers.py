@@ -192,7 +192,7 @@ class Cases(Printed):
 
 
 class Series(Strict):
-    """A line of a figure: a rerank system whose depths are swept."""
+    """A line of a figure: a rerank system, measured at each depth."""
 
     id: Annotated[Id, Name("series")]
     label: str

@@ -1,6 +1,6 @@
 """config/systems/*.yaml: how a run is made."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -18,7 +18,6 @@ from residuum.core.schema.base import (
 from residuum.core.schema.scales import HubReranker, RerankerModel
 
 RerankerRole = Annotated[Id, Ref("reranker")]
-Depths = Annotated[list[Positive], Field(min_length=1)]
 
 
 class Analysis(Strict):
@@ -59,19 +58,14 @@ class Rm3(Strict):
     original_query_weight: Probability
 
 
-class Rm3Sweep(Strict):
-    """RM3 parameters chosen for each fold of the queries on the other folds."""
+class Rm3Grid(Strict):
+    """The values of each RM3 parameter that are tried, all with all."""
 
     feedback_docs: list[Positive] = Field(min_length=1)
     feedback_terms: list[Positive] = Field(min_length=1)
     original_query_weight: list[Probability] = Field(min_length=1)
-    folds: int = Field(2, ge=2)
-    seed: int = Field(1, description="of the split of the queries into folds")
-    measures: dict[Role, TunedMeasure] = Field(
-        min_length=1, description="role of a split: the measure that is reported on it"
-    )
 
-    def grid(self) -> list[Rm3]:
+    def settings(self) -> list[Rm3]:
         """Return every setting, docs varying slowest and the weight fastest."""
         return [
             Rm3(feedback_docs=docs, feedback_terms=terms, original_query_weight=weight)
@@ -79,6 +73,47 @@ class Rm3Sweep(Strict):
             for terms in self.feedback_terms
             for weight in self.original_query_weight
         ]
+
+
+Floats = Annotated[list[float], Field(min_length=1)]
+Depths = Annotated[list[Positive], Field(min_length=1)]
+Value = TypeVar("Value")
+Grid = TypeVar("Grid")
+
+
+class Setting(Strict, Generic[Value, Grid]):
+    """A parameter that is fixed by a value or else tuned, by all the keys of `tuned_by`."""
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "tune_on", "measure")
+
+    value: Value | None = Field(None, description="fixed, in place of all that tunes it")
+    grid: Grid | None = Field(None, description="what is tried; the first of equals is chosen")
+
+    @property
+    def tuned(self) -> bool:
+        """Say whether the setting is chosen from a grid."""
+        return self.value is None
+
+    @model_validator(mode="after")
+    def fixed_or_tuned(self) -> Self:
+        """A value, or all that tuning asks for."""
+        given = [getattr(self, key) not in (None, {}) for key in self.tuned_by]
+        if self.tuned != all(given) or (any(given) and not self.tuned):
+            *first, last = self.tuned_by
+            raise ValueError(f"give value, or {', '.join(first)} and {last}")
+        return self
+
+
+class Rm3Setting(Setting[Rm3, Rm3Grid]):
+    """RM3's parameters: fixed, or chosen for each fold of the queries on the other folds."""
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "folds", "seed", "measures")
+
+    folds: int | None = Field(None, ge=2)
+    seed: int | None = Field(None, description="of the split of the queries into folds")
+    measures: dict[Role, TunedMeasure] = Field(
+        default={}, description="role of a split: the measure that is reported on it"
+    )
 
 
 class LexicalSystem(Strict):
@@ -95,8 +130,7 @@ class LexicalSystem(Strict):
         None, description="model of kind term-weights whose weights take the place of tf"
     )
     bm25: Bm25
-    rm3: Rm3 | None = None
-    rm3_sweep: Rm3Sweep | None = None
+    rm3: Rm3Setting | None = None
     k: Positive = Field(description="hits asked for")
     budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
 
@@ -107,15 +141,18 @@ class LexicalSystem(Strict):
     @property
     def expands(self) -> bool:
         """Say whether the query depends on its own first hits, so that docs have no fixed score."""
-        return self.rm3 is not None or self.rm3_sweep is not None
+        return self.rm3 is not None
+
+    @property
+    def tunes_rm3(self) -> bool:
+        """Say whether RM3's parameters are chosen on the split that is searched."""
+        return self.rm3 is not None and self.rm3.tuned
 
     @model_validator(mode="after")
     def parts_fit(self) -> "LexicalSystem":
-        """RM3 is fixed or swept, and neither expands a query over several fields."""
-        if self.rm3 and self.rm3_sweep:
-            raise ValueError("give rm3 or rm3_sweep, not both")
+        """RM3 does not expand a query over several fields."""
         if self.fields and (self.expands or self.weights):
-            raise ValueError("fields go with plain BM25: without rm3, rm3_sweep and weights")
+            raise ValueError("fields go with plain BM25: without rm3 and weights")
         return self
 
 
@@ -128,48 +165,71 @@ class DenseSystem(Strict):
     k: Positive
 
 
-class Missing(Strict):
-    """What a doc that is in only one of the two lists scores in the other."""
+class Interpolation(Setting[float, Floats]):
+    """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on."""
 
-    lexical: Literal["true_score", "minimum"]
-    dense: Literal["true_score", "minimum"]
-
-
-class Interpolation(Strict):
-    """lambda_test of CLEAR Eq. 8: a fixed value, or a grid and the queries it is chosen on."""
-
-    value: float | None = None
-    grid: list[float] = Field(default=[])
+    weighted: Id = Field(description="the part whose scores are weighted; CLEAR Eq. 8: the lexical")
     tune_on: TuningRole | None = Field(None, description="role of the tuning split")
     measure: TunedMeasure | None = None
+    others: dict[Id, float] = Field(
+        default={}, description="part: its fixed weight; 1 for each that is not named"
+    )
 
-    @model_validator(mode="after")
-    def fixed_or_tuned(self) -> "Interpolation":
-        """A value, or all of grid, tune_on and measure."""
-        tuned = [bool(self.grid), self.tune_on is not None, self.measure is not None]
-        if (self.value is None) != all(tuned) or (self.value is not None and any(tuned)):
-            raise ValueError("give value, or grid with tune_on and measure")
-        return self
+
+Unretrieved = Literal["true_score", "minimum"]
 
 
 class FusionSystem(Strict):
-    """lambda_test * lexical + dense over the union of both lists (CLEAR Eq. 8)."""
+    """A weighted sum of the scores of several systems over the union of their lists."""
 
     kind: Literal["fusion"]
     label: str = Field("", description="for readers; no part of any spec")
-    lexical: Annotated[Id, Ref("system", kinds=("lexical",))]
-    dense: Annotated[Id, Ref("system", kinds=("dense",))]
-    missing: Missing
-    weight: Interpolation
-    k: Positive
+    parts: list[Annotated[Id, Ref("system", but=("rerank",))]] = Field(
+        min_length=2, description="systems, in the order of the sum"
+    )
+    interpolation: Interpolation
+    unretrieved: Unretrieved | dict[Id, Unretrieved] = Field(
+        description="what a part gives to a doc that only another one's list holds: for all, or "
+        "for each part"
+    )
+    k: Positive = Field(description="hits that are kept")
+
+    def rule(self, part: str) -> Unretrieved:
+        """Return what a part gives to a doc that it did not retrieve."""
+        return self.unretrieved[part] if isinstance(self.unretrieved, dict) else self.unretrieved
+
+    def true_scores(self) -> list[tuple[str, str]]:
+        """Return each part that gives true scores, with each other one whose docs it scores."""
+        scoring = [part for part in self.parts if self.rule(part) == "true_score"]
+        return [(part, other) for part in scoring for other in self.parts if other != part]
+
+    @model_validator(mode="after")
+    def names_are_parts(self) -> "FusionSystem":
+        """Each part is listed once, and weights and rules are those of parts."""
+        if len(set(self.parts)) < len(self.parts):
+            raise ValueError("parts: a system is listed twice")
+        weights, rules = self.interpolation.others, self.unretrieved
+        named = {"weighted": [self.interpolation.weighted], "others": weights, "unretrieved": rules}
+        for key, names in named.items():
+            unknown = [] if isinstance(names, str) else sorted({*names} - {*self.parts})
+            if unknown:
+                raise ValueError(f"{key}: '{unknown[0]}' is not among the parts")
+        if self.interpolation.weighted in weights:
+            raise ValueError("others: the weighted part has its weight from value or grid")
+        if isinstance(rules, dict) and len(rules) < len(self.parts):
+            raise ValueError("unretrieved: name every part, or write one word for all")
+        return self
 
 
-class Depth(Strict):
-    """How deep a first stage is reranked: the grid and the queries on which it is chosen."""
+class Depth(Setting[Positive, Depths]):
+    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on."""
 
-    grid: Depths
-    tune_on: TuningRole = Field(description="role of the tuning split")
-    measure: TunedMeasure
+    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
+    measure: TunedMeasure | None = None
+
+    def tried(self) -> list[int]:
+        """Return the depths whose docs are scored, the least first."""
+        return sorted(set(self.grid or [])) if self.value is None else [self.value]
 
 
 class RerankSystem(Strict):

@@ -1,0 +1,34 @@
+# RM3 whose parameters are chosen for each fold of the queries on the other folds.
+
+
+rule rm3_tune:
+    """Search at every setting of RM3, choose by cross-validation and write the run."""
+    input:
+        index=WIRING.searching.index_behind,
+        queries=PATHS.queries,
+        qrels=PATHS.qrels,
+        folds=WIRING.runs.folds,
+    output:
+        **recorded(run=PATHS.run, tuning=PATHS.tuning),
+    log:
+        PATHS.log("rm3/{dataset}.{split}.{run}.tune"),
+    benchmark:
+        PATHS.time("rm3/{dataset}.{split}.{run}.tune")
+    wildcard_constraints:
+        run=ONLY.runs("lexical", tunes_rm3=True),
+    conda:
+        f"{ENVS}/lucene.yaml"
+    threads: RESOURCES.threads
+    resources:
+        **RESOURCES.cpu(mem_mb=4000),
+    params:
+        code=code("residuum.rm3", "tune", WIRING.runs.spec),
+        spec=WIRING.runs.spec,
+        index=options.folder("index"),
+        measure=WIRING.searching.rm3_measure,
+        folds=options.each("fold", "folds"),
+    shell:
+        "python -m residuum.rm3 tune --index {params.index} --queries {input.queries} "
+        "--qrels {input.qrels} {params.folds} --spec {params.spec:q} --measure {params.measure:q} "
+        "--tag {wildcards.run} --threads {threads} --output {output.run} "
+        "--record {output.tuning} 2>&1 | tee {log}"
