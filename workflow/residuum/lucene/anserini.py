@@ -1,53 +1,36 @@
 """Search an index with Lucene as Anserini sets it up, and score given docs.
 
-Used by `residuum.lexical` and `residuum.negatives`; no command of its own. A batch of queries
-crosses to Java at once, and its hits come back as text.
-Must not know manifests, run files, qrels or systems.
+Used by `residuum.lexical`, `residuum.rm3` and `residuum.negatives`; no command of its own. A batch
+of queries crosses to Java at once, and its hits come back as one text: a call for each hit costs
+more than the search itself. Must not know manifests, run files, qrels or systems.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, TypedDict
 
 import polars as pl
 
 from residuum.core.chunks import chunks
 from residuum.core.schema import Analysis, Bm25, Rm3
-from residuum.lucene import feedback, handles, transfer
-from residuum.lucene.handles import bound, boxed, chain, constructor, objects, static, virtual
+from residuum.lucene import feedback, handles
+from residuum.lucene.handles import OBJECT, STRING, bound, boxed, chain, method, objects, static
 from residuum.lucene.indexing import (
     CONTENTS,
     ID_FIELD,
     LUCENE,
-    SEARCH,
     analyzer,
     class_name,
     lucene_field,
     open_reader,
 )
-from residuum.lucene.jvm import JavaObject, java, told
+from residuum.lucene.jvm import JavaObject, cast, java, told
 
+SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
+REF = f"{LUCENE}.util.BytesRef"
 CHUNK = 256  # queries whose hits wait in memory as text
-ALL = 2**31 - 1
+HITS = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}
 NAMES = {"doc": pl.Int32, "doc_id": pl.String}
-
-
-class Parameters(TypedDict):
-    """What is fixed in a search beside its spec: Java's classes, the boosts of fields, ties."""
-
-    similarity: str
-    query: str
-    analyzer: str
-    fields: dict[str, float] | str
-    ties: str
-
-
-class Firsts(NamedTuple):
-    """Java lists, a value for each query: its own terms' weights, the docs that it finds."""
-
-    own_terms: JavaObject
-    docs: JavaObject
 
 
 def _class(name: str) -> JavaObject:
@@ -72,10 +55,13 @@ class Searcher:
         self._analyzer = analyzer(analysis)
         self._generator = java("io.anserini.search.query.BagOfWordsQueryGenerator")()
         self._fields = dict(fields or {})
+        self._boosts = java("java.util.LinkedHashMap")()
+        for name, boost in self._fields.items():
+            self._boosts.put(lucene_field(name), boxed("Float", boost))
         self._workers = handles.Workers(threads)
 
-    def parameters(self) -> Parameters:
-        """Return what is fixed here and belongs beside a score."""
+    def parameters(self) -> dict[str, object]:
+        """Return what is fixed here and belongs beside a score: classes, fields, ties."""
         return {
             "similarity": class_name(self._similarity),
             "query": class_name(self._generator),
@@ -91,20 +77,13 @@ class Searcher:
 
         Equal scores are cut by doc_id. A query without a hit has no row.
         """
-        hits = [pl.DataFrame(schema=transfer.HITS)]
+        hits = [pl.DataFrame(schema=HITS)]
         with told("searching"):
             for chunk in chunks(queries, CHUNK):
-                asked = self._queries([text for _, text in chunk], rm3)
-                hits.append(self._top([query_id for query_id, _ in chunk], asked, k))
-            found = pl.concat(hits)
-            return _with_doc_ids(found, self._names(found["doc"].unique().sort()))
-
-    def _queries(self, texts: list[str], rm3: Rm3 | None) -> JavaObject:
-        """Return Java's list of Lucene's queries, one for each text."""
-        if rm3 is None:
-            return objects(map(self._bag_of_words, texts))
-        firsts = self._firsts(texts, rm3.feedback_docs)
-        return self._expanded(firsts, self._models(firsts, *_sizes(rm3)), rm3)
+                query_ids, texts = map(list, zip(*chunk, strict=True))
+                lucene = self._expanded(texts, rm3) if rm3 else self._bags_of_words(texts)
+                hits.append(self._top(query_ids, lucene, k))
+            return self._with_doc_ids(pl.concat(hits))
 
     def search_grid(
         self, queries: Sequence[tuple[str, str]], grid: Sequence[Rm3], k: int
@@ -113,33 +92,34 @@ class Searcher:
 
         A chunk's first hits are searched once, and a relevance model serves all its weights.
         """
-        known = pl.DataFrame(schema=NAMES)
         depth = max(rm3.feedback_docs for rm3 in grid)
         with told("searching"):
             for chunk in chunks(queries, CHUNK):
                 query_ids, texts = map(list, zip(*chunk, strict=True))
-                firsts = self._firsts(texts, depth)
+                own, docs = self._firsts(texts, depth)
                 for sizes, settings in groupby(grid, _sizes):
-                    models = self._models(firsts, *sizes)
+                    models = self._models(docs, *sizes)
                     for rm3 in settings:
-                        hits = self._top(query_ids, self._expanded(firsts, models, rm3), k)
-                        known = self._more_names(known, hits)
-                        yield query_ids, rm3, _with_doc_ids(hits, known)
+                        lucene = self._interpolated(own, models, rm3)
+                        hits = self._top(query_ids, lucene, k)
+                        yield query_ids, rm3, self._with_doc_ids(hits)
 
-    def _firsts(self, texts: list[str], docs: int) -> Firsts:
-        """Return what RM3 estimates from: each query's own terms and its first docs."""
-        queries = objects(map(self._bag_of_words, texts))
-        found = chain(self._by_score_and_id(docs), feedback.feedback_docs(self._lucene))
-        own_terms = self._workers.map(feedback.own_terms(self._analyzer), objects(texts))
-        return Firsts(own_terms, self._workers.map(found, queries))
+    def _expanded(self, texts: list[str], rm3: Rm3) -> JavaObject:
+        own, docs = self._firsts(texts, rm3.feedback_docs)
+        return self._interpolated(own, self._models(docs, *_sizes(rm3)), rm3)
 
-    def _models(self, firsts: Firsts, docs: int, terms: int) -> JavaObject:
+    def _firsts(self, texts: list[str], docs: int) -> tuple[JavaObject, JavaObject]:
+        """Return what RM3 starts from: each query's own terms, and its first docs."""
+        search = chain(self._by_score_and_id(docs), feedback.feedback_docs(self._lucene))
+        own = self._workers.map(feedback.own_terms(self._analyzer), objects(texts))
+        return own, self._workers.map(search, self._bags_of_words(texts))
+
+    def _models(self, firsts: JavaObject, docs: int, terms: int) -> JavaObject:
         model = feedback.relevance_model(self._analyzer, self._reader, docs, terms)
-        return self._workers.map(model, firsts.docs)
+        return self._workers.map(model, firsts)
 
-    def _expanded(self, firsts: Firsts, models: JavaObject, rm3: Rm3) -> JavaObject:
-        expanded = feedback.expanded(rm3.original_query_weight)
-        return self._workers.map(expanded, firsts.own_terms, models)
+    def _interpolated(self, own: JavaObject, models: JavaObject, rm3: Rm3) -> JavaObject:
+        return self._workers.map(feedback.expanded(rm3.original_query_weight), own, models)
 
     def score(self, asked: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
         """Return the BM25 score of each doc in (query_id, text, doc_ids): query_id, doc_id, score.
@@ -147,115 +127,97 @@ class Searcher:
         A doc that shares no term with the query scores 0; one that is not in the index has no
         row.
         """
-        scored = [
-            pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64})
-        ]
+        hits = [pl.DataFrame(schema=HITS)]
         with told("scoring"):
-            scored += [self._scored(chunk) for chunk in chunks(asked, CHUNK)]
-        return pl.concat(scored)
+            for chunk in chunks(asked, CHUNK):
+                queries = objects(self._restricted(text, doc_ids) for _, text, doc_ids in chunk)
+                most = max(len(doc_ids) for _, _, doc_ids in chunk)
+                hits.append(self._hits([q for q, _, _ in chunk], self._by_score(most), queries))
+            return self._with_doc_ids(pl.concat(hits))
 
-    def _scored(self, asked: list[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
-        names = self._numbers(sorted({doc_id for _, _, doc_ids in asked for doc_id in doc_ids}))
-        digits = {doc_id: str(doc) for doc, doc_id in names.iter_rows()}
-        known = [[digits[d] for d in dict.fromkeys(docs) if d in digits] for _, _, docs in asked]
-        given = [(q, text, docs) for (q, text, _), docs in zip(asked, known, strict=True) if docs]
-        queries = objects(self._bag_of_words(text) for _, text, _ in given)
-        docs = objects(" ".join(docs) for _, _, docs in given)
-        hits = self._hits([q for q, _, _ in given], self._rescored(), docs, queries)
-        return _with_doc_ids(hits, names)
-
-    def _rescored(self) -> JavaObject:
-        """Return a handle from (Lucene docs, query) to the score of each, 0 without a match.
-
-        A rescorer adds the query's score to the 0 that the docs come with, and visits no other.
-        """
-        name = f"{LUCENE}.search.QueryRescorer"
-        form = f"(L{SEARCH}/IndexSearcher;L{SEARCH}/TopDocs;L{SEARCH}/Query;DI)L{SEARCH}/TopDocs;"
-        rescore = static(name, "rescore", form)
-        rescore = bound(rescore, 3, boxed("Double", 1.0), boxed("Integer", ALL))
-        return handles.nested(bound(rescore, 0, self._lucene), 0, transfer.docs_of_text())
-
-    def _bag_of_words(self, text: str) -> JavaObject:
-        if not self._fields:
-            return self._generator.buildQuery(CONTENTS, self._analyzer, text)
+    def _restricted(self, text: str, doc_ids: Sequence[str]) -> JavaObject:
+        """Return a query that finds the given docs, of which only the words of a text score."""
+        made = handles.constructor(REF, "java.lang.CharSequence")
+        refs = cast("java.util.Collection", handles.each_word(" ".join(doc_ids), made))
         occur = _class("search.BooleanClause$Occur")
         query = _class("search.BooleanQuery$Builder")()
-        for name, boost in self._fields.items():
-            words = self._generator.buildQuery(lucene_field(name), self._analyzer, text)
-            query.add(_class("search.BoostQuery")(words, boost), occur.SHOULD)
+        query.add(_class("search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
+        query.add(self._bag_of_words(text), occur.SHOULD)
         return query.build()
+
+    def _bags_of_words(self, texts: Iterable[str]) -> JavaObject:
+        return objects(map(self._bag_of_words, texts))
+
+    def _bag_of_words(self, text: str) -> JavaObject:
+        named = self._boosts if self._fields else CONTENTS
+        return self._generator.buildQuery(named, self._analyzer, text)
 
     def _top(self, query_ids: list[str], queries: JavaObject, k: int) -> pl.DataFrame:
         """Return the top k hits of Lucene's queries; equal scores are cut by doc_id.
 
-        Ordering by doc_id as well takes Lucene twice the time, so that only those queries are
-        searched again whose hit k + 1 has the score of hit k.
+        To order by doc_id as well costs Lucene twice the time, so that only those queries are
+        searched so whose hits k and k + 1 have equal scores.
         """
         hits = self._hits(query_ids, self._by_score(k + 1), queries)
         tied = _tied_at(hits, k)
         again = [number for number, query_id in enumerate(query_ids) if query_id in tied]
         some = objects(queries.get(number) for number in again)
-        more = self._hits([query_ids[n] for n in again], self._by_score_and_id(k), some)
-        kept = (
-            hits.filter(~pl.col("query_id").is_in(tied))
-            .group_by("query_id", maintain_order=True)
-            .head(k)
-        )
-        return pl.concat([kept, more])
+        exact = self._hits([query_ids[n] for n in again], self._by_score_and_id(k), some)
+        clear = hits.filter(~pl.col("query_id").is_in(tied))
+        return pl.concat([clear.group_by("query_id", maintain_order=True).head(k), exact])
 
     def _by_score(self, k: int) -> JavaObject:
-        """Return a handle from a query to its top k, of which equal scores are cut at will."""
-        form = f"(L{SEARCH}/Query;I)L{SEARCH}/TopDocs;"
-        search = virtual(f"{LUCENE}.search.IndexSearcher", "search", form).bindTo(self._lucene)
-        return bound(search, 1, boxed("Integer", k))
+        """Return a handle from a query to its top k, of which equal scores are cut anyhow."""
+        search = method(SEARCHER, "search", f"{LUCENE}.search.TopDocs", QUERY, "int")
+        return bound(search.bindTo(self._lucene), 1, boxed("Integer", k))
 
     def _by_score_and_id(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, by score and then by doc_id."""
-        form = f"(L{SEARCH}/Query;IL{SEARCH}/Sort;Z)L{SEARCH}/TopFieldDocs;"
+        hits, sort = f"{LUCENE}.search.TopFieldDocs", f"{LUCENE}.search.Sort"
         field = _class("search.SortField")
         by_id = field(ID_FIELD, _class("search.SortField$Type").STRING_VAL)
         order = _class("search.Sort")(field.FIELD_SCORE, by_id)
-        search = virtual(f"{LUCENE}.search.IndexSearcher", "search", form).bindTo(self._lucene)
-        return bound(search, 1, boxed("Integer", k), order, boxed("Boolean", True))
+        search = method(SEARCHER, "search", hits, QUERY, "int", sort, "boolean")
+        given = boxed("Integer", k), order, boxed("Boolean", True)
+        return bound(search.bindTo(self._lucene), 1, *given)
 
-    def _hits(self, query_ids: list[str], handle: JavaObject, *lists: JavaObject) -> pl.DataFrame:
-        """Call a handle to hits with the objects of Java lists: query_id, doc, score."""
-        written = self._workers.map(chain(handle, transfer.written()), *lists)
-        return transfer.read(query_ids, handles.texts(written))
+    def _hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
+        """Search for each of Java's queries: query_id, doc (Lucene's number), score.
 
-    def _more_names(self, known: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
-        new = hits.join(known, on="doc", how="anti")["doc"].unique().sort()
-        return pl.concat([known, self._names(new)])
+        Lucene writes a list of hits as `[doc=7 score=1.5 shardIndex=-1, doc=...]`.
+        """
+        written = static("java.util.Arrays", "toString", STRING, f"{OBJECT}[]")
+        hits = handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs")
+        lines = handles.texts(self._workers.map(chain(search, hits, written), queries))
+        table = pl.DataFrame({"query_id": query_ids, "hit": pl.Series(lines, dtype=pl.String)})
+        each = table.with_columns(pl.col("hit").str.split("doc=").list.slice(1)).explode("hit")
+        parts = pl.col("hit").str.split_exact(" score=", 1).struct
+        score = parts.field("field_1").str.split_exact(" ", 1).struct.field("field_0")
+        found = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
+        return found.cast(HITS)
+
+    def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
+        """Return query_id, doc_id and score of hits in their order."""
+        named = hits.join(self._names(hits["doc"].unique().sort()), on="doc", maintain_order="left")
+        return named.select("query_id", "doc_id", pl.col("score").cast(pl.Float64))
 
     def _names(self, docs: pl.Series) -> pl.DataFrame:
         """Read the doc_id of Lucene docs; `docs` rises, as doc values are read forwards."""
         if not len(docs):
             return pl.DataFrame(schema=NAMES)
         values = _class("index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
-        read = handles.function(transfer.id_of_text(values))
-        doc_ids = handles.words(" ".join(map(str, docs.to_list()))).map(read).toList()
+        owner = f"{LUCENE}.index.BinaryDocValues"
+        move = method(owner, "advanceExact", "boolean", "int").bindTo(values)
+        read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
+        number = static("java.lang.Integer", "parseInt", "int", STRING)
+        doc_id = handles.then(chain(number, move), "Boolean", read.bindTo(values))
+        doc_ids = handles.each_word(" ".join(map(str, docs.to_list())), doc_id)
         return pl.DataFrame({"doc": docs, "doc_id": handles.texts(doc_ids)}, schema=NAMES)
-
-    def _numbers(self, doc_ids: list[str]) -> pl.DataFrame:
-        """Find the Lucene docs of doc_ids; one that is not in the index has no row."""
-        made = constructor(f"{LUCENE}.util.BytesRef", "(Ljava/lang/CharSequence;)V")
-        terms = handles.words(" ".join(doc_ids)).map(handles.function(made)).toList()
-        query = _class("search.TermInSetQuery")(
-            ID_FIELD, handles.cast("java.util.Collection", terms)
-        )
-        handle = self._by_score(max(1, len(doc_ids)))
-        return self._names(self._hits([""], handle, objects([query]))["doc"].sort())
 
 
 def _sizes(rm3: Rm3) -> tuple[int, int]:
     """Return what a relevance model depends on: the numbers of docs and terms."""
     return rm3.feedback_docs, rm3.feedback_terms
-
-
-def _with_doc_ids(hits: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Return query_id, doc_id and score of hits in their order."""
-    named = hits.join(names, on="doc", maintain_order="left")
-    return named.select("query_id", "doc_id", pl.col("score").cast(pl.Float64))
 
 
 def _tied_at(hits: pl.DataFrame, k: int) -> list[str]:

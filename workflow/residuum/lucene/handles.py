@@ -1,27 +1,20 @@
 """Compose Java methods into one, and let Java's threads call it on a whole batch.
 
-Usage: `Workers(2).map(chain(virtual(...), static(...)), objects(values))`. Calls from Python to
-Java are slow and must not come from several threads, so that whole batches cross at once.
-A handle (java.lang.invoke) is a Java method as a value, found by its class, its name and its types
-as the JVM writes them: `(ILjava/lang/String;)V` takes an int and a String and returns nothing.
-`bound` fixes arguments as functools.partial does, `chain(f, g)` is g(f(x)) and `nested(f, 1, g)` is
-f(x, g(y)). Must not know Lucene.
+Usage: `Workers(2).map(chain(method(...), static(...)), objects(values))`. Calls from Python to Java
+are slow and must not come from several threads, so that whole batches cross at once.
+A handle (java.lang.invoke) is a Java method as a value, found by its class, its name, what it
+returns and what it takes. `bound` fixes arguments as functools.partial does, `chain(f, g)` is
+g(f(x)) and `nested(f, 1, g)` is f(x, g(y)). Must not know Lucene.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from residuum.lucene.jvm import JavaObject, java
+from residuum.lucene.jvm import JavaObject, cast, java
 
-LINE = "\n"
+PRIMITIVES = {"void": "V", "boolean": "Z", "int": "I", "float": "F"}
 METHOD_TYPE = "java.lang.invoke.MethodType"
-
-
-def cast(name: str, value: JavaObject) -> JavaObject:
-    """Let pyjnius take a Java object for one of the class or interface `name`."""
-    import jnius
-
-    return jnius.cast(name, value)  # type: ignore[no-any-return]
+OBJECT, STRING, LIST = "java.lang.Object", "java.lang.String", "java.util.List"
 
 
 def _methods() -> JavaObject:
@@ -32,34 +25,42 @@ def _class(name: str) -> JavaObject:
     return java("java.lang.Class").forName(name)
 
 
-def _types(descriptor: str) -> JavaObject:
+def _types(returned: str, taken: Iterable[str]) -> JavaObject:
+    descriptor = f"({''.join(map(_code, taken))}){_code(returned)}"
     return java(METHOD_TYPE).fromMethodDescriptorString(descriptor, None)
 
 
-def virtual(owner: str, method: str, descriptor: str) -> JavaObject:
-    """Return the handle of a public method; the object itself is its first argument."""
-    return _methods().publicLookup().findVirtual(_class(owner), method, _types(descriptor))
+def _code(name: str) -> str:
+    """Return a type's name as the JVM writes it: int as I, x.Y[] as [Lx/Y;."""
+    if name.endswith("[]"):
+        return f"[{_code(name[:-2])}"
+    return PRIMITIVES.get(name) or f"L{name.replace('.', '/')};"
 
 
-def static(owner: str, method: str, descriptor: str) -> JavaObject:
+def method(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
+    """Return the handle of a public method; its first argument is the object itself."""
+    return _methods().publicLookup().findVirtual(_class(owner), name, _types(returned, taken))
+
+
+def static(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
     """Return the handle of a public static method."""
-    return _methods().publicLookup().findStatic(_class(owner), method, _types(descriptor))
+    return _methods().publicLookup().findStatic(_class(owner), name, _types(returned, taken))
 
 
-def constructor(owner: str, descriptor: str) -> JavaObject:
-    """Return the handle of a public constructor; its descriptor returns V."""
-    return _methods().publicLookup().findConstructor(_class(owner), _types(descriptor))
+def constructor(owner: str, *taken: str) -> JavaObject:
+    """Return the handle of a public constructor."""
+    return _methods().publicLookup().findConstructor(_class(owner), _types("void", taken))
+
+
+def private(owner: str, name: str) -> JavaObject:
+    """Return the handle of a class's one private method of that name."""
+    named = [m for m in _class(owner).getDeclaredMethods() if str(m.getName()) == name]
+    return _methods().publicLookup().unreflect(_opened(named[0]))
 
 
 def field(owner: str, name: str) -> JavaObject:
     """Return a handle from an object to its field, which may be private."""
     return _methods().publicLookup().unreflectGetter(_opened(_class(owner).getDeclaredField(name)))
-
-
-def private(owner: str, method: str) -> JavaObject:
-    """Return the handle of a class's one private method of that name."""
-    named = [m for m in _class(owner).getDeclaredMethods() if str(m.getName()) == method]
-    return _methods().publicLookup().unreflect(_opened(named[0]))
 
 
 def _opened(member: JavaObject) -> JavaObject:
@@ -68,12 +69,12 @@ def _opened(member: JavaObject) -> JavaObject:
 
 
 def bound(handle: JavaObject, position: int, *values: object) -> JavaObject:
-    """Fix arguments of a handle, from `position` on; numbers come boxed."""
+    """Fix arguments of a handle, from `position` on; numbers come `boxed`."""
     return _methods().insertArguments(handle, position, *values)
 
 
 def boxed(kind: str, value: float) -> JavaObject:
-    """Return a Java number or truth value for `bound`: Integer, Double, Float, Boolean."""
+    """Return a Java Integer, Float or Boolean."""
     return java(f"java.lang.{kind}")(value)
 
 
@@ -86,18 +87,13 @@ def chain(first: JavaObject, *rest: JavaObject) -> JavaObject:
 
 def nested(outer: JavaObject, position: int, inner: JavaObject) -> JavaObject:
     """Give what `inner` returns to `outer` at `position`, with inner's arguments in its place."""
-    taken = cast(METHOD_TYPE, inner.type().changeReturnType(outer.type().parameterType(position)))
-    return _methods().collectArguments(outer, position, inner.asType(taken))
+    form = cast(METHOD_TYPE, inner.type().changeReturnType(outer.type().parameterType(position)))
+    return _methods().collectArguments(outer, position, inner.asType(form))
 
 
-def without_argument(handle: JavaObject, kind: str) -> JavaObject:
-    """Let a handle without arguments follow one that returns a `kind`, such as Boolean."""
-    return _methods().dropArguments(handle, 0, java(f"java.lang.{kind}").TYPE)
-
-
-def array_of(owner: str) -> JavaObject:
-    """Return a handle from a length to a new array of objects of a class."""
-    return _methods().arrayConstructor(_class(f"[L{owner};"))
+def then(first: JavaObject, kind: str, last: JavaObject) -> JavaObject:
+    """Call `first`, drop the `kind` (Boolean) that it returns, and call `last` with nothing."""
+    return chain(first, _methods().dropArguments(last, 0, java(f"java.lang.{kind}").TYPE))
 
 
 def objects(values: Iterable[object]) -> JavaObject:
@@ -105,21 +101,21 @@ def objects(values: Iterable[object]) -> JavaObject:
     made = java("java.util.ArrayList")()
     for value in values:
         made.add(value)
-    return cast("java.util.List", made)
+    return cast(LIST, made)
 
 
-def words(text: str) -> JavaObject:
-    """Return a Java stream of the words of a text that single spaces separate."""
-    return java("java.util.regex.Pattern").compile(" ").splitAsStream(text)
+def each_word(text: str, handle: JavaObject) -> JavaObject:
+    """Call a handle with each word of a text that single spaces separate; return Java's list."""
+    words = java("java.util.regex.Pattern").compile(" ").splitAsStream(text)
+    return words.map(function(handle)).toList()
 
 
 def texts(strings: JavaObject) -> list[str]:
     """Bring a Java list of strings without line ends over; an empty one has none."""
     if strings.isEmpty():
         return []
-    form = "(Ljava/lang/CharSequence;Ljava/lang/Iterable;)Ljava/lang/String;"
-    joined = function(bound(static("java.lang.String", "join", form), 0, LINE)).apply(strings)
-    return str(joined).split(LINE)
+    join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
+    return str(function(bound(join, 0, "\n")).apply(strings)).split("\n")
 
 
 def function(handle: JavaObject, interface: str = "function.Function") -> JavaObject:
@@ -159,19 +155,13 @@ class Workers:
         A parallel stream that starts inside a pool works on that pool's threads.
         """
         for position, values in enumerate(lists):
-            handle = nested(handle, position, _item(values))
-        of_number = _methods().permuteArguments(
-            handle.asType(_types(f"({'I' * len(lists)})Ljava/lang/Object;")),
-            _types("(I)Ljava/lang/Object;"),
-            *([0] * len(lists)),
+            item = method(LIST, "get", OBJECT, "int").bindTo(values)
+            handle = nested(handle, position, item)
+        returned = cast(
+            METHOD_TYPE, _types(OBJECT, ["int"]).changeReturnType(handle.type().returnType())
         )
+        of_number = _methods().permuteArguments(handle, returned, *[0] * len(lists))
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))
-        listed = virtual("java.util.stream.Stream", "toList", "()Ljava/util/List;").bindTo(stream)
-        task = function(listed, "concurrent.Callable")
-        return cast("java.util.List", self._pool.submit(task).get())
-
-
-def _item(values: JavaObject) -> JavaObject:
-    """Return a handle from a number to that object of a Java list."""
-    return virtual("java.util.List", "get", "(I)Ljava/lang/Object;").bindTo(values)
+        listed = method("java.util.stream.Stream", "toList", LIST).bindTo(stream)
+        return cast(LIST, self._pool.submit(function(listed, "concurrent.Callable")).get())

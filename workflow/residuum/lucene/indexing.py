@@ -11,11 +11,10 @@ from pathlib import Path
 from residuum.core.chunks import chunks
 from residuum.core.schema import Analysis, IndexForm
 from residuum.lucene import jvm
-from residuum.lucene.handles import cast, objects
-from residuum.lucene.jvm import JavaObject, java, told
+from residuum.lucene.handles import objects
+from residuum.lucene.jvm import JavaObject, cast, java, told
 
 LUCENE = "org.apache.lucene"
-SEARCH = "org/apache/lucene/search"  # as method descriptors write it
 CONTENTS = "contents"  # the names that Anserini gives the fields of a doc
 ID_FIELD = "id"
 DOCS_PER_FILE = 4096  # a file is what Anserini gives to a thread

@@ -11,11 +11,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from residuum.core.errors import ResiduumError
 
@@ -30,22 +30,15 @@ _short_work = False
 
 
 class JavaObject(Protocol):
-    """A Java class or object as pyjnius gives it: its methods and fields are attributes.
+    """A Java class or object as pyjnius gives it: methods and fields are its attributes.
 
-    Numbers and texts come as Python's own, whatever this says; str() and int() make them certain.
+    Numbers and texts come as Python's own, whatever this says: int() and str() make them certain.
     """
 
-    def __call__(self, *arguments: object) -> "JavaObject":
-        """Call a method, or a class's constructor."""
-
-    def __getattr__(self, name: str) -> "JavaObject":
-        """Return a method or field."""
-
-    def __iter__(self) -> Iterator["JavaObject"]:
-        """Go through an array."""
-
-    def __int__(self) -> int:
-        """Return a number."""
+    def __call__(self, *arguments: object) -> "JavaObject": ...
+    def __getattr__(self, name: str) -> "JavaObject": ...
+    def __iter__(self) -> Iterator["JavaObject"]: ...
+    def __int__(self) -> int: ...
 
 
 def find_java() -> Path:
@@ -123,7 +116,7 @@ def java(name: str) -> JavaObject:
 
 
 @cache
-def _autoclass() -> Callable[[str], JavaObject]:
+def _autoclass() -> JavaObject:
     home = find_java()
     os.environ["JAVA_HOME"] = str(home)
     import jnius_config
@@ -135,7 +128,14 @@ def _autoclass() -> Callable[[str], JavaObject]:
 
     level = jnius.autoclass("java.util.logging.Level").WARNING
     jnius.autoclass("java.util.logging.Logger").getLogger("").setLevel(level)
-    return cast(Callable[[str], JavaObject], jnius.autoclass)
+    return jnius.autoclass  # type: ignore[no-any-return]
+
+
+def cast(name: str, value: JavaObject) -> JavaObject:
+    """Let pyjnius take a Java object for one of the class or interface `name`."""
+    import jnius
+
+    return jnius.cast(name, value)  # type: ignore[no-any-return]
 
 
 def options(home: Path) -> list[str]:
