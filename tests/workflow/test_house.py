@@ -224,7 +224,7 @@ def test_what_the_command_imports_is_what_it_asks_for():
         for name in _imported(ast.parse(Library(PACKAGE).path(module).read_text()))
     }
     found = {name for name in roots if name not in sys.stdlib_module_names and name != "residuum"}
-    packages = {"yaml": "pyyaml", "pydantic_core": "pydantic"}  # which pins it
+    packages = {"yaml": "pyyaml", "pydantic_core": "pydantic"}  # the core is a part of pydantic
     assert {packages.get(name, name.replace("_", "-")) for name in found} == asked
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.code import choices, normal
+from residuum.code.imports import Imports, imported, loaded, unclear
 from residuum.code.normal import chain
 from residuum.core import files
 
@@ -32,7 +33,6 @@ OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints
 OPAQUE |= {"traceback.format_exc", "inspect.getsource", "inspect.signature", "__file__"}
 HIDDEN = {"__subclasses__", "__init_subclass__", "__annotations__", "__doc__", "__file__"}
 Chain = tuple[str, ...]
-Imports = dict[str, str]  # `module` or `module:name`, by the name that an import binds
 
 
 class Form(NamedTuple):
@@ -95,8 +95,8 @@ def read(path: Path, name: str) -> Module:
 @cache
 def _version() -> bytes:
     """Return what else the statements depend on: this code and Python."""
-    own = [__file__, str(normal.__file__), str(choices.__file__)]
-    parts = [sys.version.encode(), *(Path(name).read_bytes() for name in own)]
+    own = sorted(Path(__file__).parent.glob("*.py"))
+    parts = [sys.version.encode(), *(path.read_bytes() for path in own)]
     return hashlib.sha256(b"\0".join(parts)).digest()
 
 
@@ -110,9 +110,9 @@ class _Reader:
         self.copies = zip(
             *([n for n in other.body if not _idle(n)] for other in others), strict=True
         )
-        self.names = {n: target for node in ast.walk(tree) for n, target in _imported(node).items()}
+        self.names = {n: target for node in ast.walk(tree) for n, target in imported(node).items()}
         self.own = {name for node in self.body for name in _bound(node)}
-        typed = (_imported(n) for top in tree.body if _typed(top) for n in ast.walk(top))
+        typed = (imported(n) for top in tree.body if _typed(top) for n in ast.walk(top))
         self.typed = {n: f"typing:{n}" for found in typed for n in found}  # no value at run time
         self.bindings: dict[str, list[int | str]] = {}
         self.loads: list[str] = []
@@ -122,7 +122,7 @@ class _Reader:
         statements: list[Statement] = []
         effects: list[int] = []
         for node, copies in zip(self.body, self.copies, strict=True):
-            if isinstance(node, ast.Import | ast.ImportFrom) and not _unclear(node):
+            if isinstance(node, ast.Import | ast.ImportFrom) and not unclear(node):
                 self._import([node])
                 continue
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -135,8 +135,8 @@ class _Reader:
 
     def _import(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:
-            self._bind(_imported(node))
-            self.loads += _loaded(node)
+            self._bind(imported(node))
+            self.loads += loaded(node)
 
     def _bind(self, found: Mapping[str, int | str]) -> None:
         for name, target in found.items():
@@ -155,7 +155,7 @@ class _Reader:
             spoken = normal.normal(other, self.dotted, spoken=True)
             choices.choices(spoken.tree, self.dotted)
         within = list(ast.walk(spoken.tree))
-        imports = {n: target for part in within for n, target in _imported(part).items()}
+        imports = {n: target for part in within for n, target in imported(part).items()}
         return Statement(
             name=",".join(_bound(node)),
             line=node.lineno,
@@ -169,7 +169,7 @@ class _Reader:
             members=tuple(found.members),
             entries=tuple(found.entries),
             imports=imports,
-            loads=tuple(name for part in within for name in _loaded(part)),
+            loads=tuple(name for part in within for name in loaded(part)),
             data=tuple(self._data(within)),
             verb=next(_verbs(node), None),
             opaque=self._opaque(list(_whole(spoken.tree))),
@@ -215,7 +215,7 @@ class _Reader:
         hidden += [n.attr for n in parts if isinstance(n, ast.Attribute) and n.attr in HIDDEN]
         hidden += [n.name for n in parts if isinstance(n, ast.FunctionDef) and n.name in HIDDEN]
         hidden += [f"{k.arg}=" for n in parts if isinstance(n, ast.ClassDef) for k in n.keywords]
-        return next(iter([*hidden, *filter(None, map(_unclear, parts))]), "")
+        return next(iter([*hidden, *filter(None, map(unclear, parts))]), "")
 
 
 def _whole(node: ast.AST) -> Iterator[ast.AST]:
@@ -235,34 +235,6 @@ def _idle(node: ast.stmt) -> bool:
 
 def _typed(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and chain(node.test)[-1:] == ["TYPE_CHECKING"]
-
-
-def _imported(node: ast.AST) -> Imports:
-    """Return what an import binds."""
-    if isinstance(node, ast.Import):
-        return {
-            alias.asname or (root := alias.name.partition(".")[0]): alias.name
-            if alias.asname
-            else root
-            for alias in node.names
-        }
-    if isinstance(node, ast.ImportFrom):
-        return {a.asname or a.name: f"{node.module}:{a.name}" for a in node.names}
-    return {}
-
-
-def _loaded(node: ast.AST) -> list[str]:
-    """Return the modules that an import runs; of a name from a module, perhaps one of its own."""
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        return [f"{node.module}.{alias.name}" for alias in node.names]
-    return []
-
-
-def _unclear(node: ast.AST) -> str:
-    odd = isinstance(node, ast.ImportFrom) and (node.level or node.names[0].name == "*")
-    return ast.unparse(node) if odd else ""
 
 
 def _bound(node: ast.AST) -> list[str]:

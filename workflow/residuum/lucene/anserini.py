@@ -29,7 +29,7 @@ from residuum.lucene.jvm import JavaObject, cast, java, told
 SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
 REF = f"{LUCENE}.util.BytesRef"
 CHUNK = 256  # queries whose hits wait in memory as text
-HITS = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}
+HITS = pl.Schema({"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32})
 NAMES = {"doc": pl.Int32, "doc_id": pl.String}
 
 

@@ -42,7 +42,10 @@ class Name:
 
 
 Role = Annotated[Id, Ref("role")]
-Budget = Annotated[Id, Ref("budget")]
+Budgets = Annotated[
+    list[Annotated[Id, Ref("budget")]],
+    Field(description="scale budgets laid over this file, in order"),
+]
 BackboneRole = Annotated[Id, Ref("backbone")]
 OWN = "own"  # in place of a role: the split that the searched collection names for it
 TrainRole = Annotated[Id, Ref("role", besides=(OWN,))]

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from residuum.core.errors import unknown
-from residuum.core.schema.base import Budget, Id, Measure, Name, Positive, Ref, Strict
+from residuum.core.schema.base import Budgets, Id, Measure, Name, Positive, Ref, Strict
 from residuum.core.schema.sources import (
     GENERATED_SPLITS,
     Download,
@@ -162,7 +162,7 @@ class Dataset(Collection):
     own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
     windows: Windows | None = None
     downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
-    budgets: list[Budget] = Field([], description="scale budgets laid over this file")
+    budgets: Budgets = Field(default=[])
     disk_gb: float = Field(
         0, ge=0, description="estimate of what ir_datasets unpacks and keeps, downloads too"
     )

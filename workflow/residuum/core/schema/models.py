@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from residuum.core.schema.base import (
     BackboneRole,
-    Budget,
+    Budgets,
     Id,
     Positive,
     Probability,
@@ -34,9 +34,7 @@ class Entry(Strict):
     """What all models share."""
 
     description: str = Field("", description="for readers; no part of any spec")
-    budgets: list[Budget] = Field(
-        default=[], description="scale budgets laid over this file, in order"
-    )
+    budgets: Budgets = Field(default=[])
 
 
 class Backbone(Entry):

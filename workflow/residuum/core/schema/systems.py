@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar
 from pydantic import Field, model_validator
 
 from residuum.core.schema.base import (
-    Budget,
+    Budgets,
     Id,
     Name,
     Positive,
@@ -133,7 +133,7 @@ class LexicalSystem(Strict):
     bm25: Bm25
     rm3: Rm3Setting | None = None
     k: Positive = Field(description="hits asked for")
-    budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
+    budgets: Budgets = Field(default=[])
 
     def index(self) -> IndexForm:
         """Return the form of the index that the system searches."""
@@ -243,7 +243,7 @@ class RerankSystem(Strict):
         description="reranker role that the scale casts, or the reranker itself"
     )
     depth: Depth
-    budgets: list[Budget] = Field(default=[], description="scale budgets laid over this file")
+    budgets: Budgets = Field(default=[])
 
 
 class ExternalSystem(Strict):
