@@ -61,7 +61,7 @@ def write_metrics(root: Path) -> Path:
     """Write the metrics files of the table and return their folder."""
     for run, values in VALUES.items():
         rows = [(f"q{i:02d}", "RR@10", v) for i, v in enumerate(values)]
-        frame = pl.DataFrame(rows, schema=trec.METRIC_COLUMNS, orient="row")
+        frame = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
         trec.write_metrics(root / "data" / "dev" / f"{run}.tsv", frame)
     return root
 

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, DistilBertConfig
 
 from corpora import make_corpus
-from killing import run_and_kill
+from killing import as_command, run_and_kill
 from residuum import pretrain
 from residuum.core import files
 from residuum.core.errors import ResiduumError
@@ -146,10 +146,11 @@ def test_a_dual_encoder_can_be_adapted(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
-    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = make_backbone(tmp_path / "start", corpus)
     spec = masked_language_spec(steps=200, checkpoint_every=10, dropout=0.1)
+    as_command(monkeypatch, "residuum.pretrain", "adapt", spec)
     whole = adapt(corpus, start, tmp_path / "whole", spec)
     arguments = {**adapting(corpus, start, tmp_path / "killed", spec), "corpus": corpus}
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]

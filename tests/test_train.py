@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from corpora import make_corpus
-from killing import run_and_kill
+from killing import as_command, run_and_kill
 from residuum import train as stage
 from residuum.core import contracts, files, trec
 from residuum.core.errors import ResiduumError
@@ -161,9 +161,10 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
 
 
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
-    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = model_spec(steps=200, checkpoint_every=10)
+    as_command(monkeypatch, "residuum.train", "train", spec)
     whole = toy.train(tmp_path / "whole", spec=spec)
     arguments = toy.arguments(tmp_path / "killed", spec=spec)
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]

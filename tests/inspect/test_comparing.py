@@ -194,7 +194,7 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("blank", "--measures is empty"),
         ("level", r"ir_measures cannot compute AP\(rel=0\): .*positive"),
         ("score", r"score\.trec, line 2: score must be a number, found 'high'"),
-        ("doc", r"doc\.trec, line 2: the doc stands twice"),
+        ("doc", r"doc\.trec, line 2: duplicate document in a query"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(files, case, message, capsys):

@@ -188,7 +188,7 @@ def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher
             f"{index} holds {has}, but the system asks for {asks}. Index the corpus "
             f"{'with' if system.weights else 'without'} --weights."
         )
-    if record["docs"] < FEW_DOCS and not system.tunes_rm3:
+    if record["docs"] < FEW_DOCS:
         jvm.expect_short_work()
     return Searcher(index / "lucene", made.analysis, system.bm25, system.fields, threads)
 

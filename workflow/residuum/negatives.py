@@ -25,7 +25,7 @@ from residuum.core.progress import track
 from residuum.core.schema.base import Positive, Strict
 from residuum.core.schema.models import Negatives
 from residuum.core.schema.systems import LexicalSystem
-from residuum.core.spill import Spilled, spilled
+from residuum.core.spill import DiskList, disk_list
 from residuum.lexical import open_index, require_queries
 from residuum.lucene.anserini import Searcher
 from residuum.pools import POOLS, Draw
@@ -64,7 +64,7 @@ def mine(
     searcher, hits = _searcher(config, index, threads), _hits(runs)
     pairs = judged.filter(pl.col("relevance") >= config.positive_level)
     available: set[str] = set()
-    with spilled(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), available)) as doc_ids:
+    with disk_list(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), available)) as doc_ids:
         found = pairs.filter(pl.col("doc_id").is_in(available))
         miner, gaps = Miner(config, doc_ids, judged, searcher, hits), Gaps()
         mined = miner.mine(((q, texts[q], d) for q, d, _ in found.iter_rows()), found.height)
@@ -133,7 +133,7 @@ class Miner:
     def __init__(
         self,
         spec: Spec,
-        doc_ids: Spilled,
+        doc_ids: DiskList,
         judged: pl.DataFrame,
         searcher: Searcher | None,
         hits: dict[str, pl.DataFrame],

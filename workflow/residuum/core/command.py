@@ -9,10 +9,11 @@ import sys
 import traceback
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import pydantic
 import typer
+from pydantic_core import ErrorDetails
 
 from residuum.core import progress
 from residuum.core.errors import ResiduumError, unknown
@@ -100,7 +101,7 @@ def _kind_fault(discriminator: str, expected_tags: str = "", tag: str | None = N
     return unknown(key, tag, known)
 
 
-def sentence(fault: Any) -> str:
+def sentence(fault: ErrorDetails) -> str:
     """Word one pydantic fault with the value that was found."""
     if fault["type"] == "extra_forbidden":
         return "unknown key"

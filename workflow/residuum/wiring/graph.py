@@ -38,10 +38,11 @@ class Wiring:
         self.pages = Pages(registry, paths, hub)
 
     def start(self) -> None:
-        """Do what comes before the first job: lock the folder, say what is missing."""
+        """Do what comes before the first job: lock the folder, preload, say what is missing."""
         with driver.in_snakemakes_words():
             driver.hold_lock()
         driver.calm_scheduler(self._workflow)
+        driver.preload(self._workflow, self.registry.config)
         driver.tell_absent(self.registry, self.hub)
 
     def finished(self) -> str:
