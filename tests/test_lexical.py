@@ -305,7 +305,7 @@ def test_the_heap_may_grow_to_what_the_environment_says():
     program = "\n".join(
         [
             "from residuum.lucene import jvm",
-            "runtime = jvm.start()('java.lang.Runtime').getRuntime()",
+            "runtime = jvm.java('java.lang.Runtime').getRuntime()",
             "print(runtime.totalMemory(), runtime.maxMemory())",
         ]
     )

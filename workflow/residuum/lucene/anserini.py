@@ -1,22 +1,20 @@
 """Search an index with Lucene as Anserini sets it up, and score given docs.
 
-Used by `residuum.lexical` and `residuum.negatives`; no command of its own. A batch of queries
-crosses to Java at once, and its hits come back as JSON.
-Must not know manifests, run files, qrels or systems.
+Used by `residuum.lexical`, `residuum.rm3` and `residuum.negatives`; no command of its own. A batch
+of queries crosses to Java at once, and its hits come back as one text: a call for each hit costs
+more than the search itself. Must not know manifests, run files, qrels or systems.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from residuum.core.chunks import chunks
 from residuum.core.schema.systems import Analysis, Bm25, Rm3
-from residuum.lucene import handles, transfer
-from residuum.lucene.feedback import Feedback
-from residuum.lucene.handles import bound, constructor, integer, static, virtual
+from residuum.lucene import feedback, handles
+from residuum.lucene.handles import OBJECT, STRING, bound, boxed, chain, method, objects, static
 from residuum.lucene.indexing import (
     CONTENTS,
     ID_FIELD,
@@ -26,22 +24,21 @@ from residuum.lucene.indexing import (
     lucene_field,
     open_reader,
 )
-from residuum.lucene.jvm import start, told
+from residuum.lucene.jvm import JavaObject, cast, java, told
 
-SEARCH = "org/apache/lucene/search"  # as method descriptors write it
-CHUNK = 256  # queries whose hits wait in memory as JSON
-ALL = 2**31 - 1
-FOUND = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}
+SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
+REF = f"{LUCENE}.util.BytesRef"
+CHUNK = 256  # queries whose hits wait in memory as text
+HITS = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}
 NAMES = {"doc": pl.Int32, "doc_id": pl.String}
-HITS = pl.Struct({"scoreDocs": pl.List(pl.Struct({"doc": pl.Int32, "score": pl.Float32}))})
 
 
-def _class(name: str) -> Any:
-    return start()(f"{LUCENE}.{name}")
+def _class(name: str) -> JavaObject:
+    return java(f"{LUCENE}.{name}")
 
 
 class Searcher:
-    """An open index with its BM25, the weights of its fields where it has some, its threads."""
+    """An open index with its BM25, the boosts of its fields where it has some, its threads."""
 
     def __init__(
         self,
@@ -56,12 +53,14 @@ class Searcher:
         self._lucene = _class("search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
         self._analyzer = analyzer(analysis)
-        self._generator = start()("io.anserini.search.query.BagOfWordsQueryGenerator")()
+        self._generator = java("io.anserini.search.query.BagOfWordsQueryGenerator")()
         self._fields = dict(fields or {})
+        self._boosts = java("java.util.LinkedHashMap")()
+        for name, boost in self._fields.items():
+            self._boosts.put(lucene_field(name), boxed("Float", boost))
         self._workers = handles.Workers(threads)
-        self._written = transfer.json_writer()
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return what is fixed here and belongs beside a score: classes, fields, ties."""
         return {
             "similarity": class_name(self._similarity),
@@ -78,22 +77,13 @@ class Searcher:
 
         Equal scores are cut by doc_id. A query without a hit has no row.
         """
-        hits = []
+        hits = [pl.DataFrame(schema=HITS)]
         with told("searching"):
             for chunk in chunks(queries, CHUNK):
-                handle, asked = self._asked([text for _, text in chunk], k, rm3)
-                hits.append(self._hits([query_id for query_id, _ in chunk], handle, asked))
-            return self._with_doc_ids(pl.concat([pl.DataFrame(schema=FOUND), *hits]))
-
-    def _asked(self, texts: list[str], k: int, rm3: Rm3 | None) -> tuple[Any, Any]:
-        """Return a handle to hits, and the Java objects that it takes, one for each text."""
-        queries = [self._bag_of_words(text) for text in texts]
-        if rm3 is None:
-            return self._top(k), handles.objects(queries)
-        feedback = Feedback(self._lucene, self._analyzer, self._workers)
-        firsts = feedback.first(texts, queries, self._top(rm3.feedback_docs))
-        models = feedback.models(firsts, rm3.feedback_docs, rm3.feedback_terms)
-        return handles.chain(feedback.query(rm3.original_query_weight), self._top(k)), models
+                query_ids, texts = map(list, zip(*chunk, strict=True))
+                lucene = self._expanded(texts, rm3) if rm3 else self._bags_of_words(texts)
+                hits.append(self._top(query_ids, lucene, k))
+            return self._with_doc_ids(pl.concat(hits))
 
     def search_grid(
         self, queries: Sequence[tuple[str, str]], grid: Sequence[Rm3], k: int
@@ -102,20 +92,34 @@ class Searcher:
 
         A chunk's first hits are searched once, and a relevance model serves all its weights.
         """
-        feedback = Feedback(self._lucene, self._analyzer, self._workers)
-        known = pl.DataFrame(schema=NAMES)
+        depth = max(rm3.feedback_docs for rm3 in grid)
         with told("searching"):
             for chunk in chunks(queries, CHUNK):
-                firsts = self._firsts(feedback, [text for _, text in chunk], grid)
-                for rm3, models in _with_models(feedback, firsts, grid):
-                    asked = handles.chain(feedback.query(rm3.original_query_weight), self._top(k))
-                    hits = self._hits([query_id for query_id, _ in chunk], asked, models)
-                    known = self._more_names(known, hits)
-                    yield [query_id for query_id, _ in chunk], rm3, _as_scores(_named(hits, known))
+                query_ids, texts = map(list, zip(*chunk, strict=True))
+                own, docs = self._firsts(texts, depth)
+                for sizes, settings in groupby(grid, _sizes):
+                    models = self._models(docs, *sizes)
+                    for rm3 in settings:
+                        lucene = self._interpolated(own, models, rm3)
+                        hits = self._top(query_ids, lucene, k)
+                        yield query_ids, rm3, self._with_doc_ids(hits)
 
-    def _firsts(self, feedback: Feedback, texts: list[str], grid: Sequence[Rm3]) -> Any:
-        queries = [self._bag_of_words(text) for text in texts]
-        return feedback.first(texts, queries, self._top(max(rm3.feedback_docs for rm3 in grid)))
+    def _expanded(self, texts: list[str], rm3: Rm3) -> JavaObject:
+        own, docs = self._firsts(texts, rm3.feedback_docs)
+        return self._interpolated(own, self._models(docs, *_sizes(rm3)), rm3)
+
+    def _firsts(self, texts: list[str], docs: int) -> tuple[JavaObject, JavaObject]:
+        """Return what RM3 starts from: each query's own terms, and its first docs."""
+        search = chain(self._by_score_and_id(docs), feedback.feedback_docs(self._lucene))
+        own = self._workers.map(feedback.own_terms(self._analyzer), objects(texts))
+        return own, self._workers.map(search, self._bags_of_words(texts))
+
+    def _models(self, firsts: JavaObject, docs: int, terms: int) -> JavaObject:
+        model = feedback.relevance_model(self._analyzer, self._reader, docs, terms)
+        return self._workers.map(model, firsts)
+
+    def _interpolated(self, own: JavaObject, models: JavaObject, rm3: Rm3) -> JavaObject:
+        return self._workers.map(feedback.expanded(rm3.original_query_weight), own, models)
 
     def score(self, asked: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
         """Return the BM25 score of each doc in (query_id, text, doc_ids): query_id, doc_id, score.
@@ -123,98 +127,101 @@ class Searcher:
         A doc that shares no term with the query scores 0; one that is not in the index has no
         row.
         """
-        scored = [pl.DataFrame(schema={**FOUND, "doc_id": pl.String})]
+        hits = [pl.DataFrame(schema=HITS)]
         with told("scoring"):
-            scored += [self._scored(chunk) for chunk in chunks(asked, CHUNK)]
-        return _as_scores(pl.concat(scored))
+            for chunk in chunks(asked, CHUNK):
+                queries = objects(self._restricted(text, doc_ids) for _, text, doc_ids in chunk)
+                most = max(len(doc_ids) for _, _, doc_ids in chunk)
+                hits.append(self._hits([q for q, _, _ in chunk], self._by_score(most), queries))
+            return self._with_doc_ids(pl.concat(hits))
 
-    def _scored(self, asked: list[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
-        names = self._numbers(sorted({doc_id for _, _, doc_ids in asked for doc_id in doc_ids}))
-        digits = {doc_id: str(doc) for doc, doc_id in names.iter_rows()}
-        known = [[digits[d] for d in dict.fromkeys(docs) if d in digits] for _, _, docs in asked]
-        given = [(q, text, docs) for (q, text, _), docs in zip(asked, known, strict=True) if docs]
-        pairs = [handles.pair(" ".join(docs), self._bag_of_words(text)) for _, text, docs in given]
-        hits = self._hits([q for q, _, _ in given], self._rescored(), handles.objects(pairs))
-        return _named(hits, names)
-
-    def _rescored(self) -> Any:
-        """Return a handle from (Lucene docs, query) to the score of each, 0 without a match.
-
-        A rescorer adds the query's score to the 0 that the docs come with, and visits no other.
-        """
-        name = f"{LUCENE}.search.QueryRescorer"
-        form = f"(L{SEARCH}/IndexSearcher;L{SEARCH}/TopDocs;L{SEARCH}/Query;DI)L{SEARCH}/TopDocs;"
-        weight = start()("java.lang.Double")(1.0)
-        rescore = bound(static(name, "rescore", form), 3, weight, integer(ALL))
-        of_docs = handles.nested(bound(rescore, 0, self._lucene), 0, transfer.docs_of_text())
-        return handles.of_pair(of_docs)
-
-    def _bag_of_words(self, text: str) -> Any:
-        if not self._fields:
-            return self._generator.buildQuery(CONTENTS, self._analyzer, text)
+    def _restricted(self, text: str, doc_ids: Sequence[str]) -> JavaObject:
+        """Return a query that finds the given docs, of which only the words of a text score."""
+        made = handles.constructor(REF, "java.lang.CharSequence")
+        refs = cast("java.util.Collection", handles.each_word(" ".join(doc_ids), made))
         occur = _class("search.BooleanClause$Occur")
         query = _class("search.BooleanQuery$Builder")()
-        for name, weight in self._fields.items():
-            words = self._generator.buildQuery(lucene_field(name), self._analyzer, text)
-            query.add(_class("search.BoostQuery")(words, weight), occur.SHOULD)
+        query.add(_class("search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
+        query.add(self._bag_of_words(text), occur.SHOULD)
         return query.build()
 
-    def _top(self, k: int) -> Any:
+    def _bags_of_words(self, texts: Iterable[str]) -> JavaObject:
+        return objects(map(self._bag_of_words, texts))
+
+    def _bag_of_words(self, text: str) -> JavaObject:
+        named = self._boosts if self._fields else CONTENTS
+        return self._generator.buildQuery(named, self._analyzer, text)
+
+    def _top(self, query_ids: list[str], queries: JavaObject, k: int) -> pl.DataFrame:
+        """Return the top k hits of Lucene's queries; equal scores are cut by doc_id.
+
+        To order by doc_id as well costs Lucene twice the time, so that only those queries are
+        searched so whose hits k and k + 1 have equal scores.
+        """
+        hits = self._hits(query_ids, self._by_score(k + 1), queries)
+        tied = _tied_at(hits, k)
+        again = [number for number, query_id in enumerate(query_ids) if query_id in tied]
+        some = objects(queries.get(number) for number in again)
+        exact = self._hits([query_ids[n] for n in again], self._by_score_and_id(k), some)
+        clear = hits.filter(~pl.col("query_id").is_in(tied))
+        return pl.concat([clear.group_by("query_id", maintain_order=True).head(k), exact])
+
+    def _by_score(self, k: int) -> JavaObject:
+        """Return a handle from a query to its top k, of which equal scores are cut anyhow."""
+        search = method(SEARCHER, "search", f"{LUCENE}.search.TopDocs", QUERY, "int")
+        return bound(search.bindTo(self._lucene), 1, boxed("Integer", k))
+
+    def _by_score_and_id(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, by score and then by doc_id."""
-        form = f"(L{SEARCH}/Query;IL{SEARCH}/Sort;Z)L{SEARCH}/TopFieldDocs;"
+        hits, sort = f"{LUCENE}.search.TopFieldDocs", f"{LUCENE}.search.Sort"
         field = _class("search.SortField")
         by_id = field(ID_FIELD, _class("search.SortField$Type").STRING_VAL)
         order = _class("search.Sort")(field.FIELD_SCORE, by_id)
-        search = virtual(f"{LUCENE}.search.IndexSearcher", "search", form).bindTo(self._lucene)
-        return bound(search, 1, integer(k), order, start()("java.lang.Boolean")(True))
+        search = method(SEARCHER, "search", hits, QUERY, "int", sort, "boolean")
+        given = boxed("Integer", k), order, boxed("Boolean", True)
+        return bound(search.bindTo(self._lucene), 1, *given)
 
-    def _hits(self, query_ids: list[str], handle: Any, asked: Any) -> pl.DataFrame:
-        """Call a handle to hits with each Java object; return query_id, doc (Lucene's), score."""
-        lines = handles.texts(self._workers.map(handles.chain(handle, self._written), asked))
-        found = pl.Series(lines, dtype=pl.String).str.json_decode(HITS)
-        table = pl.DataFrame({"query_id": query_ids, "hit": found.struct.field("scoreDocs")})
-        return table.explode("hit").drop_nulls("hit").unnest("hit").select(*FOUND)
+    def _hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
+        """Search for each of Java's queries: query_id, doc (Lucene's number), score.
+
+        Lucene writes a list of hits as `[doc=7 score=1.5 shardIndex=-1, doc=...]`.
+        """
+        written = static("java.util.Arrays", "toString", STRING, f"{OBJECT}[]")
+        hits = handles.field(f"{LUCENE}.search.TopDocs", "scoreDocs")
+        lines = handles.texts(self._workers.map(chain(search, hits, written), queries))
+        table = pl.DataFrame({"query_id": query_ids, "hit": pl.Series(lines, dtype=pl.String)})
+        each = table.with_columns(pl.col("hit").str.split("doc=").list.slice(1)).explode("hit")
+        parts = pl.col("hit").str.split_exact(" score=", 1).struct
+        score = parts.field("field_1").str.split_exact(" ", 1).struct.field("field_0")
+        found = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
+        return found.cast(HITS)
 
     def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
-        return _as_scores(_named(hits, self._names(hits["doc"].unique().sort())))
-
-    def _more_names(self, known: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
-        new = hits.join(known, on="doc", how="anti")["doc"].unique().sort()
-        return pl.concat([known, self._names(new)]) if len(new) else known
+        """Return query_id, doc_id and score of hits in their order."""
+        named = hits.join(self._names(hits["doc"].unique().sort()), on="doc", maintain_order="left")
+        return named.select("query_id", "doc_id", pl.col("score").cast(pl.Float64))
 
     def _names(self, docs: pl.Series) -> pl.DataFrame:
         """Read the doc_id of Lucene docs; `docs` rises, as doc values are read forwards."""
         if not len(docs):
             return pl.DataFrame(schema=NAMES)
         values = _class("index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
-        read = handles.function(transfer.id_of_text(values))
-        found = handles.words(" ".join(map(str, docs.to_list()))).map(read).toList()
-        doc_ids = handles.texts(handles.cast("java.util.Collection", found))
-        return pl.DataFrame({"doc": docs, "doc_id": doc_ids}, schema=NAMES)
-
-    def _numbers(self, doc_ids: list[str]) -> pl.DataFrame:
-        """Find the Lucene docs of doc_ids; one that is not in the index has no row."""
-        made = constructor(f"{LUCENE}.util.BytesRef", "(Ljava/lang/CharSequence;)V")
-        terms = handles.words(" ".join(doc_ids)).map(handles.function(made)).toList()
-        query = _class("search.TermInSetQuery")(
-            ID_FIELD, handles.cast("java.util.Collection", terms)
-        )
-        form = f"(L{SEARCH}/Query;I)L{SEARCH}/TopDocs;"
-        search = virtual(f"{LUCENE}.search.IndexSearcher", "search", form).bindTo(self._lucene)
-        handle = bound(search, 1, integer(max(1, len(doc_ids))))
-        return self._names(self._hits([""], handle, handles.objects([query]))["doc"].sort())
+        owner = f"{LUCENE}.index.BinaryDocValues"
+        move = method(owner, "advanceExact", "boolean", "int").bindTo(values)
+        read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
+        number = static("java.lang.Integer", "parseInt", "int", STRING)
+        doc_id = handles.then(chain(number, move), "Boolean", read.bindTo(values))
+        doc_ids = handles.each_word(" ".join(map(str, docs.to_list())), doc_id)
+        return pl.DataFrame({"doc": docs, "doc_id": handles.texts(doc_ids)}, schema=NAMES)
 
 
-def _with_models(feedback: Feedback, firsts: Any, grid: Sequence[Rm3]) -> Iterator[tuple[Rm3, Any]]:
-    """Yield each setting with the relevance models of its docs and terms."""
-    for of, settings in groupby(grid, lambda rm3: (rm3.feedback_docs, rm3.feedback_terms)):
-        models = feedback.models(firsts, *of)
-        yield from ((rm3, models) for rm3 in settings)
+def _sizes(rm3: Rm3) -> tuple[int, int]:
+    """Return what a relevance model depends on: the numbers of docs and terms."""
+    return rm3.feedback_docs, rm3.feedback_terms
 
 
-def _named(hits: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    return hits.join(names, on="doc", maintain_order="left")
-
-
-def _as_scores(named: pl.DataFrame) -> pl.DataFrame:
-    return named.select("query_id", "doc_id", pl.col("score").cast(pl.Float64))
+def _tied_at(hits: pl.DataFrame, k: int) -> list[str]:
+    """Return the queries whose hits k and k + 1 have equal scores."""
+    at = hits.group_by("query_id").agg(pl.len(), pl.col("score").slice(k - 1, 2))
+    tied = (pl.col("len") > k) & (pl.col("score").list.first() == pl.col("score").list.last())
+    return at.filter(tied)["query_id"].to_list()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from residuum.core.errors import ResiduumError
 
@@ -27,6 +27,18 @@ MEND = (
     "unset then), or let JAVA_HOME name one."
 )
 _short_work = False
+
+
+class JavaObject(Protocol):
+    """A Java class or object as pyjnius gives it: methods and fields are its attributes.
+
+    Numbers and texts come as Python's own, whatever this says: int() and str() make them certain.
+    """
+
+    def __call__(self, *arguments: object) -> "JavaObject": ...
+    def __getattr__(self, name: str) -> "JavaObject": ...
+    def __iter__(self) -> Iterator["JavaObject"]: ...
+    def __int__(self) -> int: ...
 
 
 def find_java() -> Path:
@@ -94,13 +106,17 @@ def expect_short_work() -> None:
     _short_work = True
 
 
-@cache
-def start() -> Any:
-    """Start this process's JVM, once, and return pyjnius's `autoclass`.
+def java(name: str) -> JavaObject:
+    """Return a Java class; the first starts this process's JVM.
 
     The environment variable RESIDUUM_JVM_HEAP sets its heap (default 2g). Errors: no Java
     that is new enough, no Pyserini.
     """
+    return _autoclass()(name)
+
+
+@cache
+def _autoclass() -> JavaObject:
     home = find_java()
     os.environ["JAVA_HOME"] = str(home)
     import jnius_config
@@ -112,7 +128,14 @@ def start() -> Any:
 
     level = jnius.autoclass("java.util.logging.Level").WARNING
     jnius.autoclass("java.util.logging.Logger").getLogger("").setLevel(level)
-    return jnius.autoclass
+    return jnius.autoclass  # type: ignore[no-any-return]
+
+
+def cast(name: str, value: JavaObject) -> JavaObject:
+    """Let pyjnius take a Java object for one of the class or interface `name`."""
+    import jnius
+
+    return jnius.cast(name, value)  # type: ignore[no-any-return]
 
 
 def options(home: Path) -> list[str]:
@@ -143,7 +166,7 @@ def anserini_jar() -> Path:
 @contextmanager
 def told(what: str) -> Iterator[None]:
     """Turn an exception of Java's inside the block into a ResiduumError that says where."""
-    start()
+    _autoclass()
     import jnius
 
     try:

@@ -7,7 +7,6 @@ Must not know Java, what becomes of the docs, or systems.
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from residuum.core import contracts
 from residuum.core.errors import ResiduumError
@@ -15,7 +14,7 @@ from residuum.core.schema.systems import IndexForm
 from residuum.lucene import indexing
 
 
-def docs(corpus: Path, form: IndexForm, weights: Path | None) -> Iterator[dict[str, Any]]:
+def docs(corpus: Path, form: IndexForm, weights: Path | None) -> Iterator[indexing.Doc]:
     """Stream the docs of a corpus, or their term weights, as `indexing.build` takes them.
 
     Errors: a doc lacks a field of the form; the weights are not of the same docs.
@@ -28,7 +27,7 @@ def docs(corpus: Path, form: IndexForm, weights: Path | None) -> Iterator[dict[s
     return (indexing.text_doc(doc_id, text) for doc_id, text in contracts.read_corpus(corpus))
 
 
-def _fields(corpus: Path, record: dict[str, Any], form: IndexForm) -> dict[str, str]:
+def _fields(corpus: Path, record: dict[str, str], form: IndexForm) -> dict[str, str]:
     missing = [name for name in form.fields if name not in record]
     if missing:
         known = ", ".join(name for name in record if name != "doc_id")
@@ -39,7 +38,7 @@ def _fields(corpus: Path, record: dict[str, Any], form: IndexForm) -> dict[str, 
     return {name: record[name] for name in form.fields}
 
 
-def _weighted(corpus: Path, weights: Path) -> Iterator[dict[str, Any]]:
+def _weighted(corpus: Path, weights: Path) -> Iterator[indexing.Doc]:
     both = zip_longest(contracts.read_corpus(corpus), contracts.read_term_weights(weights))
     for doc, predicted in both:
         if not doc or not predicted or doc[0] != predicted[0]:
