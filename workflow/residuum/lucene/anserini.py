@@ -194,7 +194,7 @@ class Searcher:
         parts = pl.col("hit").str.split_exact(" score=", 1).struct
         score = parts.field("field_1").str.split_exact(" ", 1).struct.field("field_0")
         found = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
-        return found.cast(HITS)
+        return found.select(pl.col(name).cast(kind) for name, kind in HITS.items())
 
     def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
         """Return query_id, doc_id and score of hits in their order."""
