@@ -6,11 +6,11 @@ measures, or how a difference is worded.
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from residuum.inspect.provenance import FOLDER, Artefact, artefact_of, flat
 
-Changed = tuple[str, Any, Any]  # a key, its value in this folder and in the other
+Changed = tuple[str, object, object]  # a key, its value in this folder and in the other
 
 
 class Difference(NamedTuple):
@@ -19,11 +19,11 @@ class Difference(NamedTuple):
     path: str
     kind: str  # parameter, inputs, data, manifest or absent
     key: str
-    value: Any
-    other: Any
+    value: object
+    other: object
 
 
-def differing(value: Any, other: Any) -> list[Changed]:
+def differing(value: object, other: object) -> list[Changed]:
     """Return (key, value, other value) wherever two mappings differ; absent is None."""
     a, b = (dict(flat(mapping, lists=True)) for mapping in (value, other))
     return [(k, a.get(k), b.get(k)) for k in dict.fromkeys([*a, *b]) if a.get(k) != b.get(k)]

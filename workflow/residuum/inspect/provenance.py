@@ -138,7 +138,7 @@ def completed(graph: Graph, other: Graph) -> dict[str, Artefact]:
     return whole
 
 
-def flat(value: Any, key: str = "", lists: bool = False) -> Iterator[tuple[str, Any]]:
+def flat(value: object, key: str = "", lists: bool = False) -> Iterator[tuple[str, object]]:
     """Yield the items of nested mappings, as ("bm25.k1", 0.9).
 
     A list is a value; with `lists`, one of mappings is taken apart: ("shards.0.docs", 640).

@@ -5,7 +5,6 @@ Usage: `text.described(provenance.ancestors(graph, roots))`. Must not know table
 
 import re
 import textwrap
-from typing import Any
 
 from residuum.inspect.provenance import AGAIN, NO_FILE, Artefact, flat
 
@@ -107,7 +106,7 @@ def _facts(group: list[Artefact], full: bool) -> list[str]:
     return [f"{together(labels)}: {text}" for text, labels in shown.items()]
 
 
-def listed(settings: dict[str, Any], full: bool = False) -> str:
+def listed(settings: dict[str, object], full: bool = False) -> str:
     """Write nested settings as `bm25.k1 0.6; k 1000`, without what is empty."""
     kept = ((key, short(item, full)) for key, item in flat(settings))
     return "; ".join(f"{key} {text}" for key, text in kept if text)
