@@ -21,7 +21,7 @@ rule cases_find:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=8000),
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=8000),
     params:
         code=code("residuum.cases", "find", WIRING.pages.spec),
         spec=WIRING.pages.spec,

@@ -20,7 +20,7 @@ rule characteristics_count:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=2000),
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         code=code("residuum.characteristics", "count", WIRING.pages.spec),
         spec=WIRING.pages.spec,

@@ -15,7 +15,7 @@ rule data_corpus:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=RESOURCES.corpus_mb),
+        **RESOURCES.cpu(ESTIMATES.corpus, mem_mb=RESOURCES.corpus_mb),
     params:
         code=code("residuum.data", "corpus", WIRING.data.corpus_spec),
         spec=WIRING.data.corpus_spec,
@@ -41,7 +41,7 @@ rule data_split:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=RESOURCES.split_mb),
+        **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.split_mb),
     params:
         code=code("residuum.data", "split", WIRING.data.split_spec),
         spec=WIRING.data.split_spec,
@@ -65,7 +65,7 @@ rule data_answers:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=RESOURCES.split_mb),
+        **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.split_mb),
     params:
         code=code("residuum.data", "answers", WIRING.data.split_spec),
         spec=WIRING.data.split_spec,

@@ -16,7 +16,7 @@ rule dense_search:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.card(mem_mb=6000 + 2 * RESOURCES.shard_mb),
+        **RESOURCES.card(ESTIMATES.dense_search, mem_mb=6000 + 2 * RESOURCES.shard_mb),
     params:
         code=code("residuum.dense", "search"),
         embeddings=options.folder("embeddings"),
@@ -45,7 +45,7 @@ rule dense_gather:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=6000),
+        **RESOURCES.cpu(ESTIMATES.merged_run, mem_mb=6000),
     params:
         code=code("residuum.dense", "gather", WIRING.runs.spec),
         spec=WIRING.runs.spec,
@@ -73,7 +73,7 @@ rule dense_score:
         NEURAL
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=6000),
+        **RESOURCES.cpu(ESTIMATES.dense_scores, mem_mb=6000),
     params:
         code=code("residuum.dense", "score", WIRING.runs.spec),
         spec=WIRING.runs.spec,

@@ -16,7 +16,7 @@ rule encode_docs:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.card(mem_mb=4000 + 2 * RESOURCES.shard_mb),
+        **RESOURCES.card(ESTIMATES.doc_vectors, mem_mb=4000 + 2 * RESOURCES.shard_mb),
     params:
         code=code("residuum.encode", "docs"),
         corpus=options.folder("corpus"),
@@ -45,7 +45,7 @@ rule encode_queries:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.card(mem_mb=6000),
+        **RESOURCES.card(ESTIMATES.query_vectors, mem_mb=6000),
     params:
         code=code("residuum.encode", "queries"),
         model=options.folder("model"),

@@ -18,7 +18,7 @@ rule evaluate_run:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.measures, mem_mb=4000),
     params:
         code=code("residuum.evaluate", "run"),
         measures=WIRING.runs.measures,

@@ -1,4 +1,4 @@
-# Runs that somebody else made.
+# External runs.
 
 
 rule external_accept:
@@ -19,7 +19,7 @@ rule external_accept:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
         code=code("residuum.external", "accept", WIRING.runs.spec),
         spec=WIRING.runs.spec,

@@ -20,15 +20,17 @@ rule fusion_tune:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.tuned_fusion, mem_mb=4000),
     params:
         code=code("residuum.fusion", "tune", WIRING.runs.spec),
         spec=WIRING.runs.spec,
-        runs=WIRING.runs.fusion_options,
+        runs=options.each("run", "runs", options.by_system),
+        scores=options.each("scores", "scores", options.by_system),
         folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
-        "--qrels {input.qrels} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
+        "{params.scores} --qrels {input.qrels} {params.folds} "
+        "--output {output.tuning} 2>&1 | tee {log}"
 
 
 rule fusion_fuse:
@@ -49,12 +51,14 @@ rule fusion_fuse:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
         code=code("residuum.fusion", "fuse", WIRING.runs.spec),
         spec=WIRING.runs.spec,
-        runs=WIRING.runs.fusion_options,
+        runs=options.each("run", "runs", options.by_system),
+        scores=options.each("scores", "scores", options.by_system),
         tuning=options.named("tuning"),
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
-        "{params.tuning} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
+        "{params.scores} {params.tuning} --tag {wildcards.run} "
+        "--output {output.run} 2>&1 | tee {log}"

@@ -18,7 +18,7 @@ rule ledger_write:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=2000),
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         code=code("residuum.ledger", "write"),
         specs=WIRING.pages.judged_specs,

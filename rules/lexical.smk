@@ -16,7 +16,7 @@ rule lexical_index:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.index, mem_mb=4000),
     params:
         code=code("residuum.lexical", "index", WIRING.searching.index_form),
         spec=WIRING.searching.index_form,
@@ -45,7 +45,7 @@ rule lexical_search:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000),
     params:
         code=code("residuum.lexical", "search", WIRING.runs.spec),
         spec=WIRING.runs.spec,
@@ -74,7 +74,7 @@ rule lexical_score:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.lexical_scores, mem_mb=4000),
     params:
         code=code("residuum.lexical", "score", WIRING.runs.spec),
         spec=WIRING.runs.spec,

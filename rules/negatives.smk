@@ -8,7 +8,7 @@ rule negatives_mine:
         queries=WIRING.models.trained_on(PATHS.queries),
         qrels=WIRING.models.trained_on(PATHS.qrels),
         index=WIRING.models.mined_index,
-        dense=WIRING.models.mined_run,
+        runs=WIRING.models.mined_runs,
     output:
         **recorded(tuples=PATHS.tuples),
     log:
@@ -19,14 +19,14 @@ rule negatives_mine:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.negatives, mem_mb=4000),
     params:
         code=code("residuum.negatives", "mine", WIRING.models.mined_spec),
         spec=WIRING.models.mined_spec,
         corpus=options.folder("corpus"),
         index=options.each("index", "index", folder_of),
-        dense=options.each("dense", "dense"),
+        runs=options.each("run", "runs", options.by_system),
     shell:
-        "python -m residuum.negatives mine {params.index} {params.dense} --corpus {params.corpus} "
+        "python -m residuum.negatives mine {params.index} {params.runs} --corpus {params.corpus} "
         "--queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "
         "--threads {threads} --output {output.tuples} 2>&1 | tee {log}"

@@ -17,7 +17,7 @@ rule pretrain_backbone:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.backbone, mem_mb=4000),
     params:
         code=code("residuum.pretrain", "backbone", WIRING.models.spec),
         spec=WIRING.models.spec,
@@ -46,7 +46,7 @@ rule pretrain_adapt:
         NEURAL
     threads: RESOURCES.threads * RESOURCES.gpus
     resources:
-        **RESOURCES.training(mem_mb=6000),
+        **RESOURCES.training(ESTIMATES.adaptation, mem_mb=6000),
     params:
         code=code("residuum.pretrain", "adapt", WIRING.models.spec),
         spec=WIRING.models.spec,

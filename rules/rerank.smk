@@ -18,7 +18,7 @@ rule rerank_score:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.card(mem_mb=16000),
+        **RESOURCES.card(ESTIMATES.pair_scores, mem_mb=16000),
     params:
         code=code("residuum.rerank", "score", WIRING.runs.pairs_spec),
         spec=WIRING.runs.pairs_spec,
@@ -50,7 +50,7 @@ rule rerank_depths:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=12000),
+        **RESOURCES.cpu(ESTIMATES.depths, mem_mb=12000),
     params:
         code=code("residuum.rerank", "depths", WIRING.runs.curves_spec),
         spec=WIRING.runs.curves_spec,
@@ -76,7 +76,7 @@ rule rerank_cut:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=12000),
+        **RESOURCES.cpu(ESTIMATES.run, mem_mb=12000),
     params:
         code=code("residuum.rerank", "cut", WIRING.runs.spec),
         spec=WIRING.runs.spec,

@@ -20,7 +20,7 @@ rule rm3_tune:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.tuned_rm3, mem_mb=4000),
     params:
         code=code("residuum.rm3", "tune", WIRING.runs.spec),
         spec=WIRING.runs.spec,

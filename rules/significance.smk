@@ -15,7 +15,7 @@ rule significance_compare:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=2000),
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         code=code("residuum.significance", "compare", WIRING.pages.spec),
         spec=WIRING.pages.spec,

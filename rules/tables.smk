@@ -23,7 +23,7 @@ rule tables_render:
         f"{ENVS}/base.yaml"
     threads: 1
     resources:
-        **RESOURCES.cpu(mem_mb=2000),
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         code=code("residuum.tables", "render", WIRING.pages.spec),
         spec=WIRING.pages.spec,

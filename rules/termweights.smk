@@ -16,7 +16,7 @@ rule termweights_predict:
         NEURAL
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.card(mem_mb=6000),
+        **RESOURCES.card(ESTIMATES.term_weights, mem_mb=6000),
     params:
         code=code("residuum.termweights", "predict"),
         corpus=options.folder("corpus"),

@@ -18,7 +18,7 @@ rule train_train:
         NEURAL
     threads: RESOURCES.threads * RESOURCES.gpus
     resources:
-        **RESOURCES.training(mem_mb=6000),
+        **RESOURCES.training(ESTIMATES.training, mem_mb=6000),
     params:
         code=code("residuum.train", "train", WIRING.models.spec),
         spec=WIRING.models.spec,

@@ -12,7 +12,8 @@ from residuum.wiring.paths import folder_of, recorded
 with driver.in_snakemakes_words():
     WIRING = Wiring(config, workflow)
 
-PATHS, ONLY, RESOURCES = WIRING.paths, WIRING.constraints, WIRING.resources
+PATHS, ONLY = WIRING.paths, WIRING.constraints
+RESOURCES, ESTIMATES = WIRING.resources, WIRING.estimates
 ENVS = f"{workflow.basedir}/envs"
 NEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"
 

@@ -11,6 +11,7 @@ app = typer.Typer()
 '''
 VERB = "@app.command()\ndef make"
 TABLES = "class OpenTable: ...\n"
+ROOTS = "def packaged(name): ...\n"
 
 
 def library(folder, files):
@@ -18,7 +19,7 @@ def library(folder, files):
 
     `VERB(x):` in its text begins the verb's function.
     """
-    files = {"core/tables.py": TABLES, **files}
+    files = {"core/tables.py": TABLES, "core/roots.py": ROOTS, **files}
     for name, text in files.items():
         path = folder / "residuum" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from residuum import lexical
 from residuum.core import command, contracts
-from residuum.core.schema import LexicalSystem
+from residuum.core.schema.systems import LexicalSystem
 
 PORTER = {"stemmer": "porter", "stopwords": "lucene"}
 RM3 = {"value": {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}}

@@ -6,7 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+
+import pytest
+
+from residuum.core import tables
 
 WORKFLOW = Path(__file__).resolve().parents[1] / "workflow"
 
@@ -33,3 +38,13 @@ def run_and_kill(arguments: Sequence[str], when: Callable[[], bool], limit: floa
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert process.returncode == -signal.SIGKILL
+
+
+def as_command(monkeypatch: pytest.MonkeyPatch, module: str, verb: str, spec: str) -> None:
+    """Let a stage that is called as a function go on from what its command left.
+
+    Both then rest on the code of the verb and of the kinds in the spec, not on all of the module.
+    """
+    monkeypatch.setattr(sys, "argv", [module, verb, "--spec", spec])
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", ModuleSpec(module, None))
+    monkeypatch.setattr(tables, "USED", set())

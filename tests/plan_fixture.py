@@ -4,11 +4,14 @@ from types import SimpleNamespace
 
 from pydantic import TypeAdapter
 
-from residuum.core import schema
 from residuum.core.registry import Registry
+from residuum.core.schema.datasets import Dataset
+from residuum.core.schema.models import Model
+from residuum.core.schema.scales import Config, Scale
+from residuum.core.schema.systems import System
 
-MODEL = TypeAdapter(schema.Model)
-SYSTEM = TypeAdapter(schema.System)
+MODEL = TypeAdapter(Model)
+SYSTEM = TypeAdapter(System)
 TRAINING = {"learning_rate": 1e-5, "batch_size": 4, "epochs": 2}
 ANALYSIS = {"stemmer": "porter", "stopwords": "lucene"}
 BM25 = {"kind": "lexical", "analysis": ANALYSIS, "bm25": {"k1": 0.9, "b": 0.4}, "k": 10}
@@ -50,18 +53,21 @@ MODELS = {
     },
     "dual": {
         "kind": "dual-encoder", "backbone": "start", "train_on": "train",
-        "negatives": {"kind": "lexical_error", "system": "bm25", "pool": 10, "per_pair": 3},
+        "negatives": {
+            "pools": {"errors": {"kind": "hits", "system": "bm25", "top": 10}},
+            "scores": "bm25", "per_pair": 3,
+        },
         "loss": {"kind": "residual_margin", "xi": 1.0, "lambda_train": 0.1},
         "encoder": {"query_length": 8, "doc_length": 100}, "training": TRAINING,
     },
     "inbatch": {
         "kind": "dual-encoder", "backbone": "hub", "train_on": "train",
-        "negatives": {"kind": "in_batch"}, "loss": {"kind": "nll"},
+        "loss": {"kind": "nll"},
         "encoder": {"query_length": 8, "doc_length": 100}, "training": TRAINING,
     },
     "cross": {
         "kind": "cross-encoder", "backbone": "start", "train_on": "train", "group": 1,
-        "negatives": {"kind": "same_as", "model": "dual"}, "reading": {"length": 50},
+        "negatives": {"same_as": "dual"}, "loss": {"kind": "nll"}, "reading": {"length": 50},
         "training": TRAINING,
     },
 }  # fmt: skip
@@ -109,9 +115,9 @@ SCALE = {
 def registry() -> Registry:
     """Return it: 1,000 docs, 100 training queries and 60 pairs, 20 dev queries, two seeds."""
     return Registry(
-        config=schema.Config(scale="toy", papers=["toy"]),
-        scale=schema.Scale.model_validate(SCALE),
-        datasets={"toy": schema.Dataset.model_validate(DATASET)},
+        config=Config(scale="toy", papers=["toy"]),
+        scale=Scale.model_validate(SCALE),
+        datasets={"toy": Dataset.model_validate(DATASET)},
         models={name: MODEL.validate_python(entry) for name, entry in MODELS.items()},
         systems={name: SYSTEM.validate_python(entry) for name, entry in SYSTEMS.items()},
         tests={},

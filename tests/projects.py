@@ -23,10 +23,10 @@ def copy_project(folder: Path) -> Path:
     return folder
 
 
-def command(*arguments: str, cores: int = 2, scale: str = "smoke") -> list[str]:
+def command(*arguments: str, cores: int = 2, scale: str = "smoke", config: str = "") -> list[str]:
     """Return the command that runs a scale; `arguments` are targets and options."""
     start = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
-    return [*start, "--config", f"scale={scale}", "--", *arguments]
+    return [*start, "--config", f"scale={scale}", *config.split(), "--", *arguments]
 
 
 def snakemake(
@@ -35,10 +35,11 @@ def snakemake(
     cores: int = 2,
     env: Mapping[str, str] | None = None,
     scale: str = "smoke",
+    config: str = "",
 ) -> str:
     """Run a scale and return what was said; anything but success fails the test."""
     done = subprocess.run(
-        command(*arguments, cores=cores, scale=scale),
+        command(*arguments, cores=cores, scale=scale, config=config),
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

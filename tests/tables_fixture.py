@@ -4,7 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import schema, trec
+from residuum.core import trec
+from residuum.core.schema.papers import Table, Tests
 from residuum.wiring.bound import BoundTable
 from residuum.wiring.specs import canonical_json
 
@@ -45,8 +46,8 @@ def job(comparable: bool = True, tests: dict | None = None, **changes: object) -
     """Return the table cast for a scale that has `dev` but not `covid`."""
     return BoundTable(
         id="toy-table1",
-        table=schema.Table.model_validate({**TABLE, **changes}),
-        tests=schema.Tests.model_validate({**TESTS, **(tests or {})}),
+        table=Table.model_validate({**TABLE, **changes}),
+        tests=Tests.model_validate({**TESTS, **(tests or {})}),
         places={"rr": "data/dev", "far": None},
         runs={"base": ["base"], "ours": ["ours.seed1", "ours.seed2"], "ablation": ["ablation"]},
         systems={"base": {"kind": "lexical", "label": "Base", "bm25": {"k1": 0.9, "b": 0.4}}},
@@ -60,7 +61,7 @@ def write_metrics(root: Path) -> Path:
     """Write the metrics files of the table and return their folder."""
     for run, values in VALUES.items():
         rows = [(f"q{i:02d}", "RR@10", v) for i, v in enumerate(values)]
-        frame = pl.DataFrame(rows, schema=trec.METRIC_COLUMNS, orient="row")
+        frame = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
         trec.write_metrics(root / "data" / "dev" / f"{run}.tsv", frame)
     return root
 

@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 
 from residuum import cases
-from residuum.core import contracts, manifest, schema, trec
+from residuum.core import contracts, manifest, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Cases
 from residuum.wiring.specs import canonical_json
 
 QUERIES = {"q1": "brief government definition", "q2": "who is robert gray", "q3": "never judged"}
@@ -57,7 +58,7 @@ def qrels():
 
 
 def matching(where, relevant=True, **changes):
-    rule = schema.Cases.model_validate(entry(where, relevant, **changes))
+    rule = Cases.model_validate(entry(where, relevant, **changes))
     return cases.matching(rule, runs(), qrels(), QUERIES)
 
 

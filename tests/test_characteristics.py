@@ -5,8 +5,9 @@ import pytest
 
 from conftest import ROOT, irds_process
 from residuum import characteristics, ledger
-from residuum.core import entries, schema, trec
+from residuum.core import entries, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.datasets import Dataset
 from residuum.pages import grids
 from residuum.wiring.bound import BoundCharacteristics
 from residuum.wiring.specs import canonical_json
@@ -129,7 +130,7 @@ def test_a_split_without_judgements_is_an_error(tmp_path):
 @pytest.mark.shared_data
 def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     page = ROOT / "config" / "datasets" / "msmarco-passage.yaml"
-    entry = entries.parse(page, schema.Dataset)
+    entry = entries.parse(page, Dataset)
     folders = {"dev": tmp_path / "dev", "dl": tmp_path / "trec-dl-2019"}
     for folder in folders.values():
         words = ["-m", "residuum.data", "split", "--dataset", "msmarco-passage"]

@@ -15,7 +15,7 @@ from residuum import data
 from residuum.collections import splits
 from residuum.core import answers, contracts, files, trec
 from residuum.core.errors import NotRun, ResiduumError
-from residuum.core.schema import Collection
+from residuum.core.schema.datasets import Collection
 from residuum.wiring.specs import canonical_json
 
 DOCS = [("d1", "one"), ("007", "tab\tnewline\nemoji 🙂 " + "x" * 100_000), ("NA", "")]
@@ -88,7 +88,7 @@ def test_a_failed_export_keeps_the_one_before(mine, tmp_path):
 def test_duplicate_doc_id_is_refused(mine, tmp_path):
     path = tmp_path / "home" / "docs.jsonl"
     path.write_text(path.read_text() + '{"doc_id": "d1", "text": "again"}\n')
-    with pytest.raises(ResiduumError, match="doc_id d1 stands twice in the corpus"):
+    with pytest.raises(ResiduumError, match="duplicate doc_id d1 in the corpus"):
         export(mine, tmp_path / "corpus")
 
 
@@ -278,7 +278,7 @@ def test_a_holdout_takes_its_queries_from_the_other_split(mine, tmp_path):
     assert set(tune_qrels["query_id"]) == set(tune)
     assert set(rest_qrels["query_id"]) == set(rest)
     mine["splits"]["tune"]["holdout"]["queries"] = 4
-    with pytest.raises(ResiduumError, match="4 queries asked for, but 'test' has 3"):
+    with pytest.raises(ResiduumError, match="4 queries required, but 'test' has 3"):
         export_split(mine, tmp_path, "tune")
 
 
@@ -314,7 +314,7 @@ def test_damaged_source_files_are_to_be_got_again_not_deleted(mine, tmp_path):
         export(mine, tmp_path / "corpus")
     (tmp_path / "home" / "docs.jsonl").write_bytes('{"doc_id": "d", "text": "é"}'.encode("latin-1"))
     mine["source"]["corpus"] = "docs.jsonl"
-    with pytest.raises(ResiduumError, match=r"docs\.jsonl: not UTF-8"):
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl, line 1: not UTF-8"):
         export(mine, tmp_path / "corpus")
 
 
@@ -367,7 +367,7 @@ IRDS = """
 import sys
 from residuum.collections import irds
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection
+from residuum.core.schema.datasets import Collection
 from residuum.wiring.specs import canonical_json
 collection = Collection.model_validate_json(sys.argv[1])
 try:
@@ -414,7 +414,7 @@ def test_ir_datasets_reads_what_lies_in_its_home(tmp_path):
 
 def test_an_id_that_nobody_knows_is_told_from_a_fault_within_ir_datasets(tmp_path):
     said = run_irds(tmp_path, irds_collection(docs="nf-corpus")).stdout
-    assert said.startswith("CLEAR: ir_datasets knows no id 'nf-corpus'. Mend source.docs")
+    assert said.startswith("CLEAR: ir_datasets knows no id 'nf-corpus'. Fix source.docs")
     (tmp_path / "dpr-w100").mkdir(exist_ok=True)
     records = '[{"question": "q", "positive_ctxs": []}]'
     (tmp_path / "dpr-w100" / "nq-dev.json.gz").write_bytes(gzip.compress(records.encode()))
@@ -474,4 +474,4 @@ def test_a_sample_keeps_the_judged_docs_and_fills_up_in_the_collections_order(tm
     ]
     assert re.findall(r"MED-\d", run_irds(tmp_path, sampled(3)).stdout) != kept
     said = run_irds(tmp_path, sampled(1, level=1)).stdout
-    assert "sample: train judge 2 docs at level 1 and above, more than the 1 asked for" in said
+    assert "sample: train judge 2 docs at level 1 and above, more than the 1 required" in said

@@ -9,8 +9,10 @@ import pytest
 
 from corpora import make_corpus
 from residuum import encode
-from residuum.core import contracts, files, schema, trec
+from residuum.core import contracts, files, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.core.schema.sources import Windows
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.windows import passages
@@ -44,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     corpus = make_corpus(folder / "corpus", DOCS, per_shard=50)
     trec.write_queries(folder / "queries.tsv", toy_queries())
     backbone = make_backbone(folder / "backbone", corpus)
-    settings = schema.Encoder.model_validate(ENCODER)
+    settings = EncoderSchema.model_validate(ENCODER)
     (folder / "model").mkdir()
     start = Encoder.start(str(backbone), None, settings, devices.choose("cpu", "fp32", 1))
     start.save(folder / "model")
@@ -128,7 +130,7 @@ def test_long_docs_get_a_vector_for_each_passage(made: Made, tmp_path: Path) -> 
     docs = [(f"d{n}", {"text": text[n:], "title": "water", "body": text[n:]}) for n in range(3)]
     docs.append(("short", {"text": "x", "title": "water", "body": "flour"}))
     long = make_corpus(tmp_path / "long", docs)
-    form = schema.Windows(length=10, stride=5, head=["title"], body="body", expected=4)
+    form = Windows(length=10, stride=5, head=["title"], body="body", expected=4)
     options = {"corpus": long, "windows": form.model_dump_json()}
     folder = made.shard(tmp_path / "vectors", 0, 1, **options)
     ids, vectors = contracts.read_vectors(folder)

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from residuum import figures, paired
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Tests
 from residuum.paired import corrections
 from residuum.wiring.specs import canonical_json
 
@@ -102,7 +102,7 @@ def test_tests_are_those_of_significance(drawn):
         for name, d in zip(ids, (a, b), strict=True)
     }
     both["zero", ""] = paired.ScoreMatrix(QUERIES, ["x"], np.zeros((20, 1)))
-    tests = schema.Tests.model_validate(TESTS)
+    tests = Tests.model_validate(TESTS)
     expected = paired.compare(both, [paired.Pair(name, "zero") for name in ids], tests)
     found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
     p = [row.p for row in expected]

@@ -12,7 +12,7 @@ from corpora import make_corpus
 from residuum import lexical, negatives
 from residuum.core import command, contracts, seeds, spill, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import LexicalSystem
+from residuum.core.schema.systems import LexicalSystem
 
 SYSTEM = {
     "kind": "lexical",
@@ -22,9 +22,11 @@ SYSTEM = {
     "k": 100,
 }
 RM3 = {"feedback_docs": 2, "feedback_terms": 3, "original_query_weight": 0.5}
-LEXICAL_ERROR = {"kind": "lexical_error", "system": "bm25", "pool": 20, "per_pair": 5, "seed": 1}
-RANDOM = {"kind": "random", "system": "bm25", "per_pair": 5, "seed": 1}
-IN_BATCH = {"kind": "in_batch"}
+HITS = {"kind": "hits", "system": "bm25", "top": 20}
+DRAWN = {"scores": "bm25", "per_pair": 5, "seed": 1}
+ERRORS = {"pools": {"errors": HITS}, **DRAWN}
+ANYWHERE = {"pools": {"anywhere": {"kind": "corpus"}}, **DRAWN}
+NONE: dict = {}
 
 
 class Split:
@@ -43,11 +45,11 @@ class Split:
         self.qrels = self.folder / "qrels.trec"
         trec.write_qrels(self.qrels, qrels)
 
-    def mine(self, kind: dict, output: Path, index: bool = True, dense=None, **more):
-        system = None if kind is IN_BATCH else more.pop("system", SYSTEM)
-        spec = json.dumps({"negatives": kind, "system": system, **more})
+    def mine(self, drawn: dict, output: Path, index: bool = True, runs=(), **more):
+        system = more.pop("system", SYSTEM) if drawn else None
+        spec = json.dumps({"negatives": drawn, "system": system, **more})
         where = self.index if index else None
-        negatives.mine(self.corpus, self.queries, self.qrels, spec, output, where, 2, dense)
+        negatives.mine(self.corpus, self.queries, self.qrels, spec, output, where, 2, list(runs))
         facts = json.loads(Path(f"{output}.manifest.json").read_text())["artefact"]
         return contracts.read_tuples(output), facts
 
@@ -84,9 +86,9 @@ def relevant(query_id: str) -> set[str]:
     return {f"d{number * 7}", f"d{number * 7 + 1}"}
 
 
-@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM])
-def test_no_relevant_doc_is_a_negative(split, tmp_path, kind):
-    tuples, facts = split.mine(kind, tmp_path / "t.jsonl.gz", positive_level=2)
+@pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE])
+def test_no_relevant_doc_is_a_negative(split, tmp_path, drawn):
+    tuples, facts = split.mine(drawn, tmp_path / "t.jsonl.gz", positive_level=2)
     assert [t.query_id for t in tuples] == list(split.texts)
     for item in tuples:
         assert item.positive == f"d{int(item.query_id[1:]) * 7}"
@@ -96,21 +98,21 @@ def test_no_relevant_doc_is_a_negative(split, tmp_path, kind):
 
 
 def test_the_positive_level_says_which_pairs_are_made(split, tmp_path):
-    tuples, _ = split.mine(RANDOM, tmp_path / "t.jsonl.gz", positive_level=1)
+    tuples, _ = split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", positive_level=1)
     assert [t.positive for t in tuples[:4]] == ["d0", "d1", "d7", "d8"]
 
 
 def test_lexical_errors_come_from_the_pool(split, tmp_path):
-    pools = split.search(LEXICAL_ERROR["pool"])
-    tuples, facts = split.mine(LEXICAL_ERROR, tmp_path / "t.jsonl.gz", positive_level=2)
+    pools = split.search(HITS["top"])
+    tuples, facts = split.mine(ERRORS, tmp_path / "t.jsonl.gz", positive_level=2)
     assert all(set(item.negatives) <= set(pools[item.query_id]) for item in tuples)
     assert facts["random_fallbacks"] == facts["drawn_with_replacement"] == 0
 
 
-@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM])
-def test_scores_are_lucenes_and_zero_without_a_shared_term(split, tmp_path, kind):
+@pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE])
+def test_scores_are_lucenes_and_zero_without_a_shared_term(split, tmp_path, drawn):
     everything = split.search(1000)
-    tuples, facts = split.mine(kind, tmp_path / "t.jsonl.gz", positive_level=2)
+    tuples, facts = split.mine(drawn, tmp_path / "t.jsonl.gz", positive_level=2)
     for item in tuples:
         true = everything[item.query_id]
         expected = [true.get(d, 0.0) for d in (item.positive, *item.negatives)]
@@ -121,45 +123,68 @@ def test_scores_are_lucenes_and_zero_without_a_shared_term(split, tmp_path, kind
     assert min(gaps) <= spread["p5"] <= spread["p50"] <= spread["p95"] <= max(gaps)
 
 
-@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM])
-def test_draws_depend_on_the_seed_and_not_on_the_order(split, tmp_path, kind):
-    first, _ = split.mine(kind, tmp_path / "a.jsonl.gz", positive_level=2)
-    split.mine(kind, tmp_path / "b.jsonl.gz", positive_level=2)
+@pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE])
+def test_draws_depend_on_the_seed_and_not_on_the_order(split, tmp_path, drawn):
+    first, _ = split.mine(drawn, tmp_path / "a.jsonl.gz", positive_level=2)
+    split.mine(drawn, tmp_path / "b.jsonl.gz", positive_level=2)
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
     split.write_qrels(reversed(list(trec.read_qrels(split.qrels).iter_rows())))
-    backwards, _ = split.mine(kind, tmp_path / "c.jsonl.gz", positive_level=2)
+    backwards, _ = split.mine(drawn, tmp_path / "c.jsonl.gz", positive_level=2)
     assert backwards == first[::-1]
-    other, _ = split.mine({**kind, "seed": 2}, tmp_path / "d.jsonl.gz", positive_level=2)
+    other, _ = split.mine({**drawn, "seed": 2}, tmp_path / "d.jsonl.gz", positive_level=2)
     assert other != backwards
 
 
-def test_the_hits_of_a_dense_system_join_the_pool(split, tmp_path):
-    dense = tmp_path / "dense.trec.gz"
-    hits = [(f"q{i}", f"d{j}", 1.0 - j / 1000) for i in range(40) for j in (290, 291, i * 7)]
+def write_run(path: Path) -> str:
+    """Write a run that ranks docs 290 and 291, a relevant one, then 280 for every query."""
+    hits = [
+        (f"q{i}", f"d{doc}", 1.0 - place / 10)
+        for i in range(40)
+        for place, doc in enumerate((290, 291, i * 7, 280))
+    ]
     frame = pl.DataFrame(hits, schema=["query_id", "doc_id", "score"], orient="row")
-    trec.write_run(dense, trec.rank(frame), "dense")
-    asked = {**LEXICAL_ERROR, "pool": 3, "per_pair": 2, "dense": "any"}
-    tuples, _ = split.mine(asked, tmp_path / "tuples.jsonl.gz", dense=dense)
+    trec.write_run(path, trec.rank(frame), "dense")
+    return f"dense={path}"
+
+
+def test_pools_are_joined_and_each_system_gives_its_top_docs(split, tmp_path):
+    run = write_run(tmp_path / "dense.trec.gz")
+    pools = {"errors": {**HITS, "top": 3}, "mined": {"kind": "hits", "system": "dense", "top": 3}}
+    asked = {**DRAWN, "pools": pools, "per_pair": 2}
+    tuples, _ = split.mine(asked, tmp_path / "tuples.jsonl.gz", runs=[run])
     top = {query: [d for d in docs if d not in relevant(query)]
            for query, docs in split.search(3).items()}  # fmt: skip
     drawn = {(t.query_id, doc) for t in tuples for doc in t.negatives}
     assert all(doc in {*top[query], "d290", "d291"} for query, doc in drawn)
     assert {doc for _, doc in drawn} & {"d290", "d291"} == {"d290", "d291"}
     assert any(doc in top[query] for query, doc in drawn)
-    with pytest.raises(ResiduumError, match="give --dense if, and only if"):
-        split.mine(asked, tmp_path / "no.jsonl.gz")
+    with pytest.raises(ResiduumError, match="--run dense=PATH is missing"):
+        split.mine(asked, tmp_path / "no.jsonl.gz", runs=[])
+    with pytest.raises(ResiduumError, match="--run: no name 'other'; known: dense"):
+        split.mine(asked, tmp_path / "no.jsonl.gz", runs=[run, f"other={tmp_path}/dense.trec.gz"])
 
 
-def test_in_batch_needs_no_index(split, tmp_path):
-    tuples, facts = split.mine(IN_BATCH, tmp_path / "t.jsonl.gz", index=False, positive_level=2)
+def test_a_pool_of_random_docs_joins_hits(split, tmp_path):
+    """Of at most four hits and six other docs, nine are drawn: hits are among them, or repeats."""
+    pools = {"errors": {**HITS, "top": 4}, "anywhere": {"kind": "corpus", "size": 6}}
+    tuples, _ = split.mine({**DRAWN, "pools": pools, "per_pair": 9}, tmp_path / "t.jsonl.gz")
+    top = split.search(4)
+    others = [{*t.negatives} - {*top[t.query_id]} for t in tuples]
+    assert {len(some) for some in others} <= {3, 4, 5, 6}
+    assert len(set().union(*others)) > 150
+    assert all({*t.negatives} & {*top[t.query_id]} for t in tuples if len({*t.negatives}) == 9)
+
+
+def test_no_pools_need_no_index(split, tmp_path):
+    tuples, facts = split.mine(NONE, tmp_path / "t.jsonl.gz", index=False, positive_level=2)
     assert tuples[0] == contracts.Tuple("q0", "d0", 0.0, [], [])
     assert len(tuples) == 40 and facts["score_difference"] is None
 
 
-@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM, IN_BATCH])
-def test_a_positive_outside_the_corpus_is_left_out_and_counted(split, tmp_path, kind, capsys):
+@pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE, NONE])
+def test_a_positive_outside_the_corpus_is_left_out_and_counted(split, tmp_path, drawn, capsys):
     split.write_qrels([("q0", "d0", 1), ("q1", "nowhere", 1), ("q2", "d14", 1)])
-    tuples, facts = split.mine(kind, tmp_path / "t.jsonl.gz")
+    tuples, facts = split.mine(drawn, tmp_path / "t.jsonl.gz")
     assert [t.query_id for t in tuples] == ["q0", "q2"]
     assert facts["positives_not_in_corpus"] == 1
     assert "warning: 1 of 3 pairs" in capsys.readouterr().err
@@ -168,22 +193,22 @@ def test_a_positive_outside_the_corpus_is_left_out_and_counted(split, tmp_path, 
 def test_a_judged_query_without_text_is_an_error(split, tmp_path):
     split.write_qrels([("q0", "d0", 1), ("stranger", "d1", 0)])
     with pytest.raises(ResiduumError, match="query stranger is judged, but"):
-        split.mine(IN_BATCH, tmp_path / "t.jsonl.gz")
+        split.mine(NONE, tmp_path / "t.jsonl.gz")
     assert not list(tmp_path.iterdir())
 
 
 def test_random_docs_are_drawn_by_place_in_the_corpus(split, tmp_path):
     ids = [f"d{number}" for number in range(300)]
-    tuples, _ = split.mine(RANDOM, tmp_path / "t.jsonl.gz", positive_level=2)
+    tuples, _ = split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", positive_level=2)
     for item in tuples:
         rng = random.Random(seeds.derive(1, item.query_id, item.positive))
         found = [d for d in rng.sample(ids, 5 + 2) if d not in relevant(item.query_id)]
         assert item.negatives == rng.sample(found, 5)
 
 
-@pytest.mark.parametrize("kind", [LEXICAL_ERROR, RANDOM, IN_BATCH])
-def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, kind, monkeypatch):
-    split.mine(kind, tmp_path / "whole.jsonl.gz")
+@pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE, NONE])
+def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, drawn, monkeypatch):
+    split.mine(drawn, tmp_path / "whole.jsonl.gz")
     ahead, mined, write = [], [], contracts.write_tuples
     mine = negatives.Miner._mine
 
@@ -197,7 +222,7 @@ def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, k
     monkeypatch.setattr(negatives, "PAIRS_AT_ONCE", 3)
     monkeypatch.setattr(negatives.Miner, "_mine", counted)
     monkeypatch.setattr(contracts, "write_tuples", written)
-    split.mine(kind, tmp_path / "parts.jsonl.gz")
+    split.mine(drawn, tmp_path / "parts.jsonl.gz")
     assert len(ahead) == 80 and max(ahead) == 3
     assert (tmp_path / "parts.jsonl.gz").read_bytes() == (tmp_path / "whole.jsonl.gz").read_bytes()
 
@@ -216,7 +241,7 @@ def test_no_id_of_the_corpus_stays_in_memory_or_on_disk(split, tmp_path, monkeyp
 
     monkeypatch.setattr(contracts, "read_corpus", read)
     monkeypatch.setattr(spill, "TEXTS_AT_ONCE", 10)
-    split.mine(RANDOM, tmp_path / "t.jsonl.gz", positive_level=2)
+    split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", positive_level=2)
     assert len(most) == 300 and max(most) <= 40 + 2 * 10 + 1
     assert {path.name for path in tmp_path.iterdir()} == {
         "t.jsonl.gz",
@@ -228,7 +253,7 @@ def test_small_pools_repeat_and_empty_ones_fall_back_to_random_docs(tmp_path):
     docs = [("p", "red apple"), ("near", "green apple"), *((f"far{i}", "sky") for i in range(9))]
     queries = [("few", "apple"), ("none", "zebra")]
     split = Split(tmp_path, docs, queries, [("few", "p", 1), ("none", "p", 1)])
-    (few, none), facts = split.mine(LEXICAL_ERROR, tmp_path / "t.jsonl.gz")
+    (few, none), facts = split.mine(ERRORS, tmp_path / "t.jsonl.gz")
     assert few.negatives == ["near"] * 5
     assert len(set(none.negatives)) == 5 and "p" not in none.negatives
     assert none.positive_score == 0.0 and none.negative_scores == [0.0] * 5
@@ -238,14 +263,14 @@ def test_small_pools_repeat_and_empty_ones_fall_back_to_random_docs(tmp_path):
 def test_a_corpus_of_relevant_docs_only_is_an_error(tmp_path):
     split = Split(tmp_path, [("p", "apple")], [("q", "apple")], [("q", "p", 1)])
     with pytest.raises(ResiduumError, match="every doc of the corpus is relevant"):
-        split.mine(RANDOM, tmp_path / "t.jsonl.gz")
+        split.mine(ANYWHERE, tmp_path / "t.jsonl.gz")
 
 
 def test_what_cannot_be_mined_is_refused(split, tmp_path):
     output = tmp_path / "t.jsonl.gz"
-    with pytest.raises(ResiduumError, match="lexical_error: give --index"):
-        split.mine(LEXICAL_ERROR, output, index=False)
+    with pytest.raises(ResiduumError, match=r"negatives\.pools: give --index"):
+        split.mine(ERRORS, output, index=False)
     with pytest.raises(ResiduumError, match="has rm3"):
-        split.mine(RANDOM, output, system={**SYSTEM, "rm3": {"value": RM3}})
+        split.mine(ANYWHERE, output, system={**SYSTEM, "rm3": {"value": RM3}})
     with pytest.raises(ResiduumError, match="same_as"):
-        split.mine({"kind": "same_as", "model": "clear"}, output)
+        split.mine({"same_as": "clear"}, output)

@@ -10,10 +10,11 @@ import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, DistilBertConfig
 
 from corpora import make_corpus
-from killing import run_and_kill
+from killing import as_command, run_and_kill
 from residuum import pretrain
-from residuum.core import files, schema
+from residuum.core import files
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, lsa
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners import masked
@@ -135,7 +136,7 @@ def test_adapting_learns_the_corpus(corpus: Path, tmp_path: Path) -> None:
 def test_a_dual_encoder_can_be_adapted(corpus: Path, tmp_path: Path) -> None:
     backbone = make_backbone(tmp_path / "backbone", corpus)
     device = devices.choose("cpu", "fp32", 1)
-    settings = schema.Encoder.model_validate(ENCODER)
+    settings = EncoderSchema.model_validate(ENCODER)
     encoder = Encoder.start(str(backbone), None, settings, device)
     encoder.save(tmp_path / "dual")
     folder = adapt(corpus, tmp_path / "dual", tmp_path / "adapted", masked_language_spec(steps=2))
@@ -145,10 +146,11 @@ def test_a_dual_encoder_can_be_adapted(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
-    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    corpus: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = make_backbone(tmp_path / "start", corpus)
     spec = masked_language_spec(steps=200, checkpoint_every=10, dropout=0.1)
+    as_command(monkeypatch, "residuum.pretrain", "adapt", spec)
     whole = adapt(corpus, start, tmp_path / "whole", spec)
     arguments = {**adapting(corpus, start, tmp_path / "killed", spec), "corpus": corpus}
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
@@ -156,7 +158,7 @@ def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
     run_and_kill(["residuum.pretrain", "adapt", *options], when=state.exists)
     capfd.readouterr()
     adapt(corpus, start, tmp_path / "killed", spec)
-    assert "going on after step" in capfd.readouterr().err
+    assert "resuming after step" in capfd.readouterr().err
     assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
 
 

@@ -12,8 +12,10 @@ import pytest
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import rerank
-from residuum.core import depth_curves, files, schema, trec
+from residuum.core import depth_curves, files, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Reading
+from residuum.core.schema.systems import RerankSystem
 from residuum.evaluate import evaluate
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
@@ -119,7 +121,7 @@ GRID = {"grid": [2, 3, 4], "tune_on": "t", "measure": "RR@2"}
 
 def system(**depth: Any) -> str:
     entry = {"kind": "rerank", "first_stage": "f", "reranker": "r", "depth": {**GRID, **depth}}
-    return schema.RerankSystem.model_validate(entry).model_dump_json()
+    return RerankSystem.model_validate(entry).model_dump_json()
 
 
 def do_cut(tmp_path: Path, run: Path, scores: Path, **depth: Any) -> dict[str, Any]:
@@ -232,7 +234,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     corpus = make_corpus(folder / "corpus", docs)
     trec.write_queries(folder / "queries.tsv", toy_queries())
     start = make_backbone(folder / "start", corpus)
-    reading = schema.Reading(pooling="mean", query_length=8, length=30)
+    reading = Reading(pooling="mean", query_length=8, length=30)
     device = devices.choose("cpu", "fp32", 1)
     (folder / "model").mkdir()
     CrossEncoder.start(str(start), None, reading, device).save(folder / "model")
@@ -324,7 +326,7 @@ def test_scores_of_other_work_and_damaged_parts_are_not_used(
     made.score(tmp_path / "pairs.gz", made.runs, queries=other_queries(tmp_path))
     capfd.readouterr()
     made.score(tmp_path / "pairs.gz", made.runs)
-    assert "scores of other texts, weights, settings or code" in capfd.readouterr().err
+    assert "stale parts (data, spec, model or code changed): restarting" in capfd.readouterr().err
     assert (tmp_path / "pairs.gz").read_bytes() == fresh.read_bytes()
     (store / "part-00002.parquet").write_bytes(b"half a file")
     made.score(tmp_path / "pairs.gz", made.runs)

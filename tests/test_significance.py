@@ -34,7 +34,7 @@ def metrics(tmp_path):
             for measure in ("RR@10", "nDCG@10")
             for i in range(40)
         ]
-        frame = pl.DataFrame(rows, schema=trec.METRIC_COLUMNS, orient="row")
+        frame = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
         trec.write_metrics(tmp_path / "metrics" / "data" / "dev" / f"{run}.tsv", frame)
     return tmp_path / "metrics"
 

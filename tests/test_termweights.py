@@ -12,10 +12,11 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import termweights, train
-from residuum.core import contracts, files, schema
+from residuum.core import contracts, files
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import TermWeights
 from residuum.neural import devices
-from residuum.neural.learners import Files, terms
+from residuum.neural.learners import Start, TrainingData, terms
 from residuum.neural.termweighter import TermWeighter, Weighting
 from tiny_models import make_backbone, model_spec, term_weights_spec, toy_docs, write_toy
 
@@ -95,9 +96,9 @@ def test_examples_hold_the_recall_of_each_word(
     corpus = make_corpus(tmp_path / "corpus", DOCS)
     (tmp_path / "queries.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in QUERIES))
     pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in PAIRS]
-    material = Files(tmp_path / "tuples.jsonl.gz", corpus, tmp_path / "queries.tsv")
+    data = TrainingData(tmp_path / "tuples.jsonl.gz", corpus, tmp_path / "queries.tsv")
     weighter = weighter_of(toy, device)
-    first, second = terms.gather(weighter, pairs, material)
+    first, second = terms.build_examples(weighter, pairs, data)
     [doc] = weighter.read([DOCS[0][1]])
     assert doc.words == ["water", "here", ",", "for", "waters", "!"]
     np.testing.assert_allclose(first.targets, [2 / 3, 1 / 3, 0, 0, 2 / 3, 0], atol=1e-6)
@@ -208,7 +209,7 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
 
 def test_no_positive_is_an_error(toy: Toy, tmp_path: Path) -> None:
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [])
-    form = schema.TermWeights.model_validate_json(term_weights_spec())
-    material = Files(tmp_path / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
+    form = TermWeights.model_validate_json(term_weights_spec())
+    data = TrainingData(tmp_path / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
     with pytest.raises(ResiduumError, match="no training pair is left"):
-        terms.make(form, str(toy.start), None, devices.Device("cpu", "fp32"), 1, material)
+        terms.make(form, Start(str(toy.start), None, devices.Device("cpu", "fp32"), 1), data)

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from corpora import make_corpus
-from killing import run_and_kill
+from killing import as_command, run_and_kill
 from residuum import train as stage
-from residuum.core import contracts, files, schema, trec
+from residuum.core import contracts, files, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import DualEncoder
 from residuum.neural import devices, learners
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners import dual
@@ -109,19 +110,21 @@ def test_a_model_whose_scores_stay_equal_is_warned_of(
 
 def test_the_scores_in_the_log_are_those_of_the_step(toy: Toy, tmp_path: Path) -> None:
     """The first step's, computed again from the start; for NLL the mean over the other docs."""
-    spec = schema.DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
+    spec = DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
     files_in = (toy.folder / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
     cpu = devices.choose("cpu", "fp32", 1)
-    learner = dual.make(spec, str(toy.start), None, cpu, 1, learners.Files(*files_in))
-    watched = learner.losses(0, slice(0, 8)).watched
-    batch = learner.material.stream.batch(0)
+    learner = dual.make(
+        spec, learners.Start(str(toy.start), None, cpu, 1), learners.TrainingData(*files_in)
+    )
+    batch = learner.batch(0)
+    logged = learner.losses(batch, learner.forward(batch), slice(0, 8)).logged
     queries, docs = dict(toy_queries()), dict(toy_docs())
     rows = learner.encoder.encode([queries[q] for q in batch.query_ids], "query", 8)
     columns = learner.encoder.encode([docs[d] for d in batch.positives], "doc", 8)
     known = {(pair.query_id, pair.positive) for pair in toy_tuples()}
     others = np.array([[(q, d) not in known for d in batch.positives] for q in batch.query_ids])
     expected = {"positive": (rows @ columns.T).diagonal(), "negative": (rows @ columns.T)[others]}
-    means = {name: values.detach().mean().item() for name, values in watched.items()}
+    means = {name: values.detach().mean().item() for name, values in logged.items()}
     assert means == pytest.approx({k: v.mean() for k, v in expected.items()}, abs=1e-5)
 
 
@@ -158,9 +161,10 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
 
 
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
-    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = model_spec(steps=200, checkpoint_every=10)
+    as_command(monkeypatch, "residuum.train", "train", spec)
     whole = toy.train(tmp_path / "whole", spec=spec)
     arguments = toy.arguments(tmp_path / "killed", spec=spec)
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
@@ -169,7 +173,7 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     assert not (tmp_path / "killed").exists()
     capfd.readouterr()
     stage.train(**arguments)
-    assert "going on after step" in capfd.readouterr().err
+    assert "resuming after step" in capfd.readouterr().err
     assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
     assert not (tmp_path / "killed.work").exists()
 
@@ -183,7 +187,9 @@ def test_saved_work_of_another_spec_is_discarded_with_a_note(
     assert (tmp_path / "model.work" / "state.pt").exists()
     monkeypatch.undo()
     model = toy.train(tmp_path / "model", spec=model_spec(steps=5, checkpoint_every=2))
-    assert "made from other data, spec, seed or code, starting afresh" in capfd.readouterr().err
+    assert (
+        "stale checkpoint (data, spec, seed or code changed): restarting" in capfd.readouterr().err
+    )
     expected = toy.train(tmp_path / "fresh", spec=model_spec(steps=5, checkpoint_every=2))
     assert files.sha256_tree(model) == files.sha256_tree(expected)
 
@@ -198,7 +204,7 @@ def test_a_damaged_state_is_discarded_with_a_note(
     (tmp_path / "model.work").mkdir()
     (tmp_path / "model.work" / "state.pt").write_bytes(b"half a file")
     toy.train(tmp_path / "model", spec=model_spec(steps=2))
-    assert "cannot be read, starting afresh" in capfd.readouterr().err
+    assert "cannot be read, restarting" in capfd.readouterr().err
 
 
 def test_a_loss_that_is_no_number_names_its_step(toy: Toy, tmp_path: Path) -> None:

@@ -96,14 +96,18 @@ def model_spec(loss: str = "residual_margin", **training: Any) -> str:
         "constant_margin": {"margin": 1.0},
         "nll": {},
     }
-    sampled = {"kind": "lexical_error", "system": "bm25", "pool": 100, "per_pair": 20}
+    sampled = {
+        "pools": {"errors": {"kind": "hits", "system": "bm25", "top": 100}},
+        "scores": "bm25",
+        "per_pair": 20,
+    }
     how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0.1}
     spec = {
         "kind": "dual-encoder",
         "description": "for tests",
         "backbone": "test",
         "train_on": "test",
-        "negatives": {"kind": "in_batch"} if loss == "nll" else sampled,
+        "negatives": {} if loss == "nll" else sampled,
         "loss": {"kind": loss, **losses[loss]},
         "encoder": ENCODER,
         "training": {**how, **training},
@@ -118,7 +122,6 @@ def term_weights_spec(**training: Any) -> str:
         "kind": "term-weights",
         "backbone": "test",
         "train_on": "test",
-        "negatives": {"kind": "in_batch"},
         "length": 24,
         "scale": 100,
         "training": {**how, **training},

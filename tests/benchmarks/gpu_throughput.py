@@ -22,10 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
-from residuum.neural import devices
+from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.core.schema.models import Training
+from residuum.neural import devices, gradients, optimisers
+from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.encoders import Encoder
-from residuum.neural.learners.base import Part
+from residuum.neural.learners.base import BatchLoss, Learner, Outputs
 from residuum.neural.losses import triplet_hinge
 from residuum.neural.processes import share
 
@@ -87,10 +89,14 @@ def flops(shape: Shape) -> float:
     return shape.layers * LENGTH * (24 * shape.hidden**2 + 4 * shape.hidden * LENGTH)
 
 
-class Triplets:
-    """A learner of random triplets that are tokenised already, as residuum.train has them."""
+class Rows(NamedTuple):
+    """Some triplets, by number."""
 
-    indivisible = False
+    numbers: range
+
+
+class Triplets(Learner[Rows]):
+    """A learner of random triplets that are tokenised already, as residuum.train has them."""
 
     def __init__(self, encoder: Encoder, shape: Shape) -> None:
         self.encoder, self.model, self.size = encoder, encoder.model, shape.triplets
@@ -98,28 +104,37 @@ class Triplets:
         self.queries = encoder.tokenise(texts(shape.triplets, 1), "query")
         self.docs = encoder.tokenise(texts(2 * shape.triplets, 2), "doc")
 
-    def losses(self, step: int, rows: slice) -> Part:
-        """Return hinge losses; queries are as long as docs, which makes the FLOP easy to count."""
-        queries = self.encoder.forward(self.queries[rows])
+    def save(self, folder: Path) -> None:
+        """Keep nothing."""
+
+    def batch(self, step: int) -> Rows:
+        """Return all triplets."""
+        return Rows(range(self.size))
+
+    def forward(self, batch: Rows) -> Outputs:
+        """Return vectors; queries are as long as docs, which makes the FLOP easy to count."""
+        rows = slice(batch.numbers.start, batch.numbers.stop)
         both = [*self.docs[: self.size][rows], *self.docs[self.size :][rows]]
-        positives, negatives = self.encoder.forward(both).split(len(queries))
+        queries = self.encoder.forward(self.queries[rows], "query")[:, 0]
+        return queries, *self.encoder.forward(both, "doc")[:, 0].split(len(queries))
+
+    def losses(self, batch: Rows, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return hinge losses."""
+        queries, positives, negatives = outputs
         scores = (queries * positives).sum(dim=1), (queries * negatives).sum(dim=1)
-        return Part(triplet_hinge(*scores, 1.0), self.size, {})
+        return BatchLoss(triplet_hinge(*scores, 1.0), {})
 
 
 def training(encoder: Encoder, shape: Shape) -> Callable[[], object]:
     """Return a training step with the loop's own parts; its last act waits for the GPU."""
-    from residuum.neural import fitting
-    from residuum.neural.room import Room
-
-    learner, room = Triplets(encoder, shape), Room("triplets", "LENGTH")
-    how = schema.Training(learning_rate=1e-5, batch_size=shape.triplets, steps=shape.steps)
-    optimizer = fitting._optimizer(learner.model, how)
+    learner, sizes = Triplets(encoder, shape), AdaptiveBatchSize("triplets", "LENGTH")
+    how = Training(learning_rate=1e-5, batch_size=shape.triplets, steps=shape.steps)
+    optimiser = optimisers.make(learner.model, how)
     learner.model.train()
 
     def step() -> object:
-        found = fitting._gradients(learner, room, share(shape.triplets), 1, 0)
-        optimizer.step()
+        found = gradients.of_step(learner, sizes, share(shape.triplets), 1, 0)
+        optimisers.step(optimiser, how, 0, shape.steps)
         return found
 
     return step
@@ -205,7 +220,7 @@ def main() -> None:
         start = make_model(Path(name), shape)
         for precision in told.precision if device == "cuda" else ["fp32"]:
             chosen = devices.choose(device, precision, told.threads)
-            settings = schema.Encoder(query_length=LENGTH, doc_length=LENGTH)
+            settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
             encoder = Encoder.start(str(start), None, settings, chosen)
             limit = limit_of(card(device), precision, told.limit)
             encoding(encoder, shape, docs, limit)

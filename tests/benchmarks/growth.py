@@ -40,8 +40,9 @@ PACKAGE = Path(__file__).parents[2] / "workflow"
 
 ANALYSIS = {"analysis": {"stemmer": "porter", "stopwords": "lucene"}}
 LEXICAL = {"kind": "lexical", "bm25": {"k1": 0.9, "b": 0.4}, "k": HITS, **ANALYSIS}
-ERRORS = {"kind": "lexical_error", "system": "bm25", "pool": POOL, "per_pair": PER_PAIR}
-ANYWHERE = {"kind": "random", "system": "bm25", "per_pair": PER_PAIR}
+HITS = {"kind": "hits", "system": "bm25", "top": POOL}
+ERRORS = {"pools": {"errors": HITS}, "scores": "bm25", "per_pair": PER_PAIR}
+ANYWHERE = {"pools": {"anywhere": "corpus"}, "scores": "bm25", "per_pair": PER_PAIR}
 
 
 class Cost(NamedTuple):

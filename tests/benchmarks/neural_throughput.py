@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
+from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.core.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.encoders import Encoder
@@ -80,7 +81,7 @@ def scoring(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Work
     from sentence_transformers import CrossEncoder as Theirs
 
     device = devices.Device("cpu", "fp32")
-    reading = schema.Reading(query_length=QUERY_LENGTH, length=LENGTH)
+    reading = Reading(query_length=QUERY_LENGTH, length=LENGTH)
     ours = CrossEncoder.start(str(start), None, reading, device)
     ours.save(folder)
     theirs = Theirs(str(folder), device="cpu")
@@ -98,7 +99,7 @@ def encoding(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Wor
     """Return the two ways to encode the docs."""
     from sentence_transformers import SentenceTransformer
 
-    settings = schema.Encoder(query_length=LENGTH, doc_length=LENGTH)
+    settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
     ours = Encoder.start(str(start), None, settings, devices.Device("cpu", "fp32"))
     ours.save(folder)
     theirs = SentenceTransformer(str(folder), device="cpu")

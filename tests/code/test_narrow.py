@@ -78,7 +78,7 @@ def test_a_change_of_words_changes_nothing(tmp_path, what):
 
 
 def test_a_comment_in_a_file_of_words_changes_nothing(tmp_path):
-    text = "from pathlib import Path\nVERB():\n    return Path(__file__).with_name('w.yaml')\n"
+    text = "from residuum.core.roots import packaged\nVERB():\n    return packaged('w.yaml')\n"
     files = {"s.py": text, "w.yaml": "a: [1, 2]\n"}
     assert not changes(tmp_path, files, "w.yaml", "a: [1, 2]", "# Numbers\na:\n  - 1\n  - 2")
     assert changes(tmp_path / "order", files, "w.yaml", "1, 2", "2, 1")

@@ -255,19 +255,15 @@ def test_a_change_is_seen(tmp_path, way):
 
 
 WORDS = (
-    "from pathlib import Path\nWORDS = Path(__file__).with_name('words')\n"
-    "def read(name):\n    return (WORDS / name).read_text()\n"
-    "def one():\n    return (Path(__file__).parent / 'words' / 'one.yaml').read_text()\n"
-    "def two():\n    return (WORDS / 'two.yaml').read_text()\n"
+    "from residuum.core.roots import packaged\nWORDS = packaged('words/one.yaml')\n"
+    "def one():\n    return WORDS.read_text()\n"
+    "def two():\n    return packaged('words/two.yaml').read_text()\n"
 )
 
 
-@pytest.mark.parametrize(("reader", "one", "two"), [
-    ("one()", True, False), ("two()", False, True), ("read('one.yaml')", True, True),
-])  # fmt: skip
+@pytest.mark.parametrize(("reader", "one", "two"), [("one", True, False), ("two", False, True)])
 def test_a_file_of_the_package_counts_where_it_is_read(tmp_path, reader, one, two):
-    call = reader.partition("(")[0]
-    stage = f"from residuum.a import {call}\nVERB():\n    return {reader}\n"
+    stage = f"from residuum.a import {reader}\nVERB():\n    return {reader}()\n"
     files = {"s.py": stage, "a.py": WORDS, "words/one.yaml": "x", "words/two.yaml": "y"}
     before = lines(tmp_path, files)
     seen = [lines(tmp_path, {**files, f"words/{n}.yaml": "x: z"}) != before for n in ("one", "two")]
@@ -295,8 +291,12 @@ def test_a_file_of_the_package_counts_where_it_is_read(tmp_path, reader, one, tw
      "residuum.a has no missing"),
     ("from residuum import missing\nVERB():\n    return missing.f()\n",
      "residuum has no missing"),
+    ("from residuum.core.roots import packaged\nVERB(x):\n    return packaged(x)\n",
+     "'' is not a file of data"),
+    ("from residuum.core.roots import packaged\nVERB():\n    return packaged('s.py')\n",
+     "'s.py' is not a file of data"),
     ("from pathlib import Path\nVERB(x):\n"
-     "    return Path(__file__).with_name(x)\n", r"s\.py is not a file or folder of data"),
+     "    return Path(__file__).with_name(x)\n", "__file__"),
     ("VERB(x):\n    return open(__file__)\n", "__file__"),
 ])  # fmt: skip
 def test_what_cannot_be_followed_is_refused_with_its_place(tmp_path, text, why):

@@ -76,7 +76,7 @@ def test_nothing_is_kept_of_a_release_with_a_broken_parse(tmp_path, layout):
     broken = damage.parse_without_json(tmp_path, layout)
     with pytest.raises(ResiduumError) as caught:
         read(tmp_path)
-    assert str(caught.value).startswith(f"{broken.file}, {broken.member}, line 1: no JSON")
+    assert str(caught.value).startswith(f"{broken.file}, {broken.member}, line 1: not JSON")
     assert [path.name for path in tmp_path.iterdir()] == ["cord19"]
 
 

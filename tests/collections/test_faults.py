@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from residuum.collections import faults
-from residuum.collections.faults import Fewer, Nameless
+from residuum.collections.faults import MissingDocId, TooFewDocs
 
 
 def found(path, error):
@@ -27,20 +27,20 @@ DOC = "<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>\nwords\n</TEXT>\n</DOC>\n"
          ", line 3: 4 columns, separated by white space, are expected; 3 found: '1 0 1'"),
         ("1 0 a 1\n1 0 b x\n", ValueError("invalid literal for int() with base 10: 'x'"),
          ", line 2: the relevance must be a whole number: '1 0 b x'"),
-        ("1\ta\n\tb\n", Nameless(), ", line 2: the line has no id: '\\tb'"),
-        (DOC + DOC.replace("<DOCNO> a </DOCNO>\n", ""), Nameless(),
+        ("1\ta\n\tb\n", MissingDocId(), ", line 2: the line has no id: '\\tb'"),
+        (DOC + DOC.replace("<DOCNO> a </DOCNO>\n", ""), MissingDocId(),
          ", line 7: the <DOC> that begins here has no DOCNO"),
-        (DOC + DOC.replace(" a ", "  "), Nameless(),
+        (DOC + DOC.replace(" a ", "  "), MissingDocId(),
          ", line 7: the <DOC> that begins here has no DOCNO"),
-        (DOC + DOC[:30], Fewer(), ", line 7: the <DOC> that begins here does not end"),
-        (DOC.removesuffix("</DOC>\n") + DOC, Fewer(),
+        (DOC + DOC[:30], TooFewDocs(), ", line 7: the <DOC> that begins here does not end"),
+        (DOC.removesuffix("</DOC>\n") + DOC, TooFewDocs(),
          ", line 1: the <DOC> that begins here does not end"),
         ("<top>\n<num> Number: 1\n", AssertionError(),
          ", line 1: the <top> that begins here does not end"),
-        ("1 0 a 1\n1 0 b", Fewer(),
+        ("1 0 a 1\n1 0 b", TooFewDocs(),
          ", line 2: the last line has no line end, as if it were cut short: '1 0 b'"),
-        ("1\ta\n2\tb\n", Fewer(), None),
-        (DOC * 3, Fewer(), None),
+        ("1\ta\n2\tb\n", TooFewDocs(), None),
+        (DOC * 3, TooFewDocs(), None),
         ("1\ta\n2 b\n", OSError("no network"), None),
     ],
 )  # fmt: skip

@@ -9,14 +9,15 @@ import pytest
 import yaml
 
 from conftest import ROOT, irds_process
-from residuum.core import entries, schema, trec
+from residuum.core import entries, trec
+from residuum.core.schema.datasets import Dataset
 from residuum.wiring.specs import canonical_json
 
 DATASETS = ROOT / "config" / "datasets"
 
 
 def dataset(name):
-    return entries.parse(DATASETS / f"{name}.yaml", schema.Dataset)
+    return entries.parse(DATASETS / f"{name}.yaml", Dataset)
 
 
 @pytest.mark.shared_data
@@ -88,7 +89,7 @@ def test_the_folds_qrels_add_up_to_the_whole():
 
 @pytest.mark.parametrize("path", sorted(DATASETS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_pinned_levels_add_up(path):
-    for edition in entries.parse(path, schema.Dataset).editions:
+    for edition in entries.parse(path, Dataset).editions:
         for name, pin in edition.splits.items():
             assert not pin.relevance or sum(pin.relevance.values()) == pin.qrels, name
 

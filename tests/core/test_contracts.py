@@ -11,7 +11,7 @@ import pytest
 from corpora import make_corpus
 from residuum.core import contracts, files
 from residuum.core.errors import ResiduumError
-from residuum.core.spill import Digests
+from residuum.core.spill import DuplicateFinder
 
 HARD_TEXT = 'tab\tnewline\nemoji 🙂 quote " backslash \\ ' + "x" * 100_000
 
@@ -45,11 +45,11 @@ def test_an_id_that_stands_twice_is_named_with_both_places(tmp_path, twice):
 
 
 def test_ids_of_one_digest_are_refused_only_where_they_are_equal(tmp_path, monkeypatch):
-    monkeypatch.setattr(Digests, "of", staticmethod(lambda text: bytes(8)))
+    monkeypatch.setattr(DuplicateFinder, "of", staticmethod(lambda text: bytes(8)))
     docs = [(f"d{number}", {"text": "t"}) for number in range(5)]
     shards = contracts.write_corpus(tmp_path, docs, per_shard=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [s["name"] for s in shards]
-    with pytest.raises(ResiduumError, match=r"doc_id d1 stands twice .*number 2 and 6\)"):
+    with pytest.raises(ResiduumError, match=r"duplicate doc_id d1 .*number 2 and 6\)"):
         contracts.write_corpus(tmp_path, [*docs, docs[1]], per_shard=2)
 
 

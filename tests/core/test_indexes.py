@@ -5,7 +5,7 @@ import json
 import pytest
 
 from residuum.core import indexes, manifest
-from residuum.core.schema import IndexStatistics
+from residuum.core.schema.papers import IndexStatistics
 
 STATED = IndexStatistics(documents=3633, total_terms=637485)
 RECORD = {

@@ -8,8 +8,11 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.core import entries, loading, registry, schema
+from residuum.core import entries, loading, registry
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import parts_of
+from residuum.core.schema.scales import FromPath
+from residuum.neural.losses import ConstantMargin
 from residuum.wiring import availability, binding, specs, splits
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -42,13 +45,17 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
         "batch_size": 28,
         "epochs": 8,
     }
-    assert clear.loss == schema.ResidualMargin(kind="residual_margin", xi=1.0, lambda_train=0.1)
-    assert clear.negatives.pool == 1000
+    loss = {"kind": "residual_margin", "weight": 1.0, "xi": 1.0, "lambda_train": 0.1}
+    assert [one.model_dump() for one in clear.objectives] == [loss]
+    assert clear.negatives.pools["errors"].top == 1000
 
 
 def test_a_scale_lays_its_budget_over_the_model():
     clear = load(scale="mini").models["clear"]
-    assert (clear.training.steps, clear.training.epochs, clear.negatives.pool) == (150, None, 100)
+    assert (clear.training.steps, clear.training.epochs) == (150, None)
+    assert clear.negatives.pools["errors"].model_dump() == {
+        "kind": "hits", "system": "bm25", "top": 100, "seed": 1
+    }  # fmt: skip
     assert clear.loss.xi == 1.0
 
 
@@ -60,7 +67,7 @@ def test_runs_carry_seeds_only_behind_a_trained_model():
 
 def test_encoder_replaces_hub_backbones_only(tmp_path):
     assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased") == (
-        schema.FromPath(path=str(tmp_path))
+        FromPath(path=str(tmp_path))
     )
     with pytest.raises(
         ResiduumError, match=r"would replace nothing: scale mini makes its backbones"
@@ -159,13 +166,34 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
     [
         ("scales/mini.yaml", {"roles": {"msmarco-train": "x"}}, "write dataset/split, found 'x'"),
         ("scales/mini.yaml", {"backbones": {"b": {"model": "nope"}}}, "no model 'nope'"),
-        ("models/clear.yaml", {"loss": {"kind": "nll"}}, "loss nll does not go with lexical_error"),
+        ("models/clear.yaml", {"negatives": {}},
+         "loss residual_margin needs sampled negatives with lexical scores: give negatives.pools"),
+        ("models/clear.yaml", {"loss": {"kind": "residual_margn", "xi": 1}},
+         "loss: no kind 'residual_margn'; known: constant_margin, nll, residual_margin. Did"),
+        ("models/clear.yaml", {"loss": {"kind": "nll", "xi": 1}},
+         "loss.xi: unknown key; valid: kind, weight."),
+        ("models/clear.yaml", {"losses": ["nll"]}, "give exactly one of loss and losses"),
+        ("models/reranker-base.yaml", {"loss": None, "losses": ["nll", {"kind": "nll"}]},
+         "losses nll, nll: one of them stands twice"),
         ("models/clear.yaml", {"budgets": ["tripled"]}, "Did you mean triplet?"),
-        ("models/clear.yaml", {"negatives": {"kind": "lexical_error", "system": "bm25-rm3",
-         "pool": 9, "per_pair": 1}}, "negatives.system: 'bm25-rm3' is not plain BM25"),
-        ("models/clear.yaml", {"negatives": {"kind": "lexical_error", "system": "bm25", "pool": 9,
-         "per_pair": 1, "dense": "clear-embedding"}}, "the model would be made from itself"),
-        ("models/bert-siamese.yaml", {"negatives": {"kind": "same_as", "model": "warm-start"}},
+        ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"any": "corpus"},
+         "scores": "bm25-rm3", "per_pair": 1}}, "negatives.scores: 'bm25-rm3' is not plain BM25"),
+        ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"errors": {"kind": "hits",
+         "top": 9, "system": "clear-embedding"}}, "scores": "bm25", "per_pair": 1}},
+         "the model would be made from itself"),
+        ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"own": {"kind": "hits",
+         "top": 9, "system": "clear"}}, "scores": "bm25", "per_pair": 1}},
+         "negatives.pools.own.system: system 'clear' is of kind fusion; fitting: bert-siamese"),
+        ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "per_pair": 1}},
+         "pools, scores and per_pair go together"),
+        ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "scores": "bm25",
+         "per_pair": 1}}, "config/scales/mini.yaml: negatives.pools.errors: missing key kind"),
+        ("models/clear.yaml", {"negatives": {"same_as": "clear-random", "per_pair": 1}},
+         "same_as takes the other model's tuples"),
+        ("models/clear.yaml", {"negatives": {"scores": "bm25", "per_pair": 1, "pools": {
+         n: {"kind": "hits", "system": "bm25", "top": 9} for n in ("a", "b")}}},
+         "two pools hold the hits of one system"),
+        ("models/bert-siamese.yaml", {"negatives": {"same_as": "warm-start"}},
          "'warm-start' has no tuples of its own"),
         ("systems/clear.yaml", {"parts": ["bm25", "bm25-bert-base"]},
          "parts: system 'bm25-bert-base' is of kind rerank; fitting: "),
@@ -174,8 +202,12 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("systems/clear.yaml", {"parts": ["bm25", "clear"]},
          "the system would be made from itself"),
         ("systems/clear.yaml", {"parts": ["clear-embedding", "bm25-default"]},
-         "weighted: 'bm25' is not among the parts"),
+         "interpolation.weighted: no part 'bm25'; known: bm25-default, clear-embedding"),
         ("systems/clear.yaml", {"unretrieved": {"bm25": "minimum"}}, "name every part, or write"),
+        ("systems/clear.yaml", {"unretrieved": {"bm25": "minimum", "clear-embedding": "minimum",
+         "bm52": "minimum"}}, "unretrieved.bm52: no part 'bm52'; known: bm25, clear-embedding"),
+        ("systems/clear.yaml", {"parts": ["bm25", "clear-embedding", "bm25"]},
+         "parts: 'bm25' is given twice"),
         ("systems/bert-siamese.yaml", {"model": "mini-bert"},
          "model: model 'mini-bert' is of kind backbone; fitting: bert-siamese, clear"),
         ("systems/deepct.yaml", {"weights": "clear"}, 
@@ -193,7 +225,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
          "model 'clear' is of kind dual-encoder; fitting: reranker-base, reranker-large"),
-        ("models/reranker-base.yaml", {"negatives": {"kind": "in_batch"}},
+        ("models/reranker-base.yaml", {"negatives": {}},
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
          "series.a.system: system 'bm25' is of kind lexical; fitting: bm25-bert-base"),
@@ -427,8 +459,8 @@ def test_a_paper_may_have_hyphens(config):
     shutil.copytree(config / "papers" / "clear", config / "papers" / "clear-again")
     made = load(config, papers="clear-again")
     assert made.chosen("table") == ["clear-again-table1", "clear-again-table2"]
-    assert schema.parts_of("clear-again-table1") == ("clear-again", "table1")
-    assert schema.parts_of("clear-table1") == ("clear", "table1")
+    assert parts_of("clear-again-table1") == ("clear-again", "table1")
+    assert parts_of("clear-table1") == ("clear", "table1")
 
 
 def test_another_encoder_makes_numbers_not_comparable(tmp_path):
@@ -510,10 +542,23 @@ def test_an_ablation_is_two_lines(config):
     (config / "systems" / "clear-wide.yaml").write_text("base: clear\nunretrieved: minimum\n")
     loaded = load(config, scale="mini")
     clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
-    assert wide.loss == schema.ConstantMargin(kind="constant_margin", margin=2.0)
+    assert wide.loss == ConstantMargin(kind="constant_margin", margin=2.0)
     assert wide.model_copy(update={"loss": clear.loss}) == clear, "with its budgets"
     system = loaded.systems["clear-wide"]
     assert system.model_copy(update={"unretrieved": "true_score"}) == loaded.systems["clear"]
+
+
+def test_a_model_over_a_base_shares_its_tuples(config):
+    (config / "models" / "clear-wide.yaml").write_text(
+        "base: clear\nnegatives: {same_as: clear}\nloss: {xi: 2.0}\nbudgets: [triplet]\n"
+    )
+    loaded = load(config, scale="mini")
+    clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
+    assert (wide.loss.xi, wide.loss.lambda_train) == (2.0, clear.loss.lambda_train)
+    assert wide.negatives.model_dump(exclude_unset=True) == {"same_as": "clear"}
+    assert loaded.tuples_of("clear-wide") == "clear"
+    same = {"loss": clear.loss, "negatives": clear.negatives, "budgets": clear.budgets}
+    assert wide.model_copy(update=same) == clear
 
 
 def test_a_fault_over_a_base_names_both_files(config):

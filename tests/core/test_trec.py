@@ -68,7 +68,7 @@ def test_a_run_whose_later_part_is_wrong_is_not_written(tmp_path):
     [
         ("q Q0 d 1 nan t\n", "line 1: score must be finite"),
         ("q Q0 d 1 inf t\n", "line 1: score must be finite"),
-        ("q Q0 d 1 2 t\nq Q0 d 2 1 t\n", "line 2: the doc stands twice"),
+        ("q Q0 d 1 2 t\nq Q0 d 2 1 t\n", "line 2: duplicate document in a query"),
         ("q Q0 d 1 1 t\nq Q0 e 2 2 t\n", "line 2: scores must not rise"),
         ("q Q0 d 0 1 t\n", "line 1: ranks must count 1, 2, 3"),
         ("q Q0 d 1 2 t\nq Q0 e 3 1 t\n", "line 2: ranks must count 1, 2, 3"),
@@ -109,7 +109,10 @@ def test_queries_keep_order_and_lose_only_white_space(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("1 no tab\n", "line 1: expected query_id TAB text"), ("1\ta\n1\tb\n", "line 2: query_id 1")],
+    [
+        ("1 no tab\n", "line 1: expected query_id TAB text"),
+        ("1\ta\n1\tb\n", "line 2: duplicate query_id 1"),
+    ],
 )
 def test_bad_queries(tmp_path, text, says):
     (tmp_path / "q.tsv").write_text(text)
@@ -121,13 +124,13 @@ def test_qrels_take_tabs_and_refuse_a_pair_judged_twice(tmp_path):
     (tmp_path / "qrels").write_text("q\t0\td1  2\nq 0 d2 0\n")
     assert trec.read_qrels(tmp_path / "qrels").rows() == [("q", "d1", 2), ("q", "d2", 0)]
     (tmp_path / "qrels").write_text("q 0 d1 2\nq 0 d1 1\n")
-    with pytest.raises(ResiduumError, match="line 2: the pair is judged twice"):
+    with pytest.raises(ResiduumError, match="line 2: duplicate judgement of a pair"):
         trec.read_qrels(tmp_path / "qrels")
 
 
 def test_metrics_round_trip_exactly(tmp_path):
     rows = [("007", "RR@10", 1 / 3), ("NA", "RR@10", 0.1 + 0.2)]
-    metrics = pl.DataFrame(rows, schema=trec.METRIC_COLUMNS, orient="row")
+    metrics = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
     trec.write_metrics(tmp_path / "m.tsv", metrics)
     assert trec.read_metrics(tmp_path / "m.tsv").rows() == rows
     with pytest.raises(ResiduumError, match="finite"):

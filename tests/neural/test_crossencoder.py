@@ -19,13 +19,14 @@ from transformers import (
 
 from corpora import make_corpus
 from residuum import train as stage
-from residuum.core import contracts, files, schema
+from residuum.core import contracts, files
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import CrossEncoder as CrossEncoderSchema
+from residuum.core.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
-from residuum.neural.learners import cross
-from residuum.neural.listwise import group_nll
+from residuum.neural.learners import Start, TrainingData, cross, training_data
 from tiny_models import (
     order_share,
     toy_docs,
@@ -59,8 +60,8 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def reading(**changes: object) -> schema.Reading:
-    return schema.Reading.model_validate({"query_length": 8, "length": 30, **changes})
+def reading(**changes: object) -> Reading:
+    return Reading.model_validate({"query_length": 8, "length": 30, **changes})
 
 
 def made(toy: Path, device: devices.Device, **changes: object) -> CrossEncoder:
@@ -216,50 +217,17 @@ def test_no_pairs_give_no_scores(toy: Path, device: devices.Device) -> None:
     assert made(toy, device).score([], 4).shape == (0,)
 
 
-SCORES = [[2.0, 1.0, 0.5], [0.0, 1.0, -1.0]]
-
-
-def test_group_nll_value_and_gradient() -> None:
-    scores = torch.tensor(SCORES, requires_grad=True)
-    loss = group_nll(scores)
-    loss.sum().backward()
-    for i, row in enumerate(SCORES):
-        shares = [math.exp(score) / sum(map(math.exp, row)) for score in row]
-        assert loss[i].item() == pytest.approx(-math.log(shares[0]), abs=1e-6)
-        gradient = [share - (j == 0) for j, share in enumerate(shares)]
-        assert scores.grad[i].tolist() == pytest.approx(gradient, abs=1e-6)
+def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    pairs = [*some_pairs(2, 0), *some_pairs(3, 2), *some_pairs(4, 5)]
+    assert training_data.usable(pairs, 4) == pairs[2:]
+    told = capfd.readouterr().err
+    assert "2 of 9 training pairs have no negative: left out" in told
+    assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in told
 
 
 def some_pairs(count: int, pool: int) -> list[Tuple]:
     names = [f"n{i}" for i in range(pool)]
     return [Tuple(f"q{i}", f"d{i}", 1.0, names, [0.0] * pool) for i in range(count)]
-
-
-def test_groups_follow_from_seed_and_step_and_hold_distinct_negatives() -> None:
-    def stream(seed: int) -> cross.GroupStream:
-        return cross.GroupStream(some_pairs(10, 6), 4, 3, seed)
-
-    batches = [stream(1).batch(step) for step in range(8)]
-    late = stream(1)
-    assert [late.batch(step) for step in range(5, 8)] == batches[5:]
-    assert stream(2).batch(0) != batches[0]
-    groups = [group for batch in batches for group in batch]
-    for group in groups:
-        assert group.docs[0] == group.query_id.replace("q", "d")
-        assert len(set(group.docs)) == 5
-    assert {doc for group in groups for doc in group.docs[1:]} == {f"n{i}" for i in range(6)}
-
-
-def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> None:
-    pairs = [*some_pairs(2, 0), *some_pairs(3, 2), *some_pairs(4, 5)]
-    kept = cross.usable(pairs, 4)
-    assert kept == pairs[2:]
-    told = capfd.readouterr().err
-    assert "2 of 9 training pairs have no negative: left out" in told
-    assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in told
-    docs = cross.GroupStream(kept[:3], 4, 3, 1).batch(0)[0].docs
-    assert len(docs) == 5
-    assert set(docs[1:]) <= {"n0", "n1"}
 
 
 def livelier(start: Path, folder: Path) -> Path:
@@ -276,19 +244,24 @@ def livelier(start: Path, folder: Path) -> Path:
     return folder
 
 
-def train(
-    toy: Path, output: Path, pooling: str = "mean", start: Path | None = None, **training: object
-) -> Path:
+def spec_of(pooling: str = "mean", **training: object) -> dict[str, object]:
     how = {"learning_rate": 0.002, "batch_size": 8, "steps": 250, "dropout": 0.0, **training}
-    spec = {
+    return {
         "kind": "cross-encoder",
         "backbone": "test",
         "train_on": "test",
-        "negatives": {"kind": "same_as", "model": "test"},
+        "negatives": {"same_as": "test"},
+        "loss": {"kind": "nll"},
         "group": GROUP,
         "reading": reading(pooling=pooling).model_dump(),
         "training": how,
     }
+
+
+def train(
+    toy: Path, output: Path, pooling: str = "mean", start: Path | None = None, **training: object
+) -> Path:
+    spec = spec_of(pooling, **training)
     stage.train(
         tuples=toy / "tuples.jsonl.gz",
         corpus=toy / "corpus",
@@ -331,10 +304,15 @@ def test_part_seed_and_what_was_not_learned(
     assert files.sha256_tree(one) == files.sha256_tree(two)
     artefact = json.loads((one / "manifest.json").read_text())["artefact"]
     assert artefact["pairs"] == len(toy_tuples()) // 2
-    learner = cross.CrossLearner.__new__(cross.CrossLearner)
-    learner.stream = cross.GroupStream(some_pairs(2, 3), 3, 2, 1)
-    assert learner.remark([1.0] * 10) is None
-    assert "the model learned nothing" in (learner.remark([1.0] * 9 + [math.log(4)]) or "")
+
+
+def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) -> None:
+    spec = CrossEncoderSchema.model_validate(spec_of())
+    data = TrainingData(toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
+    learner = cross.make(spec, Start(str(toy / "start"), None, device, 1), data)
+    assert learner.convergence_warning([1.0] * 10) is None
+    warning = learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]) or ""
+    assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning
 
 
 def test_a_tuple_whose_doc_is_gone_is_named(toy: Path, tmp_path: Path) -> None:

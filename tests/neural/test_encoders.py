@@ -9,8 +9,8 @@ import torch
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
 from corpora import make_corpus
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from tiny_models import ENCODER, make_backbone, toy_docs
@@ -29,8 +29,8 @@ def backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_backbone(folder / "made", make_corpus(folder / "corpus", toy_docs()))
 
 
-def settings(**changes: object) -> schema.Encoder:
-    return schema.Encoder.model_validate({**ENCODER, **changes})
+def settings(**changes: object) -> EncoderSchema:
+    return EncoderSchema.model_validate({**ENCODER, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,26 @@ def test_a_saved_checkpoint_loads_with_auto_model_and_with_us(
     again = Encoder.load(tmp_path, device)
     assert again.settings == encoder.settings
     assert (again.encode(TEXTS, "query", 2) == encoder.encode(TEXTS, "query", 2)).all()
+
+
+def test_a_doc_has_the_vectors_of_its_first_tokens(
+    backbone: Path, device: devices.Device, tmp_path: Path
+) -> None:
+    """Against AutoModel alone; a doc of fewer tokens has fewer vectors, a query one."""
+    many = settings(pooling={"kind": "first", "vectors": 4}, doc_marker="")
+    encoder = Encoder.start(str(backbone), None, many, device)
+    encoder.save(tmp_path)
+    model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    texts = ["water", "", "flour often flour there"]
+    rows, counts = Encoder.load(tmp_path, device).vectors(texts, "doc", 3)
+    assert counts.tolist() == [3, 2, 4]
+    expected = []
+    for text in texts:
+        with torch.no_grad():
+            hidden = model.eval()(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        expected.append(hidden[:4].numpy() * 0.5)
+    np.testing.assert_allclose(rows, np.concatenate(expected), atol=1e-6)
+    assert encoder.vectors(texts, "query", 3).counts.tolist() == [1, 1, 1]
 
 
 def test_saving_twice_gives_the_same_bytes(encoder: Encoder, tmp_path: Path) -> None:
@@ -153,7 +173,7 @@ def test_dropout_can_be_replaced(backbone: Path, device: devices.Device) -> None
     encoder = Encoder.start(str(backbone), None, settings(), device, dropout=0.0)
     encoder.model.train()
     tokens = encoder.tokenise(["water here"], "doc")
-    assert torch.equal(encoder.forward(tokens), encoder.forward(tokens))
+    assert torch.equal(encoder.forward(tokens, "doc"), encoder.forward(tokens, "doc"))
 
 
 def test_a_length_beyond_the_model_is_refused(plain: Path, device: devices.Device) -> None:

@@ -8,34 +8,67 @@ import numpy as np
 import pytest
 import torch
 
-from residuum.core import contracts, schema
-from residuum.core.errors import ResiduumError
-from residuum.neural import devices, fitting, learners
+from residuum.core import contracts
+from residuum.core.schema.models import (
+    CrossEncoder,
+    DualEncoder,
+    MaskedLanguage,
+    TermWeights,
+    Training,
+)
+from residuum.neural import devices, fitting, gradients, learners
+from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.learners import masked
-from residuum.neural.resume import Saved
-from residuum.neural.room import Room
-from tiny_models import masked_language_spec, model_spec, term_weights_spec, write_problem
+from residuum.neural.resume import TrainingState
+from tiny_models import (
+    ENCODER,
+    masked_language_spec,
+    model_spec,
+    term_weights_spec,
+    toy_docs,
+    toy_queries,
+    toy_tuples,
+    write_problem,
+)
 
 HOW = {"steps": 2, "batch_size": 7, "dropout": 0.0}
 CROSS = {
     "kind": "cross-encoder",
     "backbone": "test",
     "train_on": "test",
-    "negatives": {"kind": "same_as", "model": "test"},
+    "negatives": {"same_as": "test"},
+    "loss": {"kind": "nll"},
     "group": 3,
     "reading": {"query_length": 8, "length": 30, "pooling": "mean"},
     "training": {"learning_rate": 0.01, **HOW},
 }
+
+
+def with_negatives(**changes: Any) -> str:
+    """Return a dual encoder that draws two negatives of each pair, with some keys changed."""
+    spec = json.loads(model_spec(**HOW)) | {"group": 2} | changes
+    return json.dumps({key: value for key, value in spec.items() if value is not None})
+
+
+SEVERAL = [
+    {"kind": "residual_margin", "xi": 1.0, "lambda_train": 0.1, "weight": 2.0},
+    {"kind": "nll", "weight": 0.5},
+]
+MANY = {**ENCODER, "pooling": {"kind": "first", "vectors": 4}}
 SPECS = {
     "residual_margin": model_spec(**HOW),
     "constant_margin": model_spec("constant_margin", **HOW),
     "nll": model_spec("nll", **HOW),
+    "dpr": with_negatives(loss="nll"),
+    "several": with_negatives(loss=None, losses=SEVERAL),
+    "vectors": with_negatives(loss="nll", encoder=MANY),
     "cross": json.dumps(CROSS),
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
 }
-FORMS = {"cross": schema.CrossEncoder, "terms": schema.TermWeights, "masked": schema.MaskedLanguage}
-DIVISIBLE = [name for name in SPECS if name != "nll"]
+FORMS = {"cross": CrossEncoder, "terms": TermWeights, "masked": MaskedLanguage}
+JOINT = ("nll", "dpr", "several", "vectors")
+WHOLE = slice(0, 7)
 
 
 @pytest.fixture(scope="module")
@@ -45,58 +78,109 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def made(toy: Path, name: str, precision: str = "fp32") -> tuple[Any, schema.Training]:
-    """Return a learner and how it is trained."""
-    form = FORMS.get(name, schema.DualEncoder).model_validate_json(SPECS[name])
+def made(
+    toy: Path, name: str, precision: str = "fp32", dropout: float = 0.0
+) -> tuple[Any, Training]:
+    """Return a learner in training, and how it is trained."""
+    record = json.loads(SPECS[name])
+    record["training"]["dropout"] = dropout
+    spec = FORMS.get(name, DualEncoder).model_validate(record)
     device, start = devices.Device("cpu", precision), str(toy / "start")
     if name == "masked":
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
-        return masked.make(form, start, None, device, texts), form.training
-    material = learners.Files(toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
-    return learners.make(form, start, None, device, 1, material), form.training
+        learner: Any = masked.make(spec, learners.Start(start, None, device, 1), texts)
+    else:
+        paths = (toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
+        learner = learners.make(
+            spec, learners.Start(start, None, device, 1), learners.TrainingData(*paths)
+        )
+    learner.model.train()
+    return learner, spec.training
 
 
-def gradients(learner: Any) -> dict[str, np.ndarray]:
+def gradients_of(learner: Any) -> dict[str, np.ndarray]:
     found = learner.model.named_parameters()
     return {name: value.grad.numpy().copy() for name, value in found if value.grad is not None}
 
 
-def hold(learner: Any, limit: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let the memory end where more rows than the limit are asked for, after the forward pass."""
-    whole, sizes = learner.losses, []
+def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], AdaptiveBatchSize]:
+    """Take a step; return the log's row, the gradients, and how much was taken at once."""
+    sizes = AdaptiveBatchSize("training examples", "length")
+    return gradients.of_step(learner, sizes, WHOLE, 1, 0), gradients_of(learner), sizes
 
-    def limited(step: int, rows: slice) -> Any:
-        part = whole(step, rows)
-        sizes.append(rows.stop - rows.start)
-        if sizes[-1] > limit:
+
+def hold(
+    learner: Any, limit: int, monkeypatch: pytest.MonkeyPatch, graph_limit: int = 7
+) -> list[int]:
+    """Let the memory end where more rows than a limit are given, after the forward pass."""
+    whole, sizes = learner.forward, []
+
+    def limited(batch: Any) -> Any:
+        outputs = whole(batch)
+        sizes.append(len(batch[0]))
+        if sizes[-1] > min(limit, graph_limit if torch.is_grad_enabled() else limit):
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return part
+        return outputs
 
-    monkeypatch.setattr(learner, "losses", limited)
+    monkeypatch.setattr(learner, "forward", limited)
     return sizes
 
 
-@pytest.mark.parametrize("name", DIVISIBLE)
-def test_passes_add_up_to_the_gradient_and_the_log_of_the_whole(
-    toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner, _ = made(toy, name)
-    learner.model.train()
-    rows = slice(0, 7)
-    log = fitting._gradients(learner, Room("examples", "length"), rows, 1, 0)
-    expected = gradients(learner)
-    part = learner.losses(0, rows)
-    assert log["loss"] == pytest.approx(part.losses.mean().item(), rel=1e-6)
-    assert part.whole == len(part.losses)
-    room, sizes = Room("examples", "length"), hold(learner, 2, monkeypatch)
-    again = fitting._gradients(learner, room, rows, 1, 0)
-    assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
-    assert again == pytest.approx(log, rel=1e-5)
-    found = gradients(learner)
+def assert_equal(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
     assert found.keys() == expected.keys()
     for key, gradient in found.items():
         np.testing.assert_allclose(gradient, expected[key], atol=1e-6, err_msg=key)
-    assert max(np.abs(gradient).max() for gradient in found.values()) > 1e-3
+    assert max(np.abs(gradient).max() for gradient in found.values()) > 1e-4
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_parts_add_up_to_the_gradient_and_the_log_of_the_whole(
+    toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, _ = made(toy, name)
+    log, expected, _ = take(learner)
+    batch = learner.batch(0)
+    loss = learner.losses(batch, learner.forward(batch), WHOLE).losses
+    assert log["loss"] == pytest.approx(loss.mean().item(), rel=1e-6)
+    assert learner.examples(batch) == len(loss)
+    sizes = hold(learner, 2, monkeypatch)
+    again, found, _ = take(learner)
+    assert learner.joint == (name in JOINT)
+    assert sizes == [7, 3, *[1] * (14 if learner.joint else 7)]
+    assert again == pytest.approx(log, rel=1e-5)
+    assert_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name not in ("terms", "masked")])
+def test_cached_gradients_are_those_of_one_graph_with_the_same_dropout(
+    toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reference keeps the graph of all parts, each with the random numbers of its part."""
+    learner, _ = made(toy, name, dropout=0.2)
+    monkeypatch.setattr(learner, "joint", True)
+    step = gradients._Step(learner, AdaptiveBatchSize("", ""), WHOLE, 1, 0)
+    parts = [step._forward(rows) for rows in (slice(0, 3), slice(3, 6), slice(6, 7))]
+    outputs = [torch.cat(own) for own in zip(*parts, strict=True)]
+    found = learner.losses(step.batch, outputs, WHOLE)
+    learner.model.zero_grad()
+    (found.losses.sum() / step.examples).backward()
+    expected = gradients_of(learner)
+    hold(learner, 3, monkeypatch)
+    log, cached, _ = take(learner)
+    assert log["loss"] == pytest.approx(found.losses.mean().item(), rel=1e-6)
+    assert_equal(cached, expected)
+
+
+def test_memory_that_ends_on_the_way_back_lets_all_begin_anew(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, _ = made(toy, "dpr")
+    _, expected, _ = take(learner)
+    sizes = hold(learner, 7, monkeypatch, graph_limit=2)
+    _, found, batch_size = take(learner)
+    assert sizes == [7, 3, 3, 1, 3, *[1] * 14]
+    assert batch_size.facts() == {"largest_batch": 1}
+    assert_equal(found, expected)
 
 
 def test_what_fitted_is_kept_for_the_rest_and_told(
@@ -104,22 +188,48 @@ def test_what_fitted_is_kept_for_the_rest_and_told(
 ) -> None:
     learner, how = made(toy, "residual_margin")
     sizes = hold(learner, 3, monkeypatch)
-    log, room = fitting.fit(learner, how, 1, Saved(tmp_path, "mark"))
+    rows, batch_size = fitting.fit(learner, how, 1, TrainingState(tmp_path, "mark"))
     assert sizes == [7, 3, 3, 1, 3, 3, 1]
-    assert len(log) == 2
+    assert len(rows) == 2
     assert capfd.readouterr().err.count("a batch of 7 training examples does not fit") == 1
-    fitting.write(tmp_path / "model", learner, (log, room), {}, [], module="residuum.train")
+    trained = (rows, batch_size)
+    fitting.write(tmp_path / "model", learner, trained, {}, [], module="residuum.train")
     artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
     assert artefact["largest_batch"] == 3
 
 
-def test_in_batch_negatives_that_do_not_fit_say_what_to_lower(
-    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learner, how = made(toy, "nll")
-    hold(learner, 4, monkeypatch)
-    with pytest.raises(ResiduumError, match=r"7 training examples .*whole batch. Lower training"):
-        fitting.fit(learner, how, 1, Saved(tmp_path, "mark"))
+def test_the_log_has_a_column_for_each_of_several_losses(toy: Path) -> None:
+    log, _, _ = take(made(toy, "several")[0])
+    assert list(log) == ["loss", "active", "positive", "negative", "residual_margin", "nll"]
+    assert log["loss"] == pytest.approx(2 * log["residual_margin"] + 0.5 * log["nll"])
+
+
+def test_candidates_are_the_batch_and_all_that_was_drawn(toy: Path) -> None:
+    """Against brute force with NumPy: s_emb of the best vectors, columns, and what is ignored."""
+    learner, _ = made(toy, "vectors")
+    learner.model.eval()
+    batch = learner.batch(0)
+    seen = learner.candidates(batch, learner.forward(batch), slice(2, 5))
+    docs = [*batch.positives, *(doc for group in batch.negatives for doc in group)]
+    texts, queries = dict(toy_docs()), dict(toy_queries())
+    ids = batch.query_ids[2:5]
+    rows = learner.encoder.encode([queries[query] for query in ids], "query", 1)
+    expected = np.empty((3, 21))
+    for column, doc in enumerate(docs):
+        vectors = learner.encoder.encode([texts[doc]], "doc", 1)
+        assert vectors.shape == (4, 16)
+        expected[:, column] = (rows @ vectors.T).max(axis=1)
+    np.testing.assert_allclose(seen.scores.detach().numpy(), expected, atol=1e-5)
+    known = {(pair.query_id, pair.positive) for pair in toy_tuples()}
+    ignored = [
+        [(q, d) in known and j != 2 + i for j, d in enumerate(docs)] for i, q in enumerate(ids)
+    ]
+    assert seen.ignore.tolist() == ignored
+    assert seen.positive.tolist() == [2, 3, 4]
+    own = [[2 + i, 7 + 2 * (2 + i), 8 + 2 * (2 + i)] for i in range(3)]
+    np.testing.assert_allclose(
+        seen.own.detach().numpy(), np.take_along_axis(expected, np.array(own), 1), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -130,15 +240,15 @@ def test_bf16_is_used_in_training_and_kept_out_of_what_lasts(
     first = next(part for part in learner.model.modules() if isinstance(part, torch.nn.Linear))
     seen: set[torch.dtype] = set()
     first.register_forward_hook(lambda part, given, made: seen.add(made.dtype))
-    fitting.fit(learner, how, 1, Saved(tmp_path, "mark"))
+    fitting.fit(learner, how, 1, TrainingState(tmp_path, "mark"))
     assert seen == {torch.bfloat16}
-    lasting = [*learner.model.parameters(), *gradients(learner).values()]
+    lasting = [*learner.model.parameters(), *gradients_of(learner).values()]
     assert {str(some.dtype).removeprefix("torch.") for some in lasting} == {"float32"}
 
 
 def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
     learner, how = made(toy, "nll", "bf16")
-    saved = Saved(tmp_path, "mark")
-    fitting.fit(learner, how.model_copy(update={"checkpoint_every": 1}), 1, saved)
-    state = torch.load(saved.path, weights_only=True)["optimizer"]["state"]
-    assert {value.dtype for some in state.values() for value in some.values()} == {torch.float32}
+    state = TrainingState(tmp_path, "mark")
+    fitting.fit(learner, how.model_copy(update={"checkpoint_every": 1}), 1, state)
+    kept = torch.load(state.path, weights_only=True)["optimizer"]["state"]
+    assert {value.dtype for some in kept.values() for value in some.values()} == {torch.float32}

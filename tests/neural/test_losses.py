@@ -6,10 +6,13 @@ import pytest
 import torch
 
 from residuum.neural.losses import (
-    in_batch_nll,
+    LOSSES,
+    Candidates,
     mean_squared_errors,
+    nll,
     residual_margin,
     triplet_hinge,
+    weighted,
 )
 
 
@@ -54,9 +57,9 @@ SCORES = [[2.0, 1.0, 0.5], [0.0, 1.0, -1.0], [3.0, 0.2, 0.1]]
 IGNORE = [[False, True, False], [False, False, False], [True, False, False]]
 
 
-def test_in_batch_nll_value_and_gradient() -> None:
+def test_nll_value_and_gradient() -> None:
     scores = torch.tensor(SCORES, requires_grad=True)
-    loss = in_batch_nll(scores, torch.tensor(IGNORE))
+    loss = nll(scores, torch.arange(3), torch.tensor(IGNORE))
     loss.sum().backward()
     for i, row in enumerate(SCORES):
         weights = [0.0 if IGNORE[i][j] else math.exp(score) for j, score in enumerate(row)]
@@ -66,10 +69,73 @@ def test_in_batch_nll_value_and_gradient() -> None:
         assert scores.grad[i].tolist() == pytest.approx(gradient, abs=1e-6)
 
 
-def test_in_batch_nll_of_some_rows_is_that_of_the_whole() -> None:
-    scores, ignore = torch.tensor(SCORES), torch.tensor(IGNORE)
-    whole = in_batch_nll(scores, ignore)
-    assert torch.equal(in_batch_nll(scores[1:], ignore[1:], first=1), whole[1:])
+def test_nll_of_some_rows_is_that_of_the_whole() -> None:
+    scores, positive, ignore = torch.tensor(SCORES), torch.arange(3), torch.tensor(IGNORE)
+    whole = nll(scores, positive, ignore)
+    assert torch.equal(nll(scores[1:], positive[1:], ignore[1:]), whole[1:])
+
+
+def test_nll_of_a_batch_with_sampled_negatives_is_the_cross_entropy_of_the_wide_matrix() -> None:
+    """DPR's: two queries, columns of both positives and of both negatives; one is masked."""
+    scores = torch.tensor([[2.0, 0.5, 1.0, 0.1], [0.3, 1.5, 0.2, 1.2]])
+    ignore = torch.tensor([[False, False, False, True], [False] * 4])
+    expected = torch.nn.functional.cross_entropy(
+        scores.masked_fill(ignore, float("-inf")), torch.tensor([0, 1]), reduction="none"
+    )
+    torch.testing.assert_close(nll(scores, torch.tensor([0, 1]), ignore), expected)
+    by_hand = -math.log(math.exp(2.0) / (math.exp(2.0) + math.exp(0.5) + math.exp(1.0)))
+    assert expected[0].item() == pytest.approx(by_hand)
+
+
+def seen(own: list[list[float]], lexical: list[list[float]]) -> Candidates:
+    """Return queries with their own docs only."""
+    scores = torch.tensor(own, requires_grad=True)
+    none = torch.zeros(scores.shape, dtype=torch.bool)
+    return Candidates(scores, torch.tensor(lexical), scores, torch.zeros(2).long(), none)
+
+
+BATCH = ([[2.0, 1.5, 3.0], [0.5, 0.4, -3.0]], [[10.0, 7.0, 10.0], [4.0, 9.0, 4.0]])
+
+
+def test_margin_losses_are_means_over_the_negatives_of_a_query() -> None:
+    residual = LOSSES["residual_margin"](kind="residual_margin", xi=1.0, lambda_train=0.1)
+    constant = LOSSES["constant_margin"](kind="constant_margin", margin=1.0)
+    first, second = (0.7 - 2.0 + 1.5, 1.0 - 2.0 + 3.0), (1.5 - 0.5 + 0.4, 0.0)
+    found = residual.losses(seen(*BATCH)).tolist()
+    assert found == pytest.approx([sum(first) / 2, sum(second) / 2])
+    found = constant.losses(seen(*BATCH)).tolist()
+    assert found == pytest.approx([(0.5 + 2.0) / 2, 0.9 / 2])
+
+
+def test_several_losses_are_summed_by_weight() -> None:
+    batch = seen(*BATCH)
+    constant = LOSSES["constant_margin"](kind="constant_margin", margin=1.0, weight=2.0)
+    likelihood = LOSSES["nll"](kind="nll", weight=0.5)
+    total, parts = weighted([constant, likelihood], batch)
+    shares = [math.exp(row[0]) / sum(map(math.exp, row)) for row in BATCH[0]]
+    assert parts["nll"].tolist() == pytest.approx([-math.log(share) for share in shares])
+    expected = [2 * 1.25 - 0.5 * math.log(shares[0]), 2 * 0.45 - 0.5 * math.log(shares[1])]
+    assert total.tolist() == pytest.approx(expected)
+    total.sum().backward()
+    # d/ds+ of the first query: two active hinges at 2/2 each, and half of share - 1
+    assert batch.scores.grad[0, 0].item() == pytest.approx(-2.0 + 0.5 * (shares[0] - 1))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_leaves_alone_what_it_does_not_need(name: str) -> None:
+    parameters = {
+        "residual_margin": {"xi": 1.0, "lambda_train": 0.1},
+        "constant_margin": {"margin": 1.0},
+    }
+    loss = LOSSES[name](kind=name, **parameters.get(name, {}))
+    nothing = torch.full((2, 3), float("nan"))
+    batch = seen(*BATCH)
+    if "negatives" in loss.needs:
+        batch = batch._replace(scores=nothing)
+    else:
+        batch = batch._replace(own=nothing, lexical=nothing)
+    assert loss.losses(batch).shape == (2,)
+    assert torch.isfinite(loss.losses(batch)).all()
 
 
 def test_mean_squared_errors_value_and_gradient() -> None:
@@ -88,5 +154,5 @@ def test_gradients_match_finite_differences(name: str) -> None:
     if name == "hinge":
         assert torch.autograd.gradcheck(lambda a, b: triplet_hinge(a[0], b[0], 0.7), (one, other))
     else:
-        ignore = torch.eye(4).roll(1, dims=1).bool()
-        assert torch.autograd.gradcheck(lambda a, b: in_batch_nll(a @ b.T, ignore), (one, other))
+        positive, ignore = torch.arange(4), torch.eye(4).roll(1, dims=1).bool()
+        assert torch.autograd.gradcheck(lambda a, b: nll(a @ b.T, positive, ignore), (one, other))

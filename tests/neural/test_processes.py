@@ -17,8 +17,9 @@ from safetensors.numpy import load_file
 from killing import WORKFLOW, run_and_kill
 from residuum import pretrain
 from residuum import train as stage
-from residuum.core import files, schema
+from residuum.core import files
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.scales import Config
 from residuum.neural import processes
 from tiny_models import masked_language_spec, model_spec, term_weights_spec, write_problem
 
@@ -27,7 +28,8 @@ CROSS = {
     "kind": "cross-encoder",
     "backbone": "test",
     "train_on": "test",
-    "negatives": {"kind": "same_as", "model": "test"},
+    "negatives": {"same_as": "test"},
+    "loss": {"kind": "nll"},
     "group": 3,
     "reading": {"query_length": 8, "length": 30, "pooling": "mean"},
     "training": HOW,
@@ -35,6 +37,7 @@ CROSS = {
 SPECS = {
     "residual_margin": model_spec("residual_margin", **HOW),
     "nll": model_spec("nll", **HOW),
+    "short": json.dumps({**json.loads(model_spec(**HOW)), "loss": "nll", "group": 2}),
     "cross": json.dumps(CROSS),
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
@@ -48,9 +51,20 @@ from pathlib import Path
 import torch
 from residuum import pretrain, train
 from residuum.neural import processes
+from residuum.neural.encoders import Encoder
+
+def short(forward):
+    # the second process runs out of memory with more than four texts and a graph
+    def limited(self, tokens, kind):
+        if processes.rank() == 1 and torch.is_grad_enabled() and len(tokens) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return forward(self, tokens, kind)
+    return limited
 
 def work(folder):
+    whole = Encoder.forward
     for name, told in json.loads((folder / "two.json").read_text()).items():
+        Encoder.forward = short(whole) if name == "short" else whole
         paths = {key: Path(told[key]) for key in ("tuples", "corpus", "queries", "work", "output")}
         if name == "masked":
             keys = ("start", "spec", "threads", "device")
@@ -60,16 +74,12 @@ def work(folder):
             train.train(**{**told, **paths})
 
 def gradients():
-    docs = torch.tensor([[1.0], [2.0], [4.0]])
-    weights = torch.tensor([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0], [100.0, 200.0, 300.0]])
-    rows = processes.share(3)
-    own = docs[rows].clone().requires_grad_()
-    every = processes.gather(own, rows, 3)
-    (weights[rows] @ every).sum().backward()
+    docs, rows = torch.tensor([[1.0], [2.0], [4.0]]), processes.share(3)
+    every = processes.gather(docs[rows], rows, 3)
     other, unused = (torch.nn.Parameter(torch.zeros(2)) for _ in range(2))
     other.grad = torch.tensor([1.0, 10.0]) * (1 + processes.rank())
     processes.add_up_gradients([other, unused])
-    return processes.told_by_all((every.tolist(), own.grad.tolist(), other.grad.tolist()))
+    return processes.told_by_all((every.tolist(), other.grad.tolist()))
 
 folder = Path(sys.argv[1])
 with processes.joined("cpu"):
@@ -177,16 +187,15 @@ def test_the_manifest_counts_the_processes(toy: Path) -> None:
 def test_one_process_speaks_and_cleans_up(toy: Path) -> None:
     said = (toy / "said").read_text().splitlines()
     assert sum("train: 8 steps in" in line for line in said) == len(SPECS)
+    (record,) = (toy / "two" / "short").glob("manifest.json")
+    assert json.loads(record.read_text())["artefact"]["largest_batch"] == 1
     assert sorted(path.name for path in (toy / "two").iterdir()) == sorted(SPECS)
 
 
-def test_gathered_rows_get_their_gradient_from_all_that_used_them(toy: Path) -> None:
-    """By hand: each process multiplies all three rows by its rows of a matrix, and sums."""
+def test_rows_are_gathered_and_gradients_added_up(toy: Path) -> None:
     told = json.loads((toy / "gradients.json").read_text())
-    assert [every for every, _, _ in told] == [[[1.0], [2.0], [4.0]]] * 2
-    sums = [[1.0 + 10.0 + 100.0], [2.0 + 20.0 + 200.0], [3.0 + 30.0 + 300.0]]
-    assert [own for _, own, _ in told] == [sums[:1], sums[1:]]
-    assert [added for _, _, added in told] == [[1.0 + 2.0, 10.0 + 20.0]] * 2
+    assert [every for every, _ in told] == [[[1.0], [2.0], [4.0]]] * 2
+    assert [added for _, added in told] == [[1.0 + 2.0, 10.0 + 20.0]] * 2
 
 
 def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path) -> None:
@@ -202,7 +211,7 @@ def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path
     told["output"].unlink()
     status, said = torchrun(*command)
     assert status == 0, said
-    assert said.count("going on after step 5") == 1
+    assert said.count("resuming after step 5") == 1
     two = toy / "two" / "dropout"
     for name in ("model.safetensors", "training.tsv"):
         assert files.sha256(told["output"] / name) == files.sha256(two / name)
@@ -249,9 +258,9 @@ def test_a_batch_smaller_than_the_processes_is_refused(
 
 def test_several_gpus_need_the_device_cuda() -> None:
     base = {"scale": "smoke", "papers": ["clear"], "gpus": 2}
-    assert schema.Config.model_validate({**base, "device": "cuda"}).gpus == 2
+    assert Config.model_validate({**base, "device": "cuda"}).gpus == 2
     with pytest.raises(ValidationError, match=r"gpus\n.*device: cuda, not auto"):
-        schema.Config.model_validate(base)
+        Config.model_validate(base)
 
 
 @pytest.mark.parametrize(("size", "shares"), [(7, [1, 2, 2, 2]), (8, [2] * 4), (4, [1] * 4)])

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from residuum import paired
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Tests
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "none", "family": "column"}
 
 
 def options(**changes):
-    return schema.Tests.model_validate({**TESTS, "bootstrap": 200, **changes})
+    return Tests.model_validate({**TESTS, "bootstrap": 200, **changes})
 
 
 def matrix(values, ids=None):

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from conftest import ROOT
+from residuum.core.schema.scales import Config
 from residuum.preload import benchmarks, server
+from residuum.wiring import driver
 
 CLIENT = ROOT / "workflow" / "residuum" / "preload" / "client.py"
 JOB = """
@@ -154,3 +157,32 @@ def test_nothing_is_started_where_a_child_could_outlive_its_parent(monkeypatch):
     monkeypatch.delenv("RESIDUUM_PRELOAD", raising=False)
     server.start()
     assert "RESIDUUM_PRELOAD" not in os.environ
+
+
+def workflow(local=True, deployed=frozenset()):
+    settings = SimpleNamespace(deployment_method=deployed)
+    return SimpleNamespace(local_exec=local, deployment_settings=settings, basedir=str(ROOT))
+
+
+@pytest.mark.parametrize(
+    ("where", "key"),
+    [
+        (workflow(local=False), {}),
+        (workflow(deployed={"conda"}), {}),
+        (workflow(), {"device": "cuda"}),
+        (workflow(), {"preload": False}),
+    ],
+)
+def test_jobs_elsewhere_start_by_themselves(monkeypatch, where, key):
+    monkeypatch.setattr(server, "start", lambda: pytest.fail("it was started"))
+    monkeypatch.setenv(server.FOLDER, "of a Snakemake around this one")
+    driver.preload(where, Config(scale="any", papers=["any"], **key))
+    assert server.FOLDER not in os.environ
+
+
+def test_a_shell_finds_the_words_of_a_command_with_and_without_parents(job, tmp_path, parents):
+    line = driver.shell_prefix(workflow()).format() + "python -m job 'a b' early 2>&1 | tee log"
+    for folder in ({}, {server.FOLDER: parents[0]}):
+        subprocess.run(["bash", "-c", line], cwd=tmp_path, env=environment(folder), check=True)
+        said = (tmp_path / "log").read_text()
+        assert "['a b', 'early'] job.py __main__" in said

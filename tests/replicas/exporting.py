@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from conftest import ROOT
 from replicas.truth import Replica
-from residuum.core import entries, schema
+from residuum.core import entries
+from residuum.core.schema.datasets import Dataset
 from residuum.wiring.specs import canonical_json
 
 
@@ -23,9 +24,9 @@ class Folders(NamedTuple):
     data: Path
 
 
-def dataset(name: str, replica: Replica, **source: Any) -> schema.Dataset:
+def dataset(name: str, replica: Replica, **source: Any) -> Dataset:
     """Return a dataset of config/ with the counts of a replica as its only edition."""
-    found = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", schema.Dataset)
+    found = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", Dataset)
     record = found.model_dump(mode="json", exclude_none=True)
     counts = replica.counts()
     pins = {}
@@ -37,21 +38,21 @@ def dataset(name: str, replica: Replica, **source: Any) -> schema.Dataset:
     record["editions"] = [{"name": "replica", "docs": counts["docs"], "splits": pins}]
     if sample := record["source"].get("sample"):
         record["editions"][0]["docs"] = sample["docs"]
-    return schema.Dataset.model_validate(record)
+    return Dataset.model_validate(record)
 
 
-def spec(entry: schema.Dataset, which: str | None = None) -> str:
+def spec(entry: Dataset, which: str | None = None) -> str:
     """Return the specification that a rule would hand to the stage."""
     return canonical_json(entry.for_split(which) if which else entry.for_corpus())
 
 
-def corpus(folders: Folders, name: str, entry: schema.Dataset, output: Path) -> Any:
+def corpus(folders: Folders, name: str, entry: Dataset, output: Path) -> Any:
     """Run `residuum.data corpus`."""
     words = ["corpus", "--dataset", name, "--spec", spec(entry), "--output", str(output)]
     return run(folders, "residuum.data", *words)
 
 
-def split(folders: Folders, name: str, entry: schema.Dataset, which: str, output: Path) -> Any:
+def split(folders: Folders, name: str, entry: Dataset, which: str, output: Path) -> Any:
     """Run `residuum.data split`; queries.tsv and qrels.trec go into the folder `output`."""
     words = ["split", "--dataset", name, "--name", which, "--spec", spec(entry, which)]
     files = ["--queries", str(output / "queries.tsv"), "--qrels", str(output / "qrels.trec")]

@@ -125,7 +125,7 @@ DAMAGES = [
     (CORD, "corpus", half(f"cord19/{cord19.RELEASE}"), CUT),
     (CORD, "corpus", flipped(f"cord19/{cord19.RELEASE}"), CUT),
     (CORD, "corpus", of_home(damage.subset_cut_short), CUT),
-    (CORD, "corpus", of_home(damage.parse_without_json), "no JSON"),
+    (CORD, "corpus", of_home(damage.parse_without_json), "not JSON"),
     (CORD, "corpus", of_release(damage.row_cut_short), "4 columns where the header has 19"),
     (CORD, "corpus", of_release(damage.row_with_open_quote), "is not closed"),
     (CORD, "corpus", of_release(damage.row_without_uid), "the row has no cord_uid"),

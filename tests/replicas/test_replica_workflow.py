@@ -15,7 +15,8 @@ from conftest import ROOT
 from projects import copy_project, snakemake
 from replicas import hub, writing
 from replicas.truth import Replica
-from residuum.core import entries, schema, trec
+from residuum.core import entries, trec
+from residuum.core.schema.datasets import Dataset, Edition
 
 pytestmark = pytest.mark.workflow
 DATASETS = ["msmarco-passage", "msmarco-document", "nq-dpr", "nq-250k", "robust04", "cord19",
@@ -66,12 +67,12 @@ def made(tmp_path_factory):
 
 def pinned(name):
     scale = yaml.safe_load((ROOT / "config" / "scales" / "replica.yaml").read_text())
-    return [schema.Edition.model_validate(edition) for edition in scale["editions"][name]]
+    return [Edition.model_validate(edition) for edition in scale["editions"][name]]
 
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_the_scale_pins_what_the_replicas_hold(made, name):
-    dataset = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", schema.Dataset)
+    dataset = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", Dataset)
     (edition,) = pinned(name)
     collection = dataset.source.docs.partition("/")[0]
     assert edition.docs == made.replicas[collection].counts()["docs"]

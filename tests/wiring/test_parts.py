@@ -6,12 +6,15 @@ from dataclasses import replace
 import pytest
 
 from plan_fixture import BM25, SYSTEM, named, registry
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Place
+from residuum.core.schema.scales import Config, FromModel, FromPath
+from residuum.core.schema.sources import FilesSource
+from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.constraints import Constraints
 from residuum.wiring.data import Data
+from residuum.wiring.estimates import Estimate
 from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
@@ -63,17 +66,22 @@ def test_searched_splits_are_measured_or_tuned_on():
 
 
 def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve():
-    negatives = TOY.models["dual"].negatives.model_copy(update={"dense": "vectors"})
+    own = TOY.models["dual"].negatives
+    late = type(own.pools["errors"])(kind="hits", system="vectors", top=10)
+    negatives = own.model_copy(update={"pools": {**own.pools, "late": late}})
     late = TOY.models["dual"].model_copy(update={"negatives": negatives})
     scale = TOY.scale.model_copy(
-        update={"backbones": {**TOY.scale.backbones, "more": schema.FromModel(model="late")}}
+        update={"backbones": {**TOY.scale.backbones, "more": FromModel(model="late")}}
     )
     made = replace(TOY, models={**TOY.models, "late": late}, scale=scale)
     assert encoded_splits(made, "toy", "dual", 1) == ["tune", "dev", "train"]
     assert encoded_splits(made, "toy", "dual", 2) == ["tune", "dev"], "another seed's model"
-    mined = part(Models, made).mined_run(named(model="late"))
+    mined = part(Models, made).mined_runs(named(model="late"))
     assert mined == ["r/runs/toy/train/vectors.seed1.trec.gz"]
-    assert part(Models, made).mined_run(named(model="dual")) == []
+    assert options.each("run", "runs", options.by_system)(None, {"runs": mined}) == (
+        "--run vectors=r/runs/toy/train/vectors.seed1.trec.gz"
+    )
+    assert part(Models, made).mined_runs(named(model="dual")) == []
 
 
 def test_a_fusion_reads_the_runs_of_its_parts_and_the_scores_that_it_takes_as_true():
@@ -81,8 +89,6 @@ def test_a_fusion_reads_the_runs_of_its_parts_and_the_scores_that_it_takes_as_tr
     lists = ["r/runs/toy/dev/bm25.trec.gz", "r/runs/toy/dev/vectors.seed2.trec.gz"]
     scores = "r/scores/toy/dev/bm25.on.vectors.trec.gz"
     assert (runs.fused(made), runs.true_scores(made)) == (lists, [scores])
-    options = f"--run bm25={lists[0]} --run vectors={lists[1]} --scores bm25={scores}"
-    assert runs.fusion_options(made) == options
     other = runs.true_scores(named(**ON_DEV, run="fixed.seed1"))
     assert other == ["r/scores/toy/dev/vectors.seed1.on.bm25.trec.gz"]
     tuning = runs.tuning(named(**ON_DEV, run="fused.seed2"))
@@ -174,10 +180,10 @@ def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
     assert models.start_files(named(model="inbatch")) == []
     (tmp_path / "my model").mkdir()
     (tmp_path / "my model" / "config.json").touch()
-    path = schema.FromPath(path=str(tmp_path / "my model"))
+    path = FromPath(path=str(tmp_path / "my model"))
     assert models.files(path) == [str(tmp_path / "my model" / "config.json")]
     assert models.argument(path) == f"'{path.path}'"
-    made = schema.FromModel(model="cross", seed=3)
+    made = FromModel(model="cross", seed=3)
     assert models.argument(made) == "r/models/cross/seed3"
 
 
@@ -202,8 +208,8 @@ def test_answers_are_read_where_a_measure_needs_them():
     dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
     asked = replace(TOY, datasets={"toy": dataset})
     assert needs_answers(asked, DEV) and not needs_answers(asked, TUNE)
-    options = part(Runs, asked).text_options(dev)
-    assert options == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
+    found = part(Runs, asked).text_options(dev)
+    assert found == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
 
 
 def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
@@ -218,7 +224,7 @@ def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
 
 def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
-    source = schema.FilesSource(kind="files", corpus="docs.jsonl")
+    source = FilesSource(kind="files", corpus="docs.jsonl")
     dataset = TOY.datasets["toy"].model_copy(update={"source": source})
     data = part(Data, replace(TOY, datasets={"toy": dataset}))
     with pytest.raises(SystemExit, match=r"error: dataset toy: no such file: .*docs.jsonl"):
@@ -236,13 +242,14 @@ def test_ids_of_wildcards_are_those_of_the_scale():
 
 
 def test_cards_and_processes_follow_from_the_configuration():
-    plain = Resources(TOY)
-    assert plain.training(mem_mb=6000) == {"mem_mb": 6000, "gpu": 0}
+    plain, sizes = Resources(TOY), {"estimate": lambda w: Estimate(), "mem_mb": 6000}
+    assert plain.training(**sizes).items() >= {"mem_mb": 6000, "gpu": 0}.items()
     assert plain.torchrun == "" and plain.batches.startswith("--batch-size 8 --threads 2 ")
-    config = schema.Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
+    config = Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
     several = Resources(replace(TOY, config=config))
-    assert several.training(mem_mb=6000) == {"mem_mb": 24000, "gpu": 4}
-    assert several.card(mem_mb=6000) == {"mem_mb": 6000, "gpu": 1}
+    assert several.training(**sizes).items() >= {"mem_mb": 24000, "gpu": 4}.items()
+    assert several.card(**sizes).items() >= {"mem_mb": 6000, "gpu": 1}.items()
+    assert several.cpu(**sizes).items() >= {"mem_mb": 6000, "gpu": 0}.items()
     assert "--nproc-per-node 4" in several.torchrun and several.neural_env == "neural-gpu"
 
 

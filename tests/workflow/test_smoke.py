@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import polars as pl
+import psutil
 import pytest
 
 from conftest import ROOT
@@ -547,33 +548,29 @@ def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):
 
 
 def kill_when(project, pattern, *targets):
-    """Start the job on one core, kill its process group once a path matches; return the path."""
+    """Start the job on one core, kill Snakemake once a path matches; all below it must end too."""
     process = subprocess.Popen(
         command(*targets, cores=1),
         cwd=project,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
     )
-    try:
-        while process.poll() is None:
-            found = sorted(Path(project).glob(pattern))
-            if found:
-                return found[0]
-            time.sleep(0.05)
-        raise AssertionError(f"ended before {pattern} appeared")
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    while process.poll() is None and not any(Path(project).glob(pattern)):
+        time.sleep(0.05)
+    below = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL, f"ended before {pattern} appeared"
+    _, alive = psutil.wait_procs(below, timeout=10)
+    assert len(below) >= 5 and not alive, "two parents, the shell, what stands for Python, the job"
 
 
-def test_killed_twice_and_on_one_core_it_resumes_to_the_same_bytes(project):
+def test_killed_twice_it_resumes_on_one_core_and_without_preload_to_the_same_bytes(project):
     before = hashes(project)
     shutil.rmtree(project / "results" / "smoke")
     metrics = "results/smoke/metrics/generated-smoke/dev"
     wanted = [f"{metrics}/clear.seed1.tsv", f"{metrics}/deepct.seed1.tsv"]
     kill_when(project, "results/smoke/work/*/*", *wanted)
     kill_when(project, "results/smoke/embeddings/*/*/*/shard-*", *wanted)
-    snakemake(project, *wanted, cores=1)
+    snakemake(project, *wanted, cores=1, config="preload=false")
     after = hashes(project)
     assert len(after) > 10 and after == {name: before[name] for name in after}

@@ -1,4 +1,4 @@
-"""The command `residuum`: what a reader asks of finished results, and tests of runs from anywhere.
+"""The command `residuum`: inspects finished results and datasets, and tests any TREC runs.
 
 Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of their own,
 `python -m residuum.<stage>`. Imports what is heavy inside the verbs. Must not know how they work.
@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
-from residuum.asking import comparing
 from residuum.core import command
+from residuum.inspect import comparing
 from residuum.wiring.paths import results_of
 
 app = command.app(
-    "Ask finished results, and test runs from anywhere. Stages: python -m residuum.<stage>"
+    "Inspect results and datasets, and test any TREC runs. Stages: python -m residuum.<stage>"
 )
 bundle = command.app("Write an archive from which every table can be made again, or check one.")
 app.add_typer(bundle, name="bundle")
-datasets = typer.Typer(help="List the datasets of config/ with what is on this machine.")
+datasets = typer.Typer(help="List the datasets of config/ and which of their files are local.")
 app.add_typer(datasets, name="datasets")
 app.command("compare")(comparing.verb)
 
@@ -30,7 +30,7 @@ CONFIG = Path("config")
 
 @app.command()
 def ledger(results: Results = DEFAULT) -> None:
-    """Count the verdicts on what the papers print, and say where the pages lie."""
+    """Count the verdicts on what the papers print, and list the pages."""
     from residuum.pages import ledger_page
 
     print(ledger_page.digest(results))
@@ -47,13 +47,13 @@ def explain(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="do not shorten commands and specs")] = False,
 ) -> None:
-    """Say how a cell came about: value, tests, queries, and all that it descends from."""
+    """Show the provenance of a table cell: value, tests, queries, and all it was made from."""
     if against is None:
-        from residuum.asking import explaining
+        from residuum.inspect import explaining
 
         print(explaining.explain(results, cell, full))
     else:
-        from residuum.asking import differing
+        from residuum.inspect import differing
 
         print(differing.compared(results, against, cell))
 
@@ -64,17 +64,17 @@ def write(
     results: Results = DEFAULT,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
-    from residuum.asking import bundling
+    from residuum.inspect import bundling
 
     print(bundling.write(results, output))
 
 
 @bundle.command()
 def verify(
-    archive: Annotated[Path, typer.Argument(help="archive that `bundle write` made")],
+    archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")],
 ) -> None:
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
-    from residuum.asking import verifying
+    from residuum.inspect import verifying
 
     checks = verifying.verify(archive)
     print(verifying.report(checks))
@@ -88,22 +88,26 @@ def plan(
     paper: Annotated[
         list[str] | None, typer.Option(help="may be repeated; default: config.yaml's")
     ] = None,
-    tflops: Annotated[float, typer.Option(help="rated speed of the card")] = 312,
-    utilisation: Annotated[float, typer.Option(help="share of it that is reached")] = 0.4,
+    tflops: Annotated[
+        float | None, typer.Option(help="rated speed of the card; default: config.yaml's")
+    ] = None,
+    utilisation: Annotated[
+        float | None, typer.Option(help="share of it that is reached; default: config.yaml's")
+    ] = None,
 ) -> None:
-    """Say what a scale will download and what it needs: jobs to run, disk, memory, hours."""
-    from residuum.asking import costing, planning
+    """Show what a run needs: downloads, jobs to run, disk, memory, hours."""
+    from residuum.inspect import planning
 
-    print(planning.plan(scale, paper or [], costing.Card(tflops, utilisation)))
+    print(planning.plan(scale, paper or [], tflops, utilisation))
 
 
 @datasets.callback(invoke_without_command=True)
 def listing(context: typer.Context, config: Config = CONFIG) -> None:
-    """List the datasets of config/: size, licence, download, disk, and what is on this machine."""
+    """List the datasets of config/: size, licence, download, disk, and which files are local."""
     if context.invoked_subcommand is None:
-        from residuum.asking import holdings
+        from residuum.inspect import local_files
 
-        print(holdings.listing(config))
+        print(local_files.listing(config))
 
 
 @datasets.command()
@@ -111,28 +115,28 @@ def show(
     name: Annotated[str, typer.Argument(help="id of a dataset")], config: Config = CONFIG
 ) -> None:
     """Show one dataset: its files and where they belong, its pins, licence and citation."""
-    from residuum.asking import holdings
+    from residuum.inspect import local_files
 
-    print(holdings.show(config, name))
+    print(local_files.show(config, name))
 
 
 @datasets.command()
 def check(
     name: Annotated[str, typer.Argument(help="id of a dataset")], config: Config = CONFIG
 ) -> None:
-    """Compare hashes and counts of a dataset with its pins; exit with 1 if anything is amiss."""
-    from residuum.asking import checking
+    """Compare hashes and counts of a dataset with its pins; exit with 1 at any fault."""
+    from residuum.inspect import checking
 
     faults = 0
     for finding in checking.check(config, name):
-        print(checking.told(finding), flush=True)
+        print(checking.report(finding), flush=True)
         faults += not finding.good
     if faults:
         raise typer.Exit(1)
 
 
 def main() -> None:
-    """Run the command line; a fault that the user can mend is one line and exit status 1."""
+    """Run the command line; a fault that the user can fix is one line and exit status 1."""
     command.main(app)
 
 

@@ -13,9 +13,10 @@ from typing import Annotated, NamedTuple
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, manifest, schema, trec
+from residuum.core import command, contracts, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.papers import Cases, Condition
 from residuum.core.trec import PAIR
 from residuum.core.words import STOP_WORDS
 from residuum.pages import layout
@@ -68,7 +69,7 @@ def find(
 
 
 def matching(
-    cases: schema.Cases, runs: dict[str, pl.DataFrame], qrels: pl.DataFrame, texts: dict[str, str]
+    cases: Cases, runs: dict[str, pl.DataFrame], qrels: pl.DataFrame, texts: dict[str, str]
 ) -> Matches:
     """Return all pairs of judged queries that meet the rule, most gained first.
 
@@ -94,7 +95,7 @@ def matching(
     return Matches(ordered.with_columns(shown), len(judged))
 
 
-def _candidates(cases: schema.Cases, runs: dict[str, pl.DataFrame]) -> pl.DataFrame:
+def _candidates(cases: Cases, runs: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the pairs that may meet the rule: those in the lists where a doc must stand."""
     needed = [c for c in cases.where if not (c.absent or c.or_absent)]
     if not needed:
@@ -107,12 +108,12 @@ def _candidates(cases: schema.Cases, runs: dict[str, pl.DataFrame]) -> pl.DataFr
     return pairs
 
 
-def _within(condition: schema.Condition, column: str) -> pl.Expr:
+def _within(condition: Condition, column: str) -> pl.Expr:
     bounds = pl.col(column) >= (condition.at_least or 1)
     return bounds if condition.at_most is None else bounds & (pl.col(column) <= condition.at_most)
 
 
-def _fits(condition: schema.Condition) -> pl.Expr:
+def _fits(condition: Condition) -> pl.Expr:
     column = f"rank.{condition.list}"
     if condition.absent:
         return pl.col(column).is_null()
@@ -124,9 +125,7 @@ def _beyond(name: str, runs: dict[str, pl.DataFrame]) -> pl.Expr:
     return pl.col(f"rank.{name}").fill_null(longest + 1)
 
 
-def _table(
-    cases: schema.Cases, pairs: pl.DataFrame, texts: dict[str, str], corpus: Path
-) -> pl.DataFrame:
+def _table(cases: Cases, pairs: pl.DataFrame, texts: dict[str, str], corpus: Path) -> pl.DataFrame:
     """Give each pair its query and an excerpt of its doc."""
     docs = _docs(corpus, set(pairs["doc_id"]))
     queries = [texts[query_id] for query_id in pairs["query_id"]]
@@ -193,7 +192,7 @@ def page(job: BoundCases, matches: Matches, table: pl.DataFrame) -> layout.Layou
 
 
 def _line(
-    cases: schema.Cases, others: list[str], case: Mapping[str, str | int | None]
+    cases: Cases, others: list[str], case: Mapping[str, str | int | None]
 ) -> Iterator[TextCell]:
     query, relevance = str(case["query"]), case["relevance"]
     shared = _words(query) & _words(str(case["text"]))
@@ -225,7 +224,7 @@ def _notes(job: BoundCases, matches: Matches, shown: int) -> list[str]:
     ]  # fmt: skip
 
 
-def in_words(condition: schema.Condition) -> str:
+def in_words(condition: Condition) -> str:
     """Write a condition as a reader would say it: rank 50 or later, or not retrieved, by bm25."""
     if condition.absent:
         return f"not retrieved by {condition.list}"

@@ -4,9 +4,9 @@ Command: `python -m residuum.data corpus|split|answers ...`. Where a collection 
 business of residuum.collections. Must not know models, indexes or measures.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ from residuum.core import answers as core_answers
 from residuum.core import command, contracts, entries, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import Collection, Edition
+from residuum.core.schema.datasets import Collection, Edition
 from residuum.core.tables import OpenTable
 
 app = command.app(__doc__)
@@ -46,31 +46,33 @@ def corpus(
     """Write the corpus as JSON-lines shards, whole or not at all."""
     collection = _collection(spec, page)
     expected = max(edition.docs for edition in collection.editions)
-    again: list[str] = []
-    every = track(docs(collection), f"export {dataset}", expected, "docs")
-    stream = _first_of_each(every, again) if _repeats(collection) else every
+    stream = track(docs(collection), f"export {dataset}", expected, "docs")
+    repeated: list[str] = []
+    first_only = getattr(collection.source, "repeated", "error") == "first"
+    if first_only:
+        stream = _first_of_each(stream, repeated)
     with files.whole_directory(output) as folder:
         shards = contracts.write_corpus(folder, stream, per_shard)
         total = sum(shard["docs"] for shard in shards)
-        edition = matching_edition(dataset, collection.editions, total + len(again))
-        artefact = {"docs": total, "edition": edition, "shards": shards}
-        artefact |= {"repeated": len(again)} if _repeats(collection) else {}
-        inputs = from_files.paths(collection, None)
-        _write_manifest(folder / "manifest.json", artefact, collection, inputs)
+        edition = matching_edition(dataset, collection.editions, total + len(repeated))
+        facts = {"docs": total, "edition": edition, "shards": shards}
+        facts |= {"repeated": len(repeated)} if first_only else {}
+        _write_manifest(folder / "manifest.json", facts, collection, None)
 
 
 def _collection(spec: str, page: Path | None) -> Collection:
     """Read the spec; the access note comes from the page, as editing it must not export again."""
     collection = command.parse_spec(Collection, spec)
-    access = entries.parse(page, Any).get("access", "") if page else ""
+    access = entries.parse(page, dict[str, object]).get("access", "") if page else ""
     return collection.model_copy(update={"access": access})
 
 
 def _write_manifest(
-    path: Path, artefact: dict[str, Any], collection: Collection, inputs: list[Path]
+    path: Path, facts: Mapping[str, object], collection: Collection, split: str | None
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    manifest.write(path, artefact=artefact, spec=spec, inputs=inputs, module="residuum.data")
+    inputs = from_files.paths(collection, split)
+    manifest.write(path, artefact=facts, spec=spec, inputs=inputs, module="residuum.data")
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
@@ -78,21 +80,17 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     return DOCS[collection.source.kind](collection)
 
 
-def _repeats(collection: Collection) -> bool:
-    return getattr(collection.source, "repeated", "error") == "first"
-
-
 def _first_of_each(
-    docs: Iterator[tuple[str, dict[str, str]]], again: list[str]
+    docs: Iterator[tuple[str, dict[str, str]]], repeated: list[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the first doc of each id, and note the ids of those that are left out."""
     seen: set[str] = set()
     for doc_id, fields in docs:
         if doc_id in seen:
-            again.append(doc_id)
-            continue
-        seen.add(doc_id)
-        yield doc_id, fields
+            repeated.append(doc_id)
+        else:
+            seen.add(doc_id)
+            yield doc_id, fields
 
 
 def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
@@ -102,10 +100,10 @@ def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
             return edition.name
     known = "; ".join(f"{edition.name}: {edition.docs}" for edition in editions)
     lacking = min((e.docs - docs for e in editions if e.docs > docs), default=0)
-    said = f": {lacking:,} docs are missing" if lacking else ""
+    fewer = f": {lacking:,} docs are missing" if lacking else ""
     raise ResiduumError(
         f"{dataset}: the corpus has {docs} docs, but config/datasets/{dataset}.yaml pins {known}. "
-        f"A download may be incomplete{said}, or the pin is wrong: mend it. If this is another "
+        f"A download may be incomplete{fewer}, or the pin is wrong: fix it. If this is another "
         "edition, add it under editions."
     )
 
@@ -130,9 +128,8 @@ def split(
         trec.write_qrels(qrels, qrel_rows)
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
-    artefact = {"queries": len(query_rows), "qrels": len(qrel_rows)}
-    inputs = from_files.paths(collection, name)
-    _write_manifest(manifest.beside(queries), artefact, collection, inputs)
+    facts = {"queries": len(query_rows), "qrels": len(qrel_rows)}
+    _write_manifest(manifest.beside(queries), facts, collection, name)
 
 
 @app.command()
@@ -146,11 +143,10 @@ def answers(
     """Write the answers to the questions of one split."""
     collection = _collection(spec, page)
     queries, _ = splits.load(dataset, collection, name)
-    found = splits.answers(collection, name, queries)
-    core_answers.write(output, found)
-    artefact = {"queries": len(found), "answers": sum(map(len, found.values()))}
-    inputs = from_files.paths(collection, name)
-    _write_manifest(manifest.beside(output), artefact, collection, inputs)
+    texts = splits.answers(collection, name, queries)
+    core_answers.write(output, texts)
+    facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
+    _write_manifest(manifest.beside(output), facts, collection, name)
 
 
 if __name__ == "__main__":

@@ -20,14 +20,15 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, files, manifest, schema, trec
+from residuum.core import command, contracts, files, manifest, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.systems import DenseSystem
 from residuum.neural import search
 
 app = command.app(__doc__)
 
 
-System = Annotated[str, typer.Option(help="JSON of schema.DenseSystem")]
+System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
 
 @app.command("search")
@@ -74,7 +75,7 @@ def gather(
     Docs are ordered by score, then doc_id, whatever their shard: the best k of all are among the
     best k of each. Memory holds the run and the hits of one shard.
     """
-    form = command.parse_spec(schema.DenseSystem, spec)
+    form = command.parse_spec(DenseSystem, spec)
     _check_whole(hits, _facts(hits))
     shallow = [path for path in hits if _read(path)["spec"]["k"] < form.k]
     if shallow:
@@ -98,7 +99,7 @@ def score_run(
     output: command.Run,
 ) -> None:
     """Write the inner product of each (query, doc) pair of other runs, as a run."""
-    form = command.parse_spec(schema.DenseSystem, spec)
+    form = command.parse_spec(DenseSystem, spec)
     folders = [*embeddings, queries.parent]
     _check_whole(embeddings, _facts(folders)[:-1])
     names, vectors = contracts.read_vectors(queries)
@@ -166,9 +167,7 @@ def _named(scored: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     return scored.select(ids, "doc_id", "score")
 
 
-def _describe_run(
-    output: Path, run: pl.DataFrame, form: schema.DenseSystem, inputs: list[Path]
-) -> None:
+def _describe_run(output: Path, run: pl.DataFrame, form: DenseSystem, inputs: list[Path]) -> None:
     manifest.write(
         manifest.beside(output),
         artefact={"queries": run["query_id"].n_unique(), "hits": len(run)},

@@ -15,9 +15,10 @@ from typing import Annotated, Any
 
 import typer
 
-from residuum.core import command, contracts, files, manifest, schema, trec
+from residuum.core import command, contracts, files, manifest, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.sources import Windows
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.windows import passages
@@ -41,34 +42,36 @@ def encode_docs(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     windows: Annotated[
-        str | None, typer.Option(help="JSON of schema.Windows: docs are read in passages")
+        str | None, typer.Option(help="JSON of Windows: docs are read in passages")
     ] = None,
 ) -> None:
     """Encode one shard of a corpus; of n shards, shard i starts at doc i * docs // n.
 
-    A doc that is read in passages gets a vector for each, all under its doc_id.
+    A doc may have several vectors, of its passages or tokens, all under its doc_id.
     """
     positions = _positions(corpus, shard, of)
     chosen = devices.choose(device, precision, threads)
     encoder = Encoder.load(model, chosen)
-    form = command.parse_spec(schema.Windows, windows) if windows else None
+    form = command.parse_spec(Windows, windows) if windows else None
     ids, texts = _texts(corpus, positions, form, encoder)
-    vectors = encoder.encode(texts, "doc", batch_size)
+    vectors, counts = encoder.vectors(texts, "doc", batch_size)
+    owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
     which = {"number": shard, "of": of, "docs": len(positions)}
-    facts = {"dimensions": encoder.dimensions, "shard": which, **encoder.room.facts()}
+    facts = {"dimensions": encoder.dimensions, "shard": which, **encoder.sizes.facts()}
     setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    if len(owners) > len(positions):
+        facts |= {"vectors": len(owners)}
     if form:
-        facts |= {"vectors": len(ids)}
         setting |= {"windows": form.model_dump()}
     with files.whole_directory(output) as folder:
-        contracts.write_vectors(folder, ids, vectors)
+        contracts.write_vectors(folder, owners, vectors)
         _describe(folder, facts, setting, model, [corpus / "manifest.json"])
 
 
 def _texts(
-    corpus: Path, positions: range, form: schema.Windows | None, encoder: Encoder
+    corpus: Path, positions: range, form: Windows | None, encoder: Encoder
 ) -> tuple[list[str], list[str]]:
-    """Return the doc_id and the text of every vector: of each doc, or of each of its passages."""
+    """Return the doc_id and the text of all that is encoded: of docs, or of their passages."""
     if form is None:
         docs = list(contracts.read_corpus(corpus, positions))
         return [doc_id for doc_id, _ in docs], [text for _, text in docs]
@@ -113,7 +116,7 @@ def encode_queries(
             vectors = encoder.encode(list(texts.values()), "query", batch_size)
             contracts.write_vectors(folder / name, list(texts), vectors)
             counts[name] = len(texts)
-        facts = {"queries": counts, **encoder.room.facts()}
+        facts = {"queries": counts, **encoder.sizes.facts()}
         _describe(folder, facts, setting, model, paths.values())
 
 

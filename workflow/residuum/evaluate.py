@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import polars as pl
 import typer
@@ -41,9 +41,9 @@ def run(
     try:
         metrics = _metrics(trec.read_run(run), measure, Sources(qrels, answers, corpus))
         trec.write_metrics(output, metrics)
-        found = means(metrics)
-        facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": found}
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
+        averages = means(metrics)
+        facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": averages}
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
         facts |= {"index": index} if (index := indexes.recorded(run)) else {}
     except NotRun as reason:
@@ -65,7 +65,7 @@ class Sources(NamedTuple):
     answers: Path | None = None
     corpus: Path | None = None
 
-    def read(self, reads: measures.Reads, names: Sequence[str]) -> tuple[Any, ...]:
+    def read(self, reads: measures.Reads, names: Sequence[str]) -> tuple[object, ...]:
         """Return what the function of our own measures takes behind the run."""
         if reads == "judgements":
             return (trec.read_qrels(self.qrels),)
@@ -117,18 +117,16 @@ def _values(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) -> pl.Data
     )
     parsed = [measures.parse(name) for name in spelt]
     try:
-        found = list(
-            ir_measures.iter_calc(parsed, _nested(judged, "relevance"), _nested(ranked, "score"))
-        )
+        nested = _nested(judged, "relevance"), _nested(ranked, "score")
+        values = list(ir_measures.iter_calc(parsed, *nested))
     except Exception as error:  # what a provider raises is its own affair
-        said = " ".join(str(error).split())
-        raise ResiduumError(f"ir_measures cannot compute {', '.join(spelt)}: {said}") from None
+        text = " ".join(str(error).split())
+        raise ResiduumError(f"ir_measures cannot compute {', '.join(spelt)}: {text}") from None
     ids = dict(zip(numbers["number"].cast(pl.String), numbers["query_id"], strict=True))
     rows = [
-        (ids[m.query_id], name, float(m.value)) for m in found for name in spelt[str(m.measure)]
+        (ids[m.query_id], name, float(m.value)) for m in values for name in spelt[str(m.measure)]
     ]
-    form = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
-    return pl.DataFrame(rows, schema=form, orient="row")
+    return pl.DataFrame(rows, schema=trec.METRICS, orient="row")
 
 
 def _numbered(table: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:

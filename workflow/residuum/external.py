@@ -1,4 +1,4 @@
-"""Take in a run that somebody else made: a TREC run file, validated as ours are.
+"""Take in an external run: a TREC run file, validated as ours are.
 
 Command: `python -m residuum.external accept ...`. A file that breaks the contract is refused: its
 reason takes the place of the run, is printed, and shows in the tables; the other rows are made.
@@ -7,14 +7,14 @@ Must not know how the run was made or which table shows it.
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
 
 from residuum.core import command, contracts, manifest, trec
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import ExternalSystem
+from residuum.core.schema.systems import ExternalSystem
 
 app = command.app(__doc__)
 
@@ -30,17 +30,19 @@ def accept(
 ) -> None:
     """Check a run against the queries and the corpus, and write it in our form."""
     system = command.parse_spec(ExternalSystem, spec)
-    asked = list(trec.read_queries(queries))
-    found, fault = _read(run, asked)
-    if found is not None and (strange := _strange_doc(run, found, corpus)):
-        fault = strange
-    facts: dict[str, Any] = {"not_run": fault}
-    if found is None or fault:
+    fault = ""
+    try:
+        ranked = trec.read_run(run)
+        _check_queries(run, ranked, list(trec.read_queries(queries)))
+    except ResiduumError as error:
+        fault = str(error)
+    if fault := fault or _unknown_doc(run, ranked, corpus):
         print(f"error: {fault}\nThe rows of {tag} are not run.", file=sys.stderr)
-        trec.write_refusal(output, str(fault))
+        trec.write_refusal(output, fault)
+        facts: dict[str, object] = {"not_run": fault}
     else:
-        trec.write_run(output, found, tag)
-        facts = {"hits": found.height, "answered": found["query_id"].n_unique()}
+        facts = {"hits": ranked.height, "answered": ranked["query_id"].n_unique()}
+        trec.write_run(output, ranked, tag)
     manifest.write(
         manifest.beside(output),
         artefact=facts,
@@ -50,43 +52,31 @@ def accept(
     )
 
 
-def _read(path: Path, asked: list[str]) -> tuple[pl.DataFrame | None, str | None]:
-    """Return the run, or what is wrong with its form or its queries."""
-    try:
-        found = trec.read_run(path)
-        _check_queries(path, found, asked)
-    except ResiduumError as error:
-        return None, str(error)
-    return found, None
-
-
-def _check_queries(path: Path, run: pl.DataFrame, asked: list[str]) -> None:
-    there = set(run["query_id"])
-    odd = sorted(there - set(asked))
-    if odd:
+def _check_queries(path: Path, run: pl.DataFrame, required: list[str]) -> None:
+    ranked = set(run["query_id"])
+    if unknown := sorted(ranked.difference(required)):
         raise ResiduumError(
-            f"{path}: query {odd[0]} is not in the split ({len(odd)} such queries). Is the run of "
-            "other topics?"
+            f"{path}: query {unknown[0]} is not in the split ({len(unknown)} such queries). Is the "
+            "run of other topics?"
         )
-    lacking = [query_id for query_id in asked if query_id not in there]
-    if lacking:
+    if missing := [query_id for query_id in required if query_id not in ranked]:
         raise ResiduumError(
-            f"{path}: no line for query {lacking[0]} ({len(lacking)} of {len(asked)} queries "
+            f"{path}: no line for query {missing[0]} ({len(missing)} of {len(required)} queries "
             "lack a list). Use the whole run."
         )
 
 
-def _strange_doc(path: Path, run: pl.DataFrame, corpus: Path) -> str | None:
-    """Say which doc of the run the corpus lacks; faults of the corpus itself are raised."""
-    wanted = set(run["doc_id"])
-    wanted.difference_update(doc_id for doc_id, _ in contracts.read_corpus(corpus))
-    if not wanted:
-        return None
-    lines = run.with_row_index("line", 1).filter(pl.col("doc_id").is_in(list(wanted)))
+def _unknown_doc(path: Path, run: pl.DataFrame, corpus: Path) -> str:
+    """Describe which doc of the run the corpus lacks; faults of the corpus itself are raised."""
+    unknown = set(run["doc_id"])
+    unknown.difference_update(doc_id for doc_id, _ in contracts.read_corpus(corpus))
+    if not unknown:
+        return ""
+    lines = run.with_row_index("line", 1).filter(pl.col("doc_id").is_in(list(unknown)))
     line, query_id, doc_id = lines.select("line", "query_id", "doc_id").row(0)
     return (
         f"{path}, line {line}: query {query_id}, doc {doc_id} is not in {corpus} "
-        f"({len(wanted)} such docs). Is the run of another edition of the corpus?"
+        f"({len(unknown)} such docs). Is the run of another edition of the corpus?"
     )
 
 

@@ -13,8 +13,8 @@ import typer
 
 from residuum.core import command, files, manifest
 from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema import Cell as PrintedCell
-from residuum.core.schema import parts_of
+from residuum.core.schema.papers import Cell as PrintedCell
+from residuum.core.schema.papers import parts_of
 from residuum.pages import grids, ledger_page, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.ledger_page import LedgerRow

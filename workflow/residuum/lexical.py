@@ -16,7 +16,7 @@ from residuum.core import command, contracts, files, manifest, trec
 from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.schema import IndexForm, LexicalSystem
+from residuum.core.schema.systems import IndexForm, LexicalSystem
 from residuum.lucene import feedback, indexing, jvm, reading
 from residuum.lucene.anserini import Searcher
 
@@ -188,7 +188,7 @@ def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher
             f"{index} holds {has}, but the system asks for {asks}. Index the corpus "
             f"{'with' if system.weights else 'without'} --weights."
         )
-    if record["docs"] < FEW_DOCS and not system.tunes_rm3:
+    if record["docs"] < FEW_DOCS:
         jvm.expect_short_work()
     return Searcher(index / "lucene", made.analysis, system.bm25, system.fields, threads)
 

@@ -4,37 +4,42 @@ Command: `python -m residuum.negatives mine ...`. Source: CLEAR section 3.3, "Er
 Sampling". Must not know models, losses or encoders: it writes tuples that any of them may read.
 """
 
-import random
 import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, manifest, schema, seeds, trec
+from residuum.core import command, contracts, manifest, seeds, trec
 from residuum.core.chunks import chunks
 from residuum.core.contracts import Tuple
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
-from residuum.core.spill import Spilled, spilled
+from residuum.core.schema.base import Positive, Strict
+from residuum.core.schema.models import Negatives
+from residuum.core.schema.systems import LexicalSystem
+from residuum.core.spill import DiskList, disk_list
 from residuum.lexical import open_index, require_queries
 from residuum.lucene.anserini import Searcher
+from residuum.pools import POOLS, Draw
 
 app = command.app(__doc__)
 PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
 
 
-class Spec(schema.Strict):
-    """What to draw: the negatives of a model, the lexical system that scores, the positives."""
+class Spec(Strict):
+    """What to draw: the negatives of a model, the plain BM25 that scores, the positives."""
 
-    negatives: schema.Negatives
-    system: schema.LexicalSystem | None = None
-    positive_level: schema.Positive = 1
+    negatives: Negatives
+    system: LexicalSystem | None = None
+    positive_level: Positive = 1
 
 
 @app.command()
@@ -44,55 +49,57 @@ def mine(
     qrels: command.Qrels,
     spec: Annotated[str, typer.Option(help="negatives.Spec as JSON")],
     output: Annotated[Path, typer.Option(help="tuples.jsonl.gz to write")],
-    index: Annotated[Path | None, typer.Option(help="Lucene index; in_batch needs none")] = None,
+    index: Annotated[Path | None, typer.Option(help="Lucene index, if there are pools")] = None,
     threads: command.JavaThreads = 1,
-    dense: Annotated[Path | None, typer.Option(help="run whose docs join the pool")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(help="run of another system of the pools: SYSTEM=PATH")
+    ] = None,
 ) -> None:
     """Write one tuple for each query and positive, in the order of the qrels."""
-    asked = command.parse_spec(Spec, spec)
+    config = command.parse_spec(Spec, spec)
     texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
     require_queries(judged, texts, qrels, queries)
-    searcher, hits = _searcher(asked, index, threads), _hits(asked, dense)
-    pairs = judged.filter(pl.col("relevance") >= asked.positive_level)
-    there: set[str] = set()
-    with spilled(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), there)) as doc_ids:
-        found = pairs.filter(pl.col("doc_id").is_in(there))
-        miner, gaps = Miner(asked, doc_ids, judged, searcher, hits), Gaps()
+    others = [source.system for source in config.negatives.runs]
+    runs = command.named_paths("--run", run or [], others)
+    searcher, hits = _searcher(config, index, threads), _hits(runs)
+    pairs = judged.filter(pl.col("relevance") >= config.positive_level)
+    available: set[str] = set()
+    with disk_list(output, _noted(_doc_ids(corpus), set(pairs["doc_id"]), available)) as doc_ids:
+        found = pairs.filter(pl.col("doc_id").is_in(available))
+        miner, gaps = Miner(config, doc_ids, judged, searcher, hits), Gaps()
         mined = miner.mine(((q, texts[q], d) for q, d, _ in found.iter_rows()), found.height)
         tuples = contracts.write_tuples(output, gaps.of(mined))
     lost = pairs.height - found.height
     _warn(lost, pairs.height, corpus)
     counts = {"positives_not_in_corpus": lost, **miner.counts}
-    used = [corpus / "manifest.json", queries, qrels, *([dense] if dense else [])]
+    used = [corpus / "manifest.json", queries, qrels, *(runs.values())]
     manifest.write(
         manifest.beside(output),
         artefact={"pairs": pairs.height, "tuples": tuples, **counts, **gaps.summary()},
-        spec=asked.model_dump(mode="json"),
+        spec=config.model_dump(mode="json"),
         inputs=[*used, index / "manifest.json"] if index else used,
         module="residuum.negatives",
     )
 
 
-def _hits(spec: Spec, run: Path | None) -> pl.DataFrame:
-    """Return query_id and doc_id, the list of the docs that a dense system found, best first."""
-    if (getattr(spec.negatives, "dense", None) is None) != (run is None):
-        raise ResiduumError("give --dense if, and only if, negatives.dense names a system")
-    if run is None:
-        return pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.List(pl.String)})
-    return trec.read_run(run).group_by("query_id", maintain_order=True).agg("doc_id")
+def _hits(runs: dict[str, Path]) -> dict[str, pl.DataFrame]:
+    """Return, for each system with a run, query_id and the list of its docs, best first."""
+    return {
+        name: trec.read_run(path).group_by("query_id", maintain_order=True).agg("doc_id")
+        for name, path in runs.items()
+    }
 
 
 def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
-    kind = spec.negatives.kind
-    if kind == "in_batch":
+    if spec.negatives.same_as:
+        raise ResiduumError("negatives.same_as: use the tuples of the model that it names")
+    if not spec.negatives.pools:
         return None
-    if kind == "same_as":
-        raise ResiduumError("negatives same_as: use the tuples of the model that it names")
     if spec.system is None or index is None:
-        raise ResiduumError(f"negatives {kind}: give --index, and the system in --spec")
+        raise ResiduumError("negatives.pools: give --index, and the system in --spec")
     if spec.system.expands:
         raise ResiduumError(
-            f"negatives {kind}: the system {spec.system.label} has rm3, which cannot score a doc "
+            f"negatives.scores: the system {spec.system.label} has rm3, which cannot score a doc "
             "outside its list. Use a system without rm3."
         )
     return open_index(index, spec.system, threads)
@@ -104,11 +111,11 @@ def _doc_ids(corpus: Path) -> Iterator[str]:
     return (doc_id for doc_id, _ in docs)
 
 
-def _noted(doc_ids: Iterable[str], wanted: set[str], there: set[str]) -> Iterator[str]:
-    """Pass ids on and add those that are wanted to `there`."""
+def _noted(doc_ids: Iterable[str], needed: set[str], available: set[str]) -> Iterator[str]:
+    """Pass ids on and add those that are needed to `available`."""
     for doc_id in doc_ids:
-        if doc_id in wanted:
-            there.add(doc_id)
+        if doc_id in needed:
+            available.add(doc_id)
         yield doc_id
 
 
@@ -121,20 +128,22 @@ def _warn(lost: int, pairs: int, corpus: Path) -> None:
 
 
 class Miner:
-    """Draws negatives and counts what it could not do as asked."""
+    """Draws negatives and counts what it could not do as specified."""
 
     def __init__(
         self,
         spec: Spec,
-        doc_ids: Spilled,
+        doc_ids: DiskList,
         judged: pl.DataFrame,
         searcher: Searcher | None,
-        hits: pl.DataFrame,
+        hits: dict[str, pl.DataFrame],
     ) -> None:
         relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
-        self._relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
-        self._spec = spec.negatives
-        self._doc_ids = doc_ids
+        self.relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
+        self._negatives = spec.negatives
+        pools = [pool for _, pool in sorted(spec.negatives.pools.items())]
+        self.pools = [POOLS[pool.kind].model_validate(pool) for pool in pools]
+        self.doc_ids = doc_ids
         self._searcher = searcher
         self._hits = hits
         self._counts: Counter[str] = Counter()
@@ -154,46 +163,41 @@ class Miner:
             yield from (Tuple(query_id, positive, 0.0, [], []) for query_id, _, positive in pairs)
             return
         texts = {query_id: text for query_id, text, _ in pairs}
-        pools = self._pools(self._searcher, texts)
-        drawn = [
-            (q, positive, self._draw(q, positive, pools.get(q, []))) for q, _, positive in pairs
-        ]
+        ranked = self._ranked(self._searcher, texts)
+        drawn = [(q, positive, self._draw(q, positive, ranked)) for q, _, positive in pairs]
         scores = _scores(self._searcher, texts, drawn)
         for query_id, positive, negatives in drawn:
             of = [scores[query_id, doc_id] for doc_id in (positive, *negatives)]
             yield Tuple(query_id, positive, of[0], negatives, of[1:])
 
-    def _pools(self, searcher: Searcher, texts: dict[str, str]) -> dict[str, list[str]]:
-        """Return the top docs of each query without its relevant ones, each once."""
-        if self._spec.kind != "lexical_error":
-            return {}
-        run = trec.rank(searcher.search(texts.items(), self._spec.pool), self._spec.pool)
-        ranked = dict(run.group_by("query_id").agg("doc_id").iter_rows())
-        dense = dict(self._hits.filter(pl.col("query_id").is_in(list(texts))).iter_rows())
-        pools = {q: dict.fromkeys([*ranked.get(q, []), *dense.get(q, [])]) for q in texts}
-        return {q: [d for d in docs if d not in self._relevant[q]] for q, docs in pools.items()}
+    def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> dict[str, dict[str, list[str]]]:
+        """Return the docs that each system of the pools ranks for some queries."""
+        ranked = {
+            system: dict(run.filter(pl.col("query_id").is_in(list(texts))).iter_rows())
+            for system, run in self._hits.items()
+        }
+        for system, top, _ in self._negatives.sources:
+            if system not in ranked:
+                run = trec.rank(searcher.search(texts.items(), top), top)
+                ranked[system] = dict(run.group_by("query_id").agg("doc_id").iter_rows())
+        return ranked
 
-    def _draw(self, query_id: str, positive: str, pool: list[str]) -> list[str]:
+    def _draw(
+        self, query_id: str, positive: str, ranked: dict[str, dict[str, list[str]]]
+    ) -> list[str]:
         """Draw from a seed of the pair's own, so that the order of pairs does not matter."""
-        rng = random.Random(seeds.derive(self._spec.seed, query_id, positive))
-        wanted = self._spec.per_pair
-        if not pool:
-            self._counts["random_fallbacks"] += self._spec.kind == "lexical_error"
-            pool = self._anywhere(rng, query_id, wanted)
-        if len(pool) >= wanted:
-            return rng.sample(pool, wanted)
+        per_pair, relevant = self._negatives.per_pair or 0, self.relevant[query_id]
+        random = Random(seeds.derive(self._negatives.seed, query_id, positive))
+        draw = Draw(query_id, random, per_pair, ranked, relevant, self.doc_ids)
+        union = dict.fromkeys(chain.from_iterable(pool.docs(draw) for pool in self.pools))
+        docs = [doc_id for doc_id in union if doc_id not in relevant]
+        if not docs:
+            self._counts["random_fallbacks"] += 1
+            docs = draw.anywhere(per_pair)
+        if len(docs) >= per_pair:
+            return random.sample(docs, per_pair)
         self._counts["drawn_with_replacement"] += 1
-        return rng.choices(pool, k=wanted)
-
-    def _anywhere(self, rng: random.Random, query_id: str, wanted: int) -> list[str]:
-        """Sample enough of the corpus that `wanted` docs remain without the relevant ones."""
-        relevant = self._relevant[query_id]
-        size = min(len(self._doc_ids), wanted + len(relevant))
-        drawn = map(self._doc_ids.__getitem__, rng.sample(range(len(self._doc_ids)), size))
-        found = [doc_id for doc_id in drawn if doc_id not in relevant]
-        if not found:
-            raise ResiduumError(f"query {query_id}: every doc of the corpus is relevant to it")
-        return found
+        return random.choices(docs, k=per_pair)
 
 
 def _scores(

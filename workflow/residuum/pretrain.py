@@ -10,7 +10,6 @@ Must not know queries, losses or which models start from the backbone.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -19,13 +18,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from residuum.core import command, contracts, files, manifest, schema
+from residuum.core import command, contracts, files, manifest
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
+from residuum.core.schema.models import Backbone, MaskedLanguage
 from residuum.core.seeds import derive
 from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
-from residuum.neural.resume import Saved, fingerprint
+from residuum.neural.learners.base import Start
 
 app = command.app(__doc__)
 
@@ -37,25 +37,25 @@ Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
 @app.command("backbone")
 def backbone(
     corpus: Corpora,
-    spec: Annotated[str, typer.Option(help="JSON of schema.Backbone")],
+    spec: Annotated[str, typer.Option(help="JSON of Backbone")],
     output: Output,
     threads: command.Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
-    form = command.parse_spec(schema.Backbone, spec)
-    _check_corpora(corpus, form)
+    parsed = command.parse_spec(Backbone, spec)
+    _check_corpora(corpus, parsed)
     devices.choose("cpu", "fp32", threads)
     devices.quiet()
-    tokenizer = make_tokenizer(corpus, form)
-    model = make_model(form, len(tokenizer))
-    dimensions = set_word_embeddings(model, _token_ids(corpus, tokenizer), form, threads)
+    tokenizer = make_tokenizer(corpus, parsed)
+    model = make_model(parsed, len(tokenizer))
+    dimensions = set_word_embeddings(model, _token_ids(corpus, tokenizer), parsed, threads)
     with files.whole_directory(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         manifest.write(
             folder / "manifest.json",
             artefact=_facts(model, len(tokenizer), dimensions),
-            spec={**form.model_dump(mode="json"), "threads": threads},
+            spec={**parsed.model_dump(mode="json"), "threads": threads},
             inputs=[path / "manifest.json" for path in corpus],
             module="residuum.pretrain",
         )
@@ -65,7 +65,7 @@ def backbone(
 def adapt(
     corpus: Corpora,
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of schema.MaskedLanguage")],
+    spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage")],
     work: command.Work,
     output: Output,
     revision: command.Revision = None,
@@ -74,33 +74,21 @@ def adapt(
     precision: command.Precision = "auto",
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
-    form = command.parse_spec(schema.MaskedLanguage, spec)
-    _check_corpora(corpus, form)
+    parsed = command.parse_spec(MaskedLanguage, spec)
+    _check_corpora(corpus, parsed)
     chosen = devices.choose(device, precision, threads)
-    inputs = [*(path / "manifest.json" for path in corpus), *fitting.local(start)]
+    begin = Start(start, revision, chosen, parsed.seed)
+    inputs, folders = [path / "manifest.json" for path in corpus], fitting.Folders(work, output)
     with processes.joined(chosen.name):
-        learner = masked.make(form, start, revision, chosen, texts(corpus, "tokens"))
-        setting = {
-            "model": form.model_dump(mode="json"),
-            "start": start,
-            "revision": learner.revision or revision,
-            "threads": threads,
-            "processes": processes.count(),
-            "device": chosen.name,
-            "precision": chosen.precision,
-        }
-        saved = Saved(work, fingerprint("residuum.pretrain", setting, inputs))
-        trained = fitting.fit(learner, form.training, form.seed, saved)
-        if processes.first():
-            fitting.write(output, learner, trained, setting, inputs, module="residuum.pretrain")
-            shutil.rmtree(work, ignore_errors=True)
+        learner = masked.make(parsed, begin, texts(corpus, "tokens"))
+        fitting.run(learner, parsed, begin, threads, inputs, folders, "residuum.pretrain")
 
 
-def _check_corpora(corpus: Sequence[Path], form: schema.Backbone | schema.MaskedLanguage) -> None:
-    if len(corpus) != len(form.corpora):
+def _check_corpora(corpus: Sequence[Path], spec: Backbone | MaskedLanguage) -> None:
+    if len(corpus) != len(spec.corpora):
         raise ResiduumError(
             f"--corpus is given {len(corpus)} times, but the spec's corpora are "
-            f"{', '.join(form.corpora)}: give one folder for each, in this order"
+            f"{', '.join(spec.corpora)}: give one folder for each, in this order"
         )
 
 
@@ -110,39 +98,39 @@ def texts(corpora: Iterable[Path], what: str) -> Iterator[str]:
     return (text for _, text in track(docs, what, unit="docs"))
 
 
-def make_tokenizer(corpora: Iterable[Path], form: schema.Backbone) -> Any:
+def make_tokenizer(corpora: Iterable[Path], spec: Backbone) -> Any:
     """Learn a vocabulary from corpora; return BERT's uncased tokenizer with the markers."""
     from transformers import BertTokenizer
 
-    vocabulary = wordpiece.train(texts(corpora, "vocabulary"), form.vocabulary)
+    vocabulary = wordpiece.train(texts(corpora, "vocabulary"), spec.vocabulary)
     numbered = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = BertTokenizer(vocab=numbered, model_max_length=form.max_length)
+    tokenizer = BertTokenizer(vocab=numbered, model_max_length=spec.max_length)
     tokenizer.add_tokens(list(wordpiece.MARKERS), special_tokens=True)
     return tokenizer
 
 
-def make_model(form: schema.Backbone, vocabulary: int) -> Any:
+def make_model(spec: Backbone, vocabulary: int) -> Any:
     """Return a BertModel of the spec's shape, all weights drawn from the spec's seed."""
     from transformers import BertConfig, BertModel
 
-    if form.hidden % form.heads:
+    if spec.hidden % spec.heads:
         raise ResiduumError(
-            f"--spec: hidden {form.hidden} must be a multiple of heads {form.heads}"
+            f"--spec: hidden {spec.hidden} must be a multiple of heads {spec.heads}"
         )
     config = BertConfig(
         vocab_size=vocabulary,
-        hidden_size=form.hidden,
-        num_hidden_layers=form.layers,
-        num_attention_heads=form.heads,
-        intermediate_size=form.intermediate,
-        max_position_embeddings=form.max_length,
+        hidden_size=spec.hidden,
+        num_hidden_layers=spec.layers,
+        num_attention_heads=spec.heads,
+        intermediate_size=spec.intermediate,
+        max_position_embeddings=spec.max_length,
     )
-    with devices.seeded(derive(form.seed, "backbone")):
+    with devices.seeded(derive(spec.seed, "backbone")):
         return BertModel(config)
 
 
 def set_word_embeddings(
-    model: Any, docs: Iterator[np.ndarray], form: schema.Backbone, threads: int
+    model: Any, docs: Iterator[np.ndarray], spec: Backbone, threads: int
 ) -> int:
     """Put LSA vectors into the word embeddings; return how many dimensions they fill.
 
@@ -153,7 +141,7 @@ def set_word_embeddings(
     import torch
 
     table = model.embeddings.word_embeddings.weight
-    vectors = lsa.token_vectors(docs, len(table), form.hidden, derive(form.seed, "lsa"), threads)
+    vectors = lsa.token_vectors(docs, len(table), spec.hidden, derive(spec.seed, "lsa"), threads)
     dimensions = vectors.shape[1]
     found = torch.from_numpy(np.abs(vectors).sum(axis=1) > 0)
     length = model.config.initializer_range * dimensions**0.5

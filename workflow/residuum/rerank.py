@@ -18,8 +18,11 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.core import command, depth_curves, files, manifest, schema, trec
+from residuum.core import command, depth_curves, files, manifest, trec
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.base import Positive, Strict
+from residuum.core.schema.models import Reading
+from residuum.core.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill
@@ -30,20 +33,20 @@ from residuum.tuning.record import Record
 app = command.app(__doc__)
 
 
-class Scoring(schema.Strict):
+class Scoring(Strict):
     """Pairs per batch, which has its say in the last digits; pairs that a kill can cost."""
 
-    batch_size: schema.Positive
-    part_pairs: schema.Positive = 8192
+    batch_size: Positive
+    part_pairs: Positive = 8192
 
 
-class Tried(schema.Strict):
+class Tried(Strict):
     """What is tried: the depths of each run, and measures of the reranked lists.
 
     `R(rel=2)`, without a cutoff, is the recall of the candidates, else taken at relevance 1.
     """
 
-    depths: dict[str, list[schema.Positive]] = Field(min_length=1)
+    depths: dict[str, list[Positive]] = Field(min_length=1)
     measures: list[str] = Field(min_length=1)
 
 
@@ -58,7 +61,7 @@ def score(
     store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
     output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
     revision: command.Revision = None,
-    reading: Annotated[str | None, typer.Option(help="schema.Reading of a foreign model")] = None,
+    reading: Annotated[str | None, typer.Option(help="Reading of a foreign model")] = None,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -72,7 +75,7 @@ def score(
     local = [Path(model)] if Path(model).is_dir() else []
     setting = {
         "reading": encoder.reading.model_dump(mode="json"),
-        "hub": None if local else [model, encoder.revision or revision],
+        "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
         "batch_size": form.batch_size,
         "threads": threads,
         "device": chosen.name,
@@ -89,7 +92,7 @@ def score(
     trec.write_run(output, scored, "scores")
     manifest.write(
         manifest.beside(output),
-        artefact={**shared(lists, scored), **encoder.room.facts()},
+        artefact={**shared(lists, scored), **encoder.sizes.facts()},
         spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
         inputs=[*lists, *texts, *local],
         module="residuum.rerank",
@@ -100,7 +103,7 @@ def _encoder(
     model: str, revision: str | None, reading: str | None, device: devices.Device
 ) -> CrossEncoder:
     if reading is not None:
-        how = command.parse_spec(schema.Reading, reading)
+        how = command.parse_spec(Reading, reading)
         return CrossEncoder.released(model, revision, how, device)
     if not Path(model).is_dir():
         raise ResiduumError(f"{model} is no folder; a model of the hub needs --reading")
@@ -160,7 +163,7 @@ def cut(
     run: Annotated[Path, typer.Option(help="first-stage run")],
     scores: Annotated[Path, typer.Option(help="pairs that score made")],
     name: Annotated[str, typer.Option(help="the run's name in --curve")],
-    spec: Annotated[str, typer.Option(help="schema.RerankSystem as JSON")],
+    spec: Annotated[str, typer.Option(help="RerankSystem as JSON")],
     tag: command.Tag,
     output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
@@ -169,7 +172,7 @@ def cut(
     ] = None,
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split."""
-    system = command.parse_spec(schema.RerankSystem, spec)
+    system = command.parse_spec(RerankSystem, spec)
     chosen = _depth(system.depth, name, curve)
     depth = int(chosen.setting["depth"])
     listed = candidates(run, depth, trec.read_run(scores), scores)
@@ -186,7 +189,7 @@ def cut(
     chosen.write(record, system, inputs, "residuum.rerank")
 
 
-def _depth(depth: schema.Depth, name: str, curve: Path | None) -> Record:
+def _depth(depth: Depth, name: str, curve: Path | None) -> Record:
     if depth.value is not None:
         return Record.fixed({"depth": depth.value})
     if curve is None:

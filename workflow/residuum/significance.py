@@ -12,7 +12,7 @@ import typer
 
 from residuum import paired
 from residuum.core import command, files, manifest
-from residuum.core.schema import parts_of
+from residuum.core.schema.papers import parts_of
 from residuum.pages import scores, tsv
 from residuum.wiring.bound import BoundTable
 

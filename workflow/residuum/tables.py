@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from residuum.core import command, indexes, manifest, schema
-from residuum.core.schema.papers import DEPTH
+from residuum.core import command, indexes, manifest
+from residuum.core.schema.papers import DEPTH, Row, Table
 from residuum.pages import grids, layout, scores, table_notes, tsv
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
@@ -93,7 +93,7 @@ def _chosen(cell: GridCell, records: list[Tuned]) -> GridCell:
     return cell.measured_as(chosen, records[0].record.queries)
 
 
-def _marked(job: BoundTable, row: schema.Row, cell: GridCell, beaten: Beaten) -> GridCell:
+def _marked(job: BoundTable, row: Row, cell: GridCell, beaten: Beaten) -> GridCell:
     others = [other for other in job.table.rows if other.index and row.index]
     beats = [o.index for o in others if o.index and (cell.column, row.id, o.id) in beaten]
     below = row.below is not None and (cell.column, row.below, row.id) in beaten
@@ -108,7 +108,7 @@ def _indexed(
     return replace(cell, index=indexes.described(searched), other_index=other)
 
 
-def decimals(table: schema.Table) -> int:
+def decimals(table: Table) -> int:
     """Return how many decimals a table shows: as many as the paper prints, at least three."""
     texts = [text.split(" ")[0] for row in table.reported.values() for text in row.values()]
     return max([3, *(len(text.partition(".")[2]) for text in texts)])
@@ -137,7 +137,7 @@ def page(job: BoundTable, cells: list[GridCell], notes: list[str]) -> layout.Lay
     return grids.lay_out(job, header, starts, cells, shown, notes)
 
 
-def _label(row: schema.Row) -> str:
+def _label(row: Row) -> str:
     """Number the rows that others may beat; a dash marks a variant of another row."""
     return f"{row.index} {row.label}" if row.index else f"- {row.label}" if row.below else row.label
 

@@ -45,7 +45,7 @@ def predict(
     folder = output.with_name(f"{output.name}.partial")
     mark = open_folder(folder, fingerprint("residuum.termweights", setting, inputs))
     weighter = TermWeighter.load(model, chosen)
-    facts = {**_facts(_predict_parts(weighter, corpus, folder, **sizes)), **weighter.room.facts()}
+    facts = {**_facts(_predict_parts(weighter, corpus, folder, **sizes)), **weighter.sizes.facts()}
     manifest.write(
         folder / "manifest.json",
         artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},

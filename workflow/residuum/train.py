@@ -10,21 +10,20 @@ Must not know where the tuples come from, what a kind's losses are or who uses t
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import pydantic
 import typer
 
-from residuum.core import command, schema
+from residuum.core import command
+from residuum.core.schema.models import Trained
 from residuum.neural import devices, fitting, learners, processes
-from residuum.neural.resume import Saved, fingerprint
 
 app = command.app(__doc__)
 
 
-class Form(pydantic.RootModel[schema.Trained]):
+class Spec(pydantic.RootModel[Trained]):
     """The spec of a model of any trained kind."""
 
 
@@ -34,7 +33,7 @@ def train(
     corpus: command.Corpus,
     queries: command.Queries,
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as schema.DualEncoder")],
+    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
     seed: Annotated[int, typer.Option(help="seed of batches, negatives and dropout")],
     work: command.Work,
     output: Annotated[Path, typer.Option(help="folder of the finished checkpoint")],
@@ -44,27 +43,14 @@ def train(
     precision: command.Precision = "auto",
 ) -> None:
     """Train a model and write its checkpoint."""
-    form = command.parse_spec(Form, spec).root
+    model = command.parse_spec(Spec, spec).root
     chosen = devices.choose(device, precision, threads)
-    material = learners.Files(tuples, corpus, queries)
-    inputs = [tuples, queries, corpus / "manifest.json", *fitting.local(start)]
+    begin = learners.Start(start, revision, chosen, seed)
+    data = learners.TrainingData(tuples, corpus, queries)
+    inputs, folders = [tuples, queries, corpus / "manifest.json"], fitting.Folders(work, output)
     with processes.joined(chosen.name):
-        learner = learners.make(form, start, revision, chosen, seed, material)
-        setting = {
-            "model": form.model_dump(mode="json"),
-            "start": start,
-            "revision": learner.revision or revision,
-            "seed": seed,
-            "threads": threads,
-            "processes": processes.count(),
-            "device": chosen.name,
-            "precision": chosen.precision,
-        }
-        saved = Saved(work, fingerprint("residuum.train", setting, inputs))
-        trained = fitting.fit(learner, form.training, seed, saved)
-        if processes.first():
-            fitting.write(output, learner, trained, setting, inputs, module="residuum.train")
-            shutil.rmtree(work, ignore_errors=True)
+        learner = learners.make(model, begin, data)
+        fitting.run(learner, model, begin, threads, inputs, folders, "residuum.train")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def kinds(node: ast.stmt) -> tuple[str, ...]:
     """Return the kinds of a schema class: the values of its `kind: Literal[...]`."""
     for field in node.body if isinstance(node, ast.ClassDef) else []:
         if isinstance(field, ast.AnnAssign) and chain(field.target) == [KEY]:
-            return tuple(filter(None, map(_text, ast.walk(field.annotation))))
+            return tuple(filter(None, map(text, ast.walk(field.annotation))))
     return ()
 
 
@@ -51,10 +51,10 @@ class _Taker(ast.NodeTransformer):
         if name in (TABLE, FIELD):
             given = node.args[0] if node.args else None
             if isinstance(given, ast.Dict):
-                entries = zip(map(_text, given.keys), map(_text, given.values), strict=True)
+                entries = zip(map(text, given.keys), map(text, given.values), strict=True)
                 node.args[0] = ast.Constant(None)
             else:
-                entries = zip([""], [_text(given) if name == FIELD else ""], strict=True)
+                entries = zip([""], [text(given) if name == FIELD else ""], strict=True)
             self.found.entries.extend(entries)
         return self.generic_visit(node)
 
@@ -80,7 +80,7 @@ class _Taker(ast.NodeTransformer):
 
 def _by_kind(node: ast.expr) -> bool:
     keywords = node.keywords if isinstance(node, ast.Call) else []
-    return any(k.arg == "discriminator" and _text(k.value) == KEY for k in keywords)
+    return any(k.arg == "discriminator" and text(k.value) == KEY for k in keywords)
 
 
 def _flat(union: ast.expr, dotted: Dotted) -> list[ast.expr]:
@@ -91,5 +91,6 @@ def _flat(union: ast.expr, dotted: Dotted) -> list[ast.expr]:
     return [union]
 
 
-def _text(node: ast.AST | None) -> str:
+def text(node: ast.AST | None) -> str:
+    """Return the text that a constant is; empty for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

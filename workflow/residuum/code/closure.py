@@ -22,12 +22,13 @@ PACKAGE = Path(__file__).resolve().parents[1]
 APART = {
     "residuum.code": "finds out what is reached",
     "residuum.core.tables": "an entry is followed to where it stands",
+    "residuum.core.roots:packaged": "a file counts where it is named",
     "residuum.core.progress": "hands items through and says how far the work is",
     "residuum.core.manifest:environment": "stands apart in manifests",
     "residuum.core.manifest:command_line": "stands apart in manifests",
     "residuum.core.manifest:made_by": "stands apart in manifests",
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
-    "residuum.neural.resume:say": "a line in a log",
+    "residuum.neural.resume:log": "a line in a log",
 }
 ANY = "builtins.Exception"
 

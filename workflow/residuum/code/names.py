@@ -118,20 +118,18 @@ class Library:
         raise ValueError(f"{name} has no {first}")
 
     def data(self, node: Node, name: str) -> str:
-        """Return the hash of a file or folder of the package that a statement names."""
-        path = self.path(node.module)
-        assert path is not None
-        found = path.parent / name
-        if not found.exists() or found.suffix == ".py" or any(found.glob("*.py")):
-            raise ValueError(f"{self.where(node)}: {found} is not a file or folder of data")
-        if found not in self.hashes:
-            self.hashes[found] = _sha256(found)
-        return self.hashes[found]
+        """Return the hash of a file of the package that a statement names."""
+        path = self.folder / name
+        if not path.is_file() or path.suffix == ".py":
+            raise ValueError(f"{self.where(node)}: '{name}' is not a file of data of the package")
+        if path not in self.hashes:
+            self.hashes[path] = _sha256(path)
+        return self.hashes[path]
 
 
 def _sha256(path: Path) -> str:
     """Return the hash of data: of what a YAML file says, without its comments and layout."""
     if path.suffix != ".yaml":
-        return files.sha256_of(path)
+        return files.sha256(path)
     text = json.dumps(yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     return hashlib.sha256(text.encode()).hexdigest()

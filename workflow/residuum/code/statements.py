@@ -6,7 +6,6 @@ Python's own caches, in __pycache__. Must not know which statements a result dep
 
 import ast
 import hashlib
-import os
 import pickle
 import symtable
 import sys
@@ -15,14 +14,18 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.code import choices, datafiles, normal
-from residuum.code.datafiles import DataFiles
+from residuum.code import choices, normal
 from residuum.code.normal import chain
 from residuum.core import files
 
+PACKAGED = "residuum.core.roots.packaged"
 # Decorators and calls that change nothing but what they return.
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.core.command.app", choices.TABLE}
+PURE |= {
+    f"residuum.core.{name}" for name in ("schema.base.Ref", "schema.base.Name", "measures.Own")
+}
+PURE |= {"residuum.core.measures.OWN.items", PACKAGED}
 # What finds code by names that are made when it runs, or reads what a normal form leaves out.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
@@ -55,7 +58,7 @@ class Statement(NamedTuple):
     entries: tuple[tuple[str, str], ...]  # of open tables: (kind, `module:name`)
     imports: Imports  # made inside
     loads: tuple[str, ...]  # modules that those import
-    data: tuple[str, ...]  # files and folders, relative to the module's folder
+    data: tuple[str, ...]  # files of the package
     verb: str | None
     opaque: str  # what cannot be followed
 
@@ -92,7 +95,7 @@ def read(path: Path, name: str) -> Module:
 @cache
 def _version() -> bytes:
     """Return what else the statements depend on: this code and Python."""
-    own = [__file__, str(normal.__file__), str(choices.__file__), str(datafiles.__file__)]
+    own = [__file__, str(normal.__file__), str(choices.__file__)]
     parts = [sys.version.encode(), *(Path(name).read_bytes() for name in own)]
     return hashlib.sha256(b"\0".join(parts)).digest()
 
@@ -109,7 +112,6 @@ class _Reader:
         )
         self.names = {n: target for node in ast.walk(tree) for n, target in _imported(node).items()}
         self.own = {name for node in self.body for name in _bound(node)}
-        self.paths = DataFiles(path, self.body, self.dotted)
         typed = (_imported(n) for top in tree.body if _typed(top) for n in ast.walk(top))
         self.typed = {n: f"typing:{n}" for found in typed for n in found}  # no value at run time
         self.bindings: dict[str, list[int | str]] = {}
@@ -154,8 +156,6 @@ class _Reader:
             choices.choices(spoken.tree, self.dotted)
         within = list(ast.walk(spoken.tree))
         imports = {n: target for part in within for n, target in _imported(part).items()}
-        parts = list(self.paths.parts(spoken.tree))
-        paths = [part for part in parts if isinstance(part, Path)]
         return Statement(
             name=",".join(_bound(node)),
             line=node.lineno,
@@ -170,18 +170,23 @@ class _Reader:
             entries=tuple(found.entries),
             imports=imports,
             loads=tuple(name for part in within for name in _loaded(part)),
-            data=tuple(os.path.relpath(p, self.paths.path.parent) for p in paths),
+            data=tuple(self._data(within)),
             verb=next(_verbs(node), None),
-            opaque=self._opaque([part for part in parts if isinstance(part, ast.AST)]),
+            opaque=self._opaque(list(_whole(spoken.tree))),
         )
 
     def _form(self, tree: ast.Module, imports: Imports) -> Form:
         text = ast.unparse(tree)
         wanted = _globals(symtable.symtable(text, "", "exec"), self.own) | set(imports)
-        parts = self.paths.parts(tree)
-        names = {tuple(chain(part)) for part in parts if isinstance(part, ast.expr)} - {()}
+        names = {tuple(chain(n)) for n in _whole(tree) if isinstance(n, ast.expr)} - {()}
         uses = {name for name in names if name[0] in wanted}
         return Form(hashlib.sha256(text.encode()).hexdigest(), tuple(sorted(uses)))
+
+    def _data(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
+        """Yield the names of files in calls such as `packaged("words.yaml")`."""
+        for node in nodes:
+            if isinstance(node, ast.Call) and self.dotted(node.func) == PACKAGED:
+                yield choices.text(node.args[0])
 
     def _acts(self, node: ast.stmt) -> bool:
         """Say whether a statement may do more than bind its name."""
@@ -211,6 +216,14 @@ class _Reader:
         hidden += [n.name for n in parts if isinstance(n, ast.FunctionDef) and n.name in HIDDEN]
         hidden += [f"{k.arg}=" for n in parts if isinstance(n, ast.ClassDef) for k in n.keywords]
         return next(iter([*hidden, *filter(None, map(_unclear, parts))]), "")
+
+
+def _whole(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree; of names such as `a.b.c` not their parts."""
+    yield node
+    if not (isinstance(node, ast.expr) and chain(node)):
+        for child in ast.iter_child_nodes(node):
+            yield from _whole(child)
 
 
 def _idle(node: ast.stmt) -> bool:

@@ -8,19 +8,19 @@ from words/articles.yaml. It must not know sentences, topics or grades.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.collections.draws import Zipf, pick, sample, shuffled, zipf
 from residuum.collections.worlds import Concept, Key
 from residuum.core import entries
+from residuum.core.roots import packaged
 from residuum.core.schema.base import Strict
 
 if TYPE_CHECKING:
-    from residuum.core.schema import GeneratedArticles
+    from residuum.core.schema.sources import GeneratedArticles
 
-WORDS = Path(__file__).with_name("words") / "articles.yaml"
+WORDS = packaged("collections/words/articles.yaml")
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
 THERAPY = "therapy"  # a study of this family tries an agent

@@ -15,9 +15,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, NamedTuple
 
-from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, streamed
+from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, Packed, streamed
 from residuum.core import files
 from residuum.core.errors import ResiduumError
 from residuum.core.progress import track
@@ -39,7 +39,7 @@ class Paper(NamedTuple):
 
 
 def papers(archive: Path, store: Path) -> Iterator[Paper]:
-    """Stream the papers of a release, a row that stands twice twice.
+    """Stream the papers of a release, a repeated row again.
 
     A parse that the metadata names and the release lacks leaves the body empty, and is counted on
     standard error. What cannot be read is a ResiduumError that names archive, member and line.
@@ -71,50 +71,50 @@ def _metadata(archive: Path) -> list[Row]:
     raise ResiduumError(f"{archive}: it holds no {METADATA}. {REMEDY}")
 
 
-def _members(archive: Path) -> Iterator[tuple[str, Any]]:
+def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    with gzip.open(archive) as unpacked:
+        yield from _unpacked(str(archive), unpacked)
+
+
+def _unpacked(where: str, handle: Packed) -> Iterator[tuple[str, IO[bytes]]]:
+    """Stream the files of a tar; damage names where it is."""
     try:
-        with gzip.open(archive) as unpacked:
-            yield from streamed(unpacked)
+        yield from streamed(handle)
     except DAMAGE as error:
-        raise ResiduumError(_damaged(str(archive), error)) from None
-
-
-def _damaged(where: str, error: Exception) -> str:
-    return f"{where}: {BROKEN} ({error}). {REMEDY}"
+        raise ResiduumError(f"{where}: {BROKEN} ({error}). {REMEDY}") from None
 
 
 def _rows(where: str, lines: Iterable[bytes]) -> Iterator[Row]:
     """Read the metadata; only the line ends of its file end a line, not U+2028 in a title."""
     reader = csv.reader(_decoded(where, lines), strict=True)
-    header: list[str] = []
     start = 1
     try:
+        header = _checked(where, next(reader, []))
+        start = reader.line_num + 1
         for cells in reader:
-            if not header:
-                header = _known(where, cells)
-            elif cells:
+            if cells:
                 yield _row(where, start, header, cells)
             start = reader.line_num + 1
     except csv.Error as error:
-        said = f"a quote in the row that begins here is not closed, or not doubled ({error})"
-        raise _bad_row(where, start, said) from None
+        text = f"a quote in the row that begins here is not closed, or not doubled ({error})"
+        raise _bad_row(where, start, text) from None
 
 
 def _row(where: str, line: int, header: list[str], cells: list[str]) -> Row:
     if len(cells) != len(header):
-        said = f"the row has {len(cells)} columns where the header has {len(header)}"
-        raise _bad_row(where, line, said)
+        text = f"the row has {len(cells)} columns where the header has {len(header)}"
+        raise _bad_row(where, line, text)
     row = dict(zip(header, cells, strict=True))
     if not row["cord_uid"].strip():
         raise _bad_row(where, line, "the row has no cord_uid")
     return row
 
 
-def _bad_row(where: str, line: int, said: str) -> ResiduumError:
-    return ResiduumError(f"{where}, line {line}: {said}. {REMEDY}")
+def _bad_row(where: str, line: int, message: str) -> ResiduumError:
+    return ResiduumError(f"{where}, line {line}: {message}. {REMEDY}")
 
 
-def _known(where: str, header: list[str]) -> list[str]:
+def _checked(where: str, header: list[str]) -> list[str]:
     """Refuse a header without the columns that either layout needs."""
     needed = {"cord_uid", "title", "doi", "publish_time", "abstract"}
     old = {"has_pmc_xml_parse", "has_pdf_parse", "full_text_file", "pmcid", "sha"}
@@ -169,15 +169,11 @@ def _fill(path: Path, mark: str, archive: Path, required: set[str]) -> None:
 
 def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
     for packed, member in _members(archive):
-        if not packed.endswith(".tar.gz"):
-            continue
-        try:
-            for name, parse in streamed(gzip.GzipFile(fileobj=member)):
+        if packed.endswith(".tar.gz"):
+            where = f"{archive}, {packed}"
+            for name, parse in _unpacked(where, gzip.GzipFile(fileobj=member)):
                 if name in required:
-                    where = f"{archive}, {packed}/{name}"
-                    yield name, zlib.compress(_packed(where, parse.read()), 1)
-        except DAMAGE as error:
-            raise ResiduumError(_damaged(f"{archive}, {packed}", error)) from None
+                    yield name, zlib.compress(_packed(f"{where}/{name}", parse.read()), 1)
 
 
 def _packed(where: str, text: bytes) -> bytes:
@@ -186,10 +182,10 @@ def _packed(where: str, text: bytes) -> bytes:
         parts = json.loads(text).get("body_text", [])
         return json.dumps([(part["section"], part["text"]) for part in parts]).encode()
     except json.JSONDecodeError as error:
-        said = f"{where}, line {error.lineno}: no JSON ({error.msg})"
+        message = f"{where}, line {error.lineno}: not JSON ({error.msg})"
     except (UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
-        said = f"{where}: no parse of a paper ({type(error).__name__}: {error})"
-    raise ResiduumError(f"{said}. {REMEDY}")
+        message = f"{where}: not a parse of a paper ({type(error).__name__}: {error})"
+    raise ResiduumError(f"{message}. {REMEDY}")
 
 
 def _body(connection: sqlite3.Connection, path: str) -> Body:

@@ -1,7 +1,7 @@
 """Where a file of somebody else's collection is broken: the file, the line, what stands there.
 
-Usage: `faults.first(paths, error)` after a reader failed with that error, or with `Nameless` or
-`Fewer` where it noticed nothing. Reads files again, from the last one opened to the first.
+Usage: `faults.first(paths, error)` after a reader failed with that error, or with `MissingDocId` or
+`TooFewDocs` where it noticed nothing. Reads files again, from the last one opened to the first.
 Must not know any collection.
 """
 
@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 from residuum.core import roots
@@ -27,23 +27,24 @@ REMEDY = (
 )
 BROKEN = "the compressed data is cut short or damaged"
 MOST_SHOWN = 60  # bytes of an offending line
+Packed = IO[bytes] | gzip.GzipFile
 _EXPECTED = re.compile(r"expected (\d+) (fields|columns), got \d+")
 _FILES = re.compile(r"found (\d+) files of the expected (\d+)")
 
 
-class Nameless(Exception):
+class MissingDocId(Exception):
     """A reader handed on a doc without an id."""
 
 
-class Fewer(Exception):
+class TooFewDocs(Exception):
     """A reader ended without an error and with fewer records than are pinned."""
 
 
 class Fault(NamedTuple):
-    """A line, counted from 1, and what is wrong there; None where no line can be told."""
+    """A line, counted from 1, and what is wrong there; None where no line is known."""
 
     line: int | None
-    said: str
+    message: str
     member: str | None = None
 
 
@@ -60,9 +61,9 @@ def first(paths: Sequence[Path], error: Exception) -> str | None:
 
 
 def _worded(path: Path, fault: Fault) -> str:
-    member = f", {fault.member}" if fault.member else ""
-    line = f", line {fault.line}" if fault.line else ""
-    return f"{path}{member}{line}: {fault.said}. {REMEDY}{_unpacked(path)}"
+    line = f"line {fault.line}" if fault.line else None
+    place = ", ".join(filter(None, [str(path), fault.member, line]))
+    return f"{place}: {fault.message}. {REMEDY}{_unpacked(path)}"
 
 
 def _unpacked(path: Path) -> str:
@@ -91,23 +92,22 @@ def _look(path: Path, error: Exception) -> Fault | None:
     if isinstance(error, ParseError) and path.suffix == ".xml":
         return Fault(error.position[0], f"the XML ends early or is broken ({error})")
     found: Fault | None = None
-    counted = _Counted(None)
-    member = None
+    lines, member = _Counted(io.BytesIO()), None
+    broken_json = ".json" in path.suffixes and "JSON" in type(error).__name__
     try:
         for member, handle in _texts(path):
-            counted = _Counted(handle)
-            broken_json = ".json" in path.suffixes and "JSON" in type(error).__name__
-            said = _json(counted) if broken_json else _check(counted, error)
-            found = found or (said and said._replace(member=member))
-            for _ in counted:
+            lines = _Counted(handle)
+            fault = _json(lines) if broken_json else _check(lines, error)
+            found = found or (fault and fault._replace(member=member))
+            for _ in lines:
                 pass
     except DAMAGE as damage:
-        line = found.line if found else counted.number
+        line = found.line if found else lines.number
         return Fault(line or None, f"{BROKEN} here or nearby ({damage})", member)
     return found
 
 
-def _texts(path: Path) -> Iterator[tuple[str | None, io.BufferedIOBase]]:
+def _texts(path: Path) -> Iterator[tuple[str | None, Packed]]:
     """Open a file's text, or that of each member of a tar."""
     suffix = path.suffix.lower()
     if suffix in COMPRESSED:
@@ -129,12 +129,12 @@ def _unlzw(path: Path) -> bytes:
         raise zlib.error(str(error)) from None
 
 
-def streamed(unpacked: Any) -> Iterator[tuple[str, Any]]:
+def streamed(unpacked: Packed) -> Iterator[tuple[str, IO[bytes]]]:
     """Stream the files of a tar that is read forwards only; tarfile itself ends at a bad header."""
     with tarfile.open(fileobj=unpacked, mode="r|") as tar:
         for entry in tar:
-            if entry.isfile():
-                yield entry.name.removeprefix("./"), tar.extractfile(entry)
+            if member := tar.extractfile(entry):
+                yield entry.name.removeprefix("./"), member
     while unpacked.read(1 << 20):
         pass
 
@@ -142,11 +142,11 @@ def streamed(unpacked: Any) -> Iterator[tuple[str, Any]]:
 class _Counted:
     """Lines of bytes, iterated or read piece by piece, and the number of the last one."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Packed) -> None:
         self.handle, self.number, self.ended = handle, 0, True
 
     def read(self, size: int = -1) -> bytes:
-        piece: bytes = self.handle.readline(size)
+        piece = self.handle.readline(size)
         self.number += bool(piece and self.ended)
         self.ended = piece.endswith(b"\n") if piece else self.ended
         return piece
@@ -163,35 +163,35 @@ def _json(lines: _Counted) -> Fault | None:
         for _ in ijson.basic_parse(lines):
             pass
     except ijson.JSONError as error:
-        said = " ".join(str(error).split())[:MOST_SHOWN]
-        return Fault(lines.number, f"the JSON is broken or ends in the middle ({said})")
+        text = " ".join(str(error).split())[:MOST_SHOWN]
+        return Fault(lines.number, f"the JSON is broken or ends in the middle ({text})")
     return None
 
 
 def _check(lines: _Counted, error: Exception) -> Fault | None:
     """Look for what the reader complained of, or for what makes it drop docs without a word."""
-    tags, tagged = _Docs(), isinstance(error, (Nameless, Fewer, AssertionError))
+    tags, tagged = _Docs(), isinstance(error, (MissingDocId, TooFewDocs, AssertionError))
     line = b"\n"
     for line in lines:
         fault = _line_fault(lines.number, line, error)
         if fault := fault or (tags.line(lines.number, line) if tagged else None):
             return fault
-    if isinstance(error, Fewer) and not (line.endswith(b"\n") or tags.end()):
-        said = f"the last line has no line end, as if it were cut short: {_shown(line)}"
-        return Fault(lines.number, said)
+    if isinstance(error, TooFewDocs) and not (line.endswith(b"\n") or tags.end()):
+        text = f"the last line has no line end, as if it were cut short: {_shown(line)}"
+        return Fault(lines.number, text)
     return tags.end()
 
 
 def _line_fault(number: int, line: bytes, error: Exception) -> Fault | None:
     """Say what is wrong with a line of a table, looking for what the reader complained of."""
-    if wanted := _EXPECTED.search(str(error)):
-        columns, tabbed = int(wanted[1]), wanted[2] == "fields"
+    if expected := _EXPECTED.search(str(error)):
+        columns, tabbed = int(expected[1]), expected[2] == "fields"
         found = len(line.rstrip(b"\r\n").split(b"\t" if tabbed else None))
         if line.strip(b"\r\n") and found != columns:
             by = "tabs" if tabbed else "white space"
-            said = f"{columns} columns, separated by {by}, are expected; {found} found"
-            return Fault(number, f"{said}: {_shown(line)}")
-    if isinstance(error, Nameless) and line.startswith(b"\t"):
+            text = f"{columns} columns, separated by {by}, are expected; {found} found"
+            return Fault(number, f"{text}: {_shown(line)}")
+    if isinstance(error, MissingDocId) and line.startswith(b"\t"):
         return Fault(number, f"the line has no id: {_shown(line)}")
     if isinstance(error, UnicodeDecodeError):
         try:

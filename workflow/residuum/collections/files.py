@@ -10,13 +10,13 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from residuum.collections.irds import Qrels, Queries, join_fields, unquoted
 from residuum.core import roots, trec
 from residuum.core.errors import ResiduumError
 from residuum.core.files import damaged
-from residuum.core.schema import Collection, FilesSource
+from residuum.core.schema.datasets import Collection
+from residuum.core.schema.sources import FilesSource
 
 
 def resolve(name: str, access: str) -> Path:
@@ -51,14 +51,13 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, str]]:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as handle:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
             for number, line in enumerate(handle, start=1):
                 if line.strip():
-                    yield number, line.rstrip("\n")
+                    yield number, line.decode().rstrip("\n")
     except UnicodeDecodeError as error:
-        raise ResiduumError(f"{path}: not UTF-8 ({error})") from None
+        raise ResiduumError(f"{path}, line {number}: not UTF-8 ({error})") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ResiduumError(damaged(path, error, "Get the file again.")) from None
 
@@ -67,8 +66,8 @@ def _jsonl(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
     record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError(f"expected a JSON object, found {line[:60]}")
-    wanted = ["doc_id", *source.text_fields, *source.fields]
-    missing = [field for field in wanted if field not in record]
+    required = ["doc_id", *source.text_fields, *source.fields]
+    missing = [field for field in required if field not in record]
     if missing:
         raise ValueError(f"no field {', '.join(missing)}; the doc has {', '.join(record)}")
     return str(record["doc_id"]), join_fields(record, source.text_fields, source.fields)

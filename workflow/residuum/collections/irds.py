@@ -16,10 +16,12 @@ from typing import Any
 from residuum.collections import faults, opened, releases
 from residuum.core import roots
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection, IrdsSource
+from residuum.core.schema.datasets import Collection
+from residuum.core.schema.sources import IrdsSource
 
-MOST_SAID = 300  # characters of somebody else's error
+MOST_SHOWN = 300  # characters of somebody else's error
 MOST_QUOTED = 60  # characters of an offending value
+Record = dict[str, Any]  # a doc's fields
 Queries = list[tuple[str, str]]
 Qrels = list[tuple[str, str, int]]
 
@@ -41,57 +43,52 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
             count += 1
             yield doc.doc_id, join_fields(_record(doc, source), source.text_fields, source.fields)
         pins = [edition.docs for edition in collection.editions]
-        if count < max(pins) and count not in pins:
-            _refuse_if_broken(seen, collection.access)
+        fewer = count < max(pins) and count not in pins
+        if fewer and (fault := faults.first(seen, faults.TooFewDocs())):
+            text = f"The corpus has too few docs. {fault}\nAccess: {collection.access}"
+            raise ResiduumError(text)
 
 
 def _named_docs(irds_id: str) -> Iterator[Any]:
     release = releases.KNOWN.get(irds_id)
     for number, doc in enumerate(release() if release else _load(irds_id).docs_iter(), start=1):
         if not doc.doc_id:
-            raise faults.Nameless(f"doc number {number} has no doc_id")
+            raise faults.MissingDocId(f"doc number {number} has no doc_id")
         yield doc
 
 
-def _refuse_if_broken(seen: list[Path], access: str) -> None:
-    """Look for the reason of a count that is too low; without one, whoever counts says so."""
-    if fault := faults.first(seen, faults.Fewer()):
-        raise ResiduumError(f"The corpus has too few docs. {fault}\nAccess: {access}")
-
-
 def _sampled(collection: Collection) -> set[str]:
-    """Return the ids of a sample: all docs judged as asked, and those whose ids hash lowest."""
+    """Return the ids of a sample: all docs judged as required, and those whose ids hash lowest."""
     source = collection.source
     assert isinstance(source, IrdsSource) and source.sample is not None
-    form = source.sample
+    sample = source.sample
     judged = {
         doc_id
-        for name in form.keep
+        for name in sample.keep
         for _, doc_id, relevance in split(collection, name)[1]
-        if relevance >= form.level
+        if relevance >= sample.level
     }
-    if len(judged) > form.docs:
+    if len(judged) > sample.docs:
         raise ResiduumError(
-            f"sample: {', '.join(form.keep)} judge {len(judged)} docs at level {form.level} and "
-            f"above, more than the {form.docs} asked for"
+            f"sample: {', '.join(sample.keep)} judge {len(judged)} docs at level {sample.level} "
+            f"and above, more than the {sample.docs} required"
         )
-    ids = (doc.doc_id for doc in _named_docs(source.docs))
-    others = ((_digest(form.seed, i), i) for i in ids if i not in judged)
-    drawn = heapq.nsmallest(form.docs - len(judged), others)
+
+    def digest(doc_id: str) -> bytes:
+        return hashlib.sha256(f"{sample.seed}/{doc_id}".encode()).digest()
+
+    others = (doc.doc_id for doc in _named_docs(source.docs) if doc.doc_id not in judged)
+    drawn = heapq.nsmallest(sample.docs - len(judged), ((digest(i), i) for i in others))
     return judged | {doc_id for _, doc_id in drawn}
 
 
-def _digest(seed: int, doc_id: str) -> bytes:
-    return hashlib.sha256(f"{seed}/{doc_id}".encode()).digest()
-
-
-def _record(doc: Any, source: IrdsSource) -> dict[str, Any]:
+def _record(doc: Any, source: IrdsSource) -> Record:
     record = dict(doc._asdict())
     missing = [name for name in [*source.text_fields, *source.fields] if name not in record]
     if missing:
         raise ResiduumError(
             f"{source.docs} has no doc field {', '.join(missing)}; it has {', '.join(record)}. "
-            "Mend source.text_fields and source.fields in the dataset's YAML."
+            "Fix source.text_fields and source.fields in the dataset's YAML."
         )
     try:
         for name in source.quoted:
@@ -114,9 +111,7 @@ def unquoted(value: str) -> str:
     return inner.replace('""', '"')
 
 
-def join_fields(
-    record: dict[str, Any], text_fields: list[str], fields: list[str]
-) -> dict[str, str]:
+def join_fields(record: Record, text_fields: list[str], fields: list[str]) -> dict[str, str]:
     """Join the text fields into `text`; keep them by name where there are several, and `fields`.
 
     One that is called text itself, beside a title say, is kept as `body`.
@@ -129,7 +124,7 @@ def join_fields(
     return {"text": text, **{("body" if n == "text" else n): values[n] for n in kept}}
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     """The text of a field; a body that comes in sections is one text."""
     if isinstance(value, (list, tuple)):
         return " ".join(part for part in map(_plain, value) if part)
@@ -162,7 +157,7 @@ def _check_field(irds_id: str, data: Any, key: str, field: str) -> None:
     known = data.queries_cls()._fields
     if field not in known:
         raise ResiduumError(
-            f"{irds_id} has no query field {field}; it has {', '.join(known)}. Mend {key} in the "
+            f"{irds_id} has no query field {field}; it has {', '.join(known)}. Fix {key} in the "
             "dataset's YAML."
         )
 
@@ -180,7 +175,7 @@ def _load(irds_id: str) -> Any:
         return ir_datasets.registry[irds_id]
     except KeyError:
         raise ResiduumError(
-            f"ir_datasets knows no id {irds_id!r}. Mend source.docs, or the split's irds, in the "
+            f"ir_datasets knows no id {irds_id!r}. Fix source.docs, or the split's irds, in the "
             "dataset's YAML; https://ir-datasets.com lists the ids."
         ) from None
 
@@ -198,10 +193,10 @@ def _explained(irds_id: str, access: str) -> Iterator[list[Path]]:
         except ResiduumError:
             raise
         except Exception as error:
-            raise ResiduumError(f"{_told(irds_id, seen, error)}\nAccess: {access}") from None
+            raise ResiduumError(f"{_message(irds_id, seen, error)}\nAccess: {access}") from None
 
 
-def _told(irds_id: str, seen: list[Path], error: Exception) -> str:
+def _message(irds_id: str, seen: list[Path], error: Exception) -> str:
     if fault := faults.first(seen, error):
         return fault
     last = f"The last file read was {seen[-1]}.\n" if seen else ""
@@ -222,4 +217,4 @@ def _cause(error: BaseException) -> str:
         tried = ", ".join(getattr(source, "url", str(source)) for source, _ in error.args[1])
         return f"{error.args[0]}: {tried}"
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:MOST_SAID]}{' ...' * (len(text) > MOST_SAID)}"
+    return f"{type(error).__name__}: {text[:MOST_SHOWN]}{' ...' * (len(text) > MOST_SHOWN)}"

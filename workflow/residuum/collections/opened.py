@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 _watched: dict[int, tuple[str, list[Path]]] = {}  # by the id of the list: watches may be nested
 
@@ -29,15 +28,19 @@ def below(folder: Path) -> Iterator[list[Path]]:
 
 @cache
 def _listen() -> None:
-    """Ask Python once to be told of events; a hook can never be taken away again."""
-    sys.addaudithook(_told)
+    """Listen to Python's events; a hook can never be taken away again."""
+    sys.addaudithook(_note)
 
 
-def _told(event: str, arguments: tuple[Any, ...]) -> None:
+def _note(event: str, arguments: tuple[object, ...]) -> None:
     if event != "open" or not _watched:
         return
     name, mode = arguments[:2]
-    if not isinstance(name, (str, os.PathLike)) or mode is None or set("wax") & set(mode):
+    if (
+        not isinstance(name, (str, os.PathLike))
+        or not isinstance(mode, str)
+        or set("wax") & set(mode)
+    ):
         return
     path = os.path.abspath(os.fsdecode(name))
     for folder, seen in _watched.values():

@@ -7,16 +7,16 @@ drawn from words/places.yaml. It must not know which docs there are, splits, gra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from residuum.collections.draws import another, pick, sample, shuffled
 from residuum.collections.worlds import Concept, enumerated
 from residuum.core import entries
+from residuum.core.roots import packaged
 from residuum.core.schema.base import Strict
 
-WORDS = Path(__file__).with_name("words") / "places.yaml"
+WORDS = packaged("collections/words/places.yaml")
 BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # the rest of the queries give one word of the name
 BOTH_MODIFIERS = 0.5
 

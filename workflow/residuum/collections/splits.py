@@ -8,15 +8,17 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from residuum.collections import faults, irds, opened
 from residuum.collections import files as from_files
 from residuum.collections.irds import Qrels, Queries
 from residuum.core import roots
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection, Holdout, SplitCount
+from residuum.core.schema.datasets import Collection, Holdout, SplitCount
 from residuum.core.tables import OpenTable
 
+T = TypeVar("T")
 SPLITS: OpenTable[Callable[[Collection, str], tuple[Queries, Qrels]]] = OpenTable(
     {
         "irds": "residuum.collections.irds:split",
@@ -45,21 +47,19 @@ def load(dataset: str, collection: Collection, name: str) -> tuple[Queries, Qrel
         drawn = _keep(queries, qrels, held_out(name, queries, qrels, entry))
         check_counts(dataset, name, collection, *drawn)
         return drawn
-    taken: set[str] = set()
-    for other_name, other in collection.splits.items():
-        if other.holdout and other.holdout.of == name:
-            taken |= held_out(other_name, queries, qrels, other.holdout)
-    return _keep(queries, qrels, {query_id for query_id, _ in queries} - taken)
+    drawn_from = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
+    taken = [held_out(n, queries, qrels, h) for n, h in drawn_from.items() if h.of == name]
+    return _keep(queries, qrels, {query_id for query_id, _ in queries}.difference(*taken))
 
 
 def answers(collection: Collection, name: str, queries: Queries) -> dict[str, list[str]]:
     """Return {query_id: answers} of the queries that `load` gave; see Collection.answered."""
     of = collection.origin(name)
     if collection.splits[of].questions:
-        found = {query_id: texts for query_id, _, texts in from_files.questions(collection, of)}
+        texts = {query_id: answers for query_id, _, answers in from_files.questions(collection, of)}
     else:
-        found = irds.answers(collection, of)
-    return {query_id: found[query_id] for query_id, _ in queries}
+        texts = irds.answers(collection, of)
+    return {query_id: texts[query_id] for query_id, _ in queries}
 
 
 def held_out(name: str, queries: Queries, qrels: Qrels, holdout: Holdout) -> set[str]:
@@ -68,7 +68,7 @@ def held_out(name: str, queries: Queries, qrels: Qrels, holdout: Holdout) -> set
     ids = [query_id for query_id, _ in queries if query_id in judged]
     if holdout.queries > len(ids):
         raise ResiduumError(
-            f"holdout: {holdout.queries} queries asked for, but '{holdout.of}' has {len(ids)}"
+            f"holdout: {holdout.queries} queries required, but '{holdout.of}' has {len(ids)}"
         )
     ids.sort(key=lambda i: hashlib.sha256(f"{holdout.seed}/{name}/{i}".encode()).digest())
     return set(ids[: holdout.queries])
@@ -87,30 +87,24 @@ def _source(collection: Collection, name: str) -> tuple[Queries, Qrels]:
 
 def _check_ids(where: str, queries: Queries, qrels: Qrels) -> None:
     ids = [query_id for query_id, _ in queries]
-    known = set(ids)
-    if len(known) < len(ids):
-        twice = next(i for i, count in Counter(ids).items() if count > 1)
-        raise ResiduumError(f"{where}: query_id {twice} stands twice in the queries")
-    _check_pairs(where, ids, qrels)
-    orphans = sorted({query_id for query_id, _, _ in qrels} - known)
-    if orphans:
-        shown = ", ".join(orphans[:5])
-        raise ResiduumError(
-            f"{where}: the qrels judge {len(orphans)} queries that the queries file lacks: "
-            f"{shown}. Add the queries or remove their judgements."
-        )
-
-
-def _check_pairs(where: str, ids: list[str], qrels: Qrels) -> None:
-    """Refuse what a TREC file cannot hold: ids with white space, a pair judged twice."""
     for name in [*ids, *(doc_id for _, doc_id, _ in qrels)]:
         if name.split() != [name]:
             raise ResiduumError(f"{where}: the id {name!r} is empty or holds white space")
-    seen: set[tuple[str, str]] = set()
-    for query_id, doc_id, _ in qrels:
-        if (query_id, doc_id) in seen:
-            raise ResiduumError(f"{where}: query {query_id}, doc {doc_id} is judged twice")
-        seen.add((query_id, doc_id))
+    if query_id := _duplicate(ids):
+        raise ResiduumError(f"{where}: duplicate query_id {query_id} in the queries")
+    if pair := _duplicate([row[:2] for row in qrels]):
+        raise ResiduumError(f"{where}: duplicate judgement of query {pair[0]}, doc {pair[1]}")
+    if orphans := sorted({query_id for query_id, _, _ in qrels} - set(ids)):
+        raise ResiduumError(
+            f"{where}: the qrels judge {len(orphans)} queries that the queries file lacks: "
+            f"{', '.join(orphans[:5])}. Add the queries or remove their judgements."
+        )
+
+
+def _duplicate(items: Sequence[T]) -> T | None:
+    """Return the first item that is given twice."""
+    repeated = len(set(items)) < len(items)
+    return next(i for i, n in Counter(items).items() if n > 1) if repeated else None
 
 
 def count(queries: Queries, qrels: Qrels) -> SplitCount:
@@ -134,12 +128,12 @@ def check_counts(
     `seen` are the files that it was read from, which are looked at for the reason.
     """
     pins = {e.name: e.splits[name] for e in collection.editions if name in e.splits}
-    found = count(queries, qrels)
-    if not pins or any(fits(found, pin) for pin in pins.values()):
+    counts = count(queries, qrels)
+    if not pins or any(fits(counts, pin) for pin in pins.values()):
         return
     known = "; ".join(f"{edition}: {told(pin)}" for edition, pin in pins.items())
     raise ResiduumError(
-        f"{dataset}/{name}: {told(found)}, but config/datasets/{dataset}.yaml pins {known}. "
+        f"{dataset}/{name}: {told(counts)}, but config/datasets/{dataset}.yaml pins {known}. "
         f"A download may be incomplete{_reason(seen)}. If this is another edition, add it under "
         "editions."
     )
@@ -149,13 +143,15 @@ def _reason(seen: Sequence[Path]) -> str:
     """Name the fault in the files that were read, or else the files."""
     if not seen:
         return ""
-    return f": {faults.first(seen, faults.Fewer()) or 'it was read from ' + faults.listed(seen)}"
+    return (
+        f": {faults.first(seen, faults.TooFewDocs()) or 'it was read from ' + faults.listed(seen)}"
+    )
 
 
-def fits(found: SplitCount, pin: SplitCount) -> bool:
+def fits(counts: SplitCount, pin: SplitCount) -> bool:
     """Say whether counts are those of a pin; a pin need not name the levels."""
-    same = (found.queries, found.qrels) == (pin.queries, pin.qrels)
-    return same and pin.relevance in ({}, found.relevance)
+    same = (counts.queries, counts.qrels) == (pin.queries, pin.qrels)
+    return same and pin.relevance in ({}, counts.relevance)
 
 
 def told(size: SplitCount) -> str:

@@ -4,15 +4,14 @@ Usage: `docs(collection)`, `split(collection, name)`. Must not know how they are
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from residuum.collections.irds import Qrels, Queries
 from residuum.collections.worlds import Collection as Generated
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import Collection
+from residuum.core.schema.datasets import Collection
 from residuum.core.tables import OpenTable
 
-MAKERS: OpenTable[Callable[[Any], Generated]] = OpenTable(
+MAKERS: OpenTable[Callable[..., Generated]] = OpenTable(
     {
         "generated": "residuum.collections.places:generate",
         "generated-articles": "residuum.collections.articles:generate",

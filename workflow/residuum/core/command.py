@@ -9,10 +9,11 @@ import sys
 import traceback
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import pydantic
 import typer
+from pydantic_core import ErrorDetails
 
 from residuum.core import progress
 from residuum.core.errors import ResiduumError, unknown
@@ -92,15 +93,15 @@ def where(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in location) or "(top level)"
 
 
-def _kind_fault(discriminator: str, expected_tags: str, tag: str | None = None) -> str:
+def _kind_fault(discriminator: str, expected_tags: str = "", tag: str | None = None) -> str:
     """Word that an entry's kind is missing, or is none that is known."""
     key, known = discriminator.strip("'"), expected_tags.replace("'", "").split(", ")
     if tag is None:
-        return f"missing key {key}; one of {', '.join(known)}"
+        return f"missing key {key}" + (f"; one of {expected_tags}" if expected_tags else "")
     return unknown(key, tag, known)
 
 
-def sentence(fault: Any) -> str:
+def sentence(fault: ErrorDetails) -> str:
     """Word one pydantic fault with the value that was found."""
     if fault["type"] == "extra_forbidden":
         return "unknown key"

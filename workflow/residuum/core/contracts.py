@@ -7,22 +7,39 @@ Must not know where docs come from or who trains on the tuples.
 
 import gzip
 import json
+import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
 
 from residuum.core import files
 from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
-from residuum.core.spill import Digests
+from residuum.core.spill import DuplicateFinder
 
 DOCS_PER_SHARD = 100_000
 LINES_AT_ONCE = 256
 _line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each doc
+
+
+Record = dict[str, Any]  # a line of JSON
+
+
+# What a manifest records of a shard, and of a corpus or its term weights, which have no edition.
+class Shard(TypedDict):
+    name: str
+    docs: int
+    sha256: str
+
+
+class CorpusFacts(TypedDict):
+    docs: int
+    edition: str
+    shards: list[Shard]
 
 
 class Tuple(NamedTuple):
@@ -37,61 +54,63 @@ class Tuple(NamedTuple):
 
 def write_corpus(
     folder: Path, docs: Iterable[tuple[str, dict[str, str]]], per_shard: int = DOCS_PER_SHARD
-) -> list[dict[str, Any]]:
+) -> list[Shard]:
     """Write docs as `part-00000.jsonl.gz` shards; return name, docs and sha256 of each.
 
     A doc is (doc_id, fields) where fields holds at least `text`. Ids must be unique and
     free of white space, because run files separate by it.
     """
-    with files.scratch(folder / "ids") as spill:
-        digests = Digests(spill)
-        shards = _write_parts(folder, _doc_lines(docs, digests), per_shard)
-        _refuse_repeated([folder / shard["name"] for shard in shards], digests)
+    with files.scratch(folder / "ids") as scratch:
+        finder = DuplicateFinder(scratch)
+        shards = _write_shards(folder, _doc_lines(docs, finder), per_shard)
+        _refuse_duplicates([folder / shard["name"] for shard in shards], finder)
     return shards
 
 
-def _write_parts(folder: Path, lines: Iterable[str], per_shard: int) -> list[dict[str, Any]]:
+def _write_shards(folder: Path, lines: Iterable[str], per_shard: int) -> list[Shard]:
     rest = iter(lines)
-    return [
-        _write_part(
-            folder / f"part-{number:05d}.jsonl.gz", chain([first], islice(rest, per_shard - 1))
-        )
-        for number, first in enumerate(rest)
-    ]
+    shards: list[Shard] = []
+    for first in rest:
+        path = folder / f"part-{len(shards):05d}.jsonl.gz"
+        docs = _write_lines(path, chain([first], islice(rest, per_shard - 1)))
+        shards.append({"name": path.name, "docs": docs, "sha256": files.sha256(path)})
+    return shards
 
 
-def _write_part(path: Path, lines: Iterable[str]) -> dict[str, Any]:
-    docs = 0
+def _write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write lines as gzip, holding some at a time; return their number."""
+    count = 0
 
     def blocks() -> Iterator[bytes]:
-        nonlocal docs
+        nonlocal count
         for some in chunks(lines, LINES_AT_ONCE):
-            docs += len(some)
+            count += len(some)
             yield "".join(some).encode()
 
     files.write_gzip(path, blocks())
-    return {"name": path.name, "docs": docs, "sha256": files.sha256(path)}
+    return count
 
 
-def _doc_lines(docs: Iterable[tuple[str, dict[str, str]]], digests: Digests) -> Iterator[str]:
+def _doc_lines(
+    docs: Iterable[tuple[str, dict[str, str]]], finder: DuplicateFinder
+) -> Iterator[str]:
     for doc_id, fields in docs:
-        if not doc_id or doc_id.split() != [doc_id]:
+        if doc_id.split() != [doc_id]:
             raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
         _check_text(doc_id, fields)
-        digests.add(doc_id)
+        finder.add(doc_id)
         yield _line({"doc_id": doc_id, **fields}) + "\n"
 
 
-def _refuse_repeated(parts: Iterable[Path], digests: Digests) -> None:
+def _refuse_duplicates(parts: Sequence[Path], finder: DuplicateFinder) -> None:
     """Read the written docs again where digests repeat: only an id that does is refused."""
-    parts = list(parts)
-    for repeated in digests.repeated():
-        places: dict[str, int] = {}
+    for repeated in finder.repeated():
+        first: dict[str, int] = {}
         for number, record in enumerate(chain.from_iterable(map(_records, parts)), start=1):
             doc_id = record["doc_id"]
-            if Digests.of(doc_id) in repeated and places.setdefault(doc_id, number) != number:
+            if finder.of(doc_id) in repeated and first.setdefault(doc_id, number) != number:
                 raise ResiduumError(
-                    f"doc_id {doc_id} stands twice in the corpus (docs number {places[doc_id]} and "
+                    f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
                     f"{number}); ids must be unique. Remove or rename one of the two."
                 )
 
@@ -102,14 +121,14 @@ def _check_text(doc_id: str, fields: dict[str, str]) -> None:
     except UnicodeEncodeError as error:
         raise ResiduumError(
             f"doc_id {doc_id}: its text cannot be written as UTF-8 ({error.reason}, at character "
-            f"{error.start}); a character was probably cut in two. Mend the text."
+            f"{error.start}); a character was probably cut in two. Fix the text."
         ) from None
 
 
-def corpus_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest's record of a corpus: `docs`, `edition`, `shards`."""
-    record = json.loads(files.read_bytes(Path(folder) / "manifest.json"))["artefact"]
-    return dict(record)
+def corpus_manifest(folder: Path) -> CorpusFacts:
+    """Return the manifest's record of a corpus."""
+    record = json.loads(files.read_bytes(folder / "manifest.json"))
+    return cast(CorpusFacts, record["artefact"])
 
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
@@ -120,20 +139,20 @@ def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[
     return ((record["doc_id"], record["text"]) for record in read_docs(folder, positions))
 
 
-def read_docs(folder: Path, positions: range | None = None) -> Iterator[dict[str, Any]]:
+def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
     """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
     first = 0
+    kept = range(sys.maxsize) if positions is None else positions
     for shard in corpus_manifest(folder)["shards"]:
-        path, docs = Path(folder) / shard["name"], shard["docs"]
-        start, stop = 0, docs
-        if positions is not None:
-            start, stop = max(0, positions.start - first), min(docs, positions.stop - first)
-        if positions is None or start < stop:
-            yield from islice(_counted(path, docs), start, stop if stop < docs else None)
+        docs = shard["docs"]
+        start, stop = max(0, kept.start - first), min(docs, kept.stop - first)
+        if start < stop:
+            end = stop if stop < docs else None  # read to its end, the shard is counted
+            yield from islice(_counted(folder / shard["name"], docs), start, end)
         first += docs
 
 
-def _counted(path: Path, docs: int) -> Iterator[dict[str, Any]]:
+def _counted(path: Path, docs: int) -> Iterator[Record]:
     """Stream the records of a shard; read to its end, it must hold as many as the manifest says."""
     count = 0
     for record in _records(path):
@@ -145,7 +164,7 @@ def _counted(path: Path, docs: int) -> Iterator[dict[str, Any]]:
 
 def write_term_weights(
     folder: Path, docs: Iterable[tuple[str, dict[str, int]]], per_shard: int = DOCS_PER_SHARD
-) -> list[dict[str, Any]]:
+) -> list[Shard]:
     """Write predicted term frequencies as shards, {word: tf of 1 or more} for each doc_id.
 
     Returns what a manifest says of shards, as `write_corpus` does; a doc may hold no word.
@@ -154,7 +173,7 @@ def write_term_weights(
         _line({"doc_id": doc_id, "weights": _positive(doc_id, weights)}) + "\n"
         for doc_id, weights in docs
     )
-    return _write_parts(folder, lines, per_shard)
+    return _write_shards(folder, lines, per_shard)
 
 
 def _positive(doc_id: str, weights: dict[str, int]) -> dict[str, int]:
@@ -172,7 +191,7 @@ def read_term_weights(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
     return ((record["doc_id"], record["weights"]) for record in read_docs(folder))
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _records(path: Path) -> Iterator[Record]:
     try:
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as handle:
             for line in handle:
@@ -193,7 +212,7 @@ def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
     """Write training tuples as gzipped JSON lines; no positive may be among its negatives."""
     lines = (json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples)
     with files.whole(path) as temporary:
-        return int(_write_part(temporary, lines)["docs"])
+        return _write_lines(temporary, lines)
 
 
 def read_tuples(path: Path) -> list[Tuple]:

@@ -7,15 +7,18 @@ Must not know how entries refer to one another; the registry does.
 import re
 import types
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from residuum.core.command import sentence, where
 from residuum.core.errors import hint, unknown
 from residuum.core.schema.base import ID
+from residuum.core.tables import Kinds
 
 
 # libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
@@ -23,8 +26,8 @@ class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
     """YAML in which a key that is given twice is a fault, not a silent overwrite."""
 
 
-def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[Any] = set()
+def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[object, object]:
+    seen: set[object] = set()
     for key_node, _ in node.value:
         key = loader.construct_object(key_node)
         if not isinstance(key, str | int | float):
@@ -39,22 +42,22 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
 _UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def load_folder(folder: Path, form: Any) -> tuple[dict[str, Any], list[str]]:
+def load_folder(folder: Path, form: object) -> tuple[dict[str, Any], list[str]]:
     """Load `<id>.yaml` files into {id: entry}; return the entries and the faults found."""
     entries: dict[str, Any] = {}
     faults: list[str] = []
     for path in sorted(folder.glob("*.yaml")):
-        if not re.match(ID, path.stem):
-            faults.append(f"{path}: a file's name is its id: small letters, digits, - and _ only")
-            continue
         try:
+            if not re.match(ID, path.stem):
+                text = "a file's name is its id: small letters, digits, - and _ only"
+                raise ValueError(f"{path}: {text}")
             entries[path.stem] = parse(path, form)
         except ValueError as error:
             faults.append(str(error))
     return entries, faults
 
 
-def parse(path: Path, form: Any) -> Any:
+def parse(path: Path, form: object) -> Any:
     """Load one file; raise ValueError with all its faults, each naming the file and the key.
 
     A file with `base:` is laid over the one beside it of that name, which has no base itself.
@@ -81,21 +84,20 @@ def _read(path: Path) -> Any:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one nested mapping over another: None removes a key, another `kind` replaces all."""
-    merged = dict(base)
+    """Lay one nested mapping over another; None removes a key.
+
+    A mapping with another `kind`, or with another model to share with, replaces all.
+    """
+    merged = {**base, **over}
     for key, value in over.items():
-        under = merged.get(key)
-        if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, Mapping) and isinstance(under, Mapping) and _same_kind(under, value):
+        under = base.get(key)
+        if isinstance(value, Mapping) and isinstance(under, Mapping) and _same_kind(under, value):
             merged[key] = merge(under, value)
-        else:
-            merged[key] = value
-    return merged
+    return {key: value for key, value in merged.items() if over.get(key, key) is not None}
 
 
 def _same_kind(base: Mapping[str, object], over: Mapping[str, object]) -> bool:
-    return "kind" not in over or over["kind"] == base.get("kind")
+    return all(over[key] == base.get(key) for key in ("kind", "same_as") if key in over)
 
 
 def validate(name: str, data: object, form: Any) -> Any:
@@ -107,59 +109,53 @@ def validate(name: str, data: object, form: Any) -> Any:
         raise ValueError("\n".join(lines)) from None
 
 
-def _place(fault: Any, form: object) -> str:
-    return where(tuple(part for part, tag in _walk(form, fault["loc"])[1] if not tag))
+def _place(fault: ErrorDetails, form: object) -> str:
+    """Write where a fault is as the path of keys, without the tags of unions."""
+    parts: list[int | str] = []
+    for part in fault["loc"]:
+        parts += [] if _tagged(form, part) else [part]
+        form = _step(form, part)
+    return where(tuple(parts))
 
 
-def _word(fault: Any, form: object) -> str:
+def _word(fault: ErrorDetails, form: object) -> str:
     text = sentence(fault)
     if fault["type"] != "extra_forbidden":
         return text
-    keys = sorted(_keys(_walk(form, fault["loc"][:-1])[0]))
+    models = _models(reduce(_step, fault["loc"][:-1], form))
+    keys = sorted({name for model in models for name in model.model_fields})
     return f"{text}; valid: {', '.join(keys)}.{hint(str(fault['loc'][-1]), keys)}"
 
 
-def _walk(
-    form: object, location: tuple[int | str, ...]
-) -> tuple[object, list[tuple[int | str, bool]]]:
-    """Follow a pydantic location; return the type there and (part, is it a union's tag)."""
-    parts: list[tuple[int | str, bool]] = []
-    for part in location:
-        members = _members(form)
-        tagged = [m for m in members if part in _tags(m)]
-        parts.append((part, bool(tagged)))
-        form = tagged[0] if tagged else _step(members, part)
-    return form, parts
+def _step(form: object, part: int | str) -> object:
+    """Return the type behind a part of a pydantic location: a member of a union, or a value."""
+    if tagged := _tagged(form, part):
+        return tagged[0]
+    for member in _members(form):
+        if get_origin(member) in (dict, list, tuple):
+            return get_args(member)[-1]
+    fields = [model.model_fields.get(str(part)) for model in _models(form)]
+    return next((field.annotation for field in fields if field), object)
+
+
+def _tagged(form: object, part: int | str) -> list[type[BaseModel]]:
+    """Return the member of a union that a location names by its kind or its class."""
+    return [m for m in _models(form) if part == m.__name__ or part in _kinds(m)]
+
+
+def _kinds(model: type[BaseModel]) -> tuple[str, ...]:
+    kind = model.model_fields.get("kind")
+    return get_args(kind.annotation) if kind else ()
+
+
+def _models(form: object) -> list[type[BaseModel]]:
+    return [m for m in _members(form) if isinstance(m, type) and issubclass(m, BaseModel)]
 
 
 def _members(form: object) -> list[object]:
     if get_origin(form) is Annotated:
-        return _members(get_args(form)[0])
+        open_kinds = [some for some in get_args(form) if isinstance(some, Kinds)]
+        return [*open_kinds[0].classes().values()] if open_kinds else _members(get_args(form)[0])
     if get_origin(form) in (Union, types.UnionType):
         return [member for part in get_args(form) for member in _members(part)]
     return [form]
-
-
-def _tags(member: object) -> list[str]:
-    """Names that pydantic puts into a location for this member of a union."""
-    if not (isinstance(member, type) and issubclass(member, BaseModel)):
-        return []
-    kind = member.model_fields.get("kind")
-    literal = kind and get_origin(kind.annotation) is Literal
-    return [member.__name__, *(get_args(kind.annotation) if kind and literal else [])]
-
-
-def _step(members: list[object], part: object) -> object:
-    for member in members:
-        if isinstance(member, type) and issubclass(member, BaseModel):
-            field = member.model_fields.get(str(part))
-            if field:
-                return field.annotation
-        elif get_origin(member) in (dict, list, tuple):
-            return get_args(member)[-1]
-    return object
-
-
-def _keys(form: object) -> set[str]:
-    models = [m for m in _members(form) if isinstance(m, type) and issubclass(m, BaseModel)]
-    return {name for model in models for name in model.model_fields}

@@ -10,11 +10,16 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from residuum.core import measures, schema
+from residuum.core import measures
 from residuum.core.errors import unknown
 from residuum.core.references import references, walk
 from residuum.core.registry import Place, Registry
 from residuum.core.schema.base import Name, Ref
+from residuum.core.schema.models import Negatives, TermWeights
+from residuum.core.schema.papers import Characteristics, Figure, Table, parts_of
+from residuum.core.schema.scales import Config as ConfigSchema
+from residuum.core.schema.scales import FromModel, Scale
+from residuum.core.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 
 Fault = tuple[str, str]  # key, what is wrong
 BOUND = {
@@ -29,7 +34,7 @@ class Config(NamedTuple):
     """All that a name may refer to."""
 
     registry: Registry
-    scales: list[schema.Scale]  # all of them: a role of another scale is no fault
+    scales: list[Scale]  # all of them: a role of another scale is no fault
     folder: Path
 
     def entries(self) -> dict[str, Mapping[str, BaseModel]]:
@@ -51,11 +56,11 @@ class Config(NamedTuple):
         for kind, entries in self.entries().items():
             yield from ((self.file(kind, name), entry) for name, entry in entries.items())
         for page, entry in self.registry.pages.items():
-            paper, name = schema.parts_of(page)
+            paper, name = parts_of(page)
             yield f"{self.folder}/papers/{paper}/{name}.yaml", entry
 
 
-def between(registry: Registry, scales: list[schema.Scale], folder: Path) -> list[str]:
+def between(registry: Registry, scales: list[Scale], folder: Path) -> list[str]:
     """Return one line per name that nothing defines, and per contradiction between entries."""
     config = Config(registry, scales, folder)
     faults = [
@@ -125,15 +130,15 @@ def _split_fault(config: Config, dataset: str, split: str) -> str | None:
 
 def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield what contradicts within an entry, or between it and what it names."""
-    if isinstance(entry, schema.Config):
+    if isinstance(entry, ConfigSchema):
         yield from _replaced_encoder(registry)
-    elif isinstance(entry, schema.FusionSystem):
+    elif isinstance(entry, FusionSystem):
         yield from _true_scores(registry, entry)
-    elif isinstance(entry, schema.Table):
+    elif isinstance(entry, Table):
         yield from [*_markers(entry), *_compared(registry, entry)]
-    elif isinstance(entry, schema.Characteristics):
+    elif isinstance(entry, Characteristics):
         yield from _markers(entry)
-    elif isinstance(entry, schema.Figure):
+    elif isinstance(entry, Figure):
         yield from _figure_tests(registry, entry)
     elif negatives := getattr(entry, "negatives", None):
         yield from _tuples(registry, entry, negatives)
@@ -141,7 +146,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
 
 def _replaced_encoder(registry: Registry) -> Iterator[Fault]:
     config, casts = registry.config, registry.scale.backbones.values()
-    if config.encoder and all(isinstance(cast, schema.FromModel) for cast in casts):
+    if config.encoder and all(isinstance(cast, FromModel) for cast in casts):
         yield (
             "encoder",
             f"{config.encoder} would replace nothing: scale {config.scale} makes its backbones "
@@ -149,11 +154,11 @@ def _replaced_encoder(registry: Registry) -> Iterator[Fault]:
         )
 
 
-def _true_scores(registry: Registry, system: schema.FusionSystem) -> Iterator[Fault]:
+def _true_scores(registry: Registry, system: FusionSystem) -> Iterator[Fault]:
     for part in dict.fromkeys(part for part, _ in system.true_scores()):
         entry = registry.systems.get(part)
-        plain = isinstance(entry, schema.LexicalSystem) and not entry.expands
-        if entry and not plain and not isinstance(entry, schema.DenseSystem):
+        plain = isinstance(entry, LexicalSystem) and not entry.expands
+        if entry and not plain and not isinstance(entry, DenseSystem):
             yield (
                 "unretrieved",
                 "true_score is computed for dense systems and plain BM25 only, and "
@@ -161,23 +166,20 @@ def _true_scores(registry: Registry, system: schema.FusionSystem) -> Iterator[Fa
             )
 
 
-def _tuples(registry: Registry, model: BaseModel, negatives: schema.Negatives) -> Iterator[Fault]:
+def _tuples(registry: Registry, model: BaseModel, negatives: Negatives) -> Iterator[Fault]:
     """Yield what is wrong with whose scores, or whose tuples, a model learns from."""
-    if isinstance(negatives, schema.SameNegatives):
-        other = getattr(registry.models.get(negatives.model), "negatives", None)
-        pairs = isinstance(other, schema.InBatchNegatives)  # all that term weights need
-        shared = isinstance(other, schema.SameNegatives)
-        lacking = other is None or shared or (pairs and not isinstance(model, schema.TermWeights))
-        if negatives.model in registry.models and lacking:
-            yield "negatives.model", f"'{negatives.model}' has no tuples of its own"
-    elif not isinstance(negatives, schema.InBatchNegatives):
-        lexical = registry.systems.get(negatives.system)
-        if isinstance(lexical, schema.LexicalSystem) and (lexical.expands or lexical.weights):
-            text = f"'{negatives.system}' is not plain BM25, and its scores are stored"
-            yield "negatives.system", text
+    if (name := negatives.same_as) in registry.models:
+        own: Negatives | None = getattr(registry.models[name], "negatives", None)
+        pairs_do = isinstance(model, TermWeights)  # pairs alone are all that it needs
+        if own is None or own.same_as or not (own.pools or pairs_do):
+            yield "negatives.same_as", f"'{name}' has no tuples of its own"
+    lexical = registry.systems.get(negatives.scores or "")
+    if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.weights):
+        text = f"'{negatives.scores}' is not plain BM25, and its scores are stored"
+        yield "negatives.scores", text
 
 
-def _markers(page: schema.Table | schema.Characteristics) -> Iterator[Fault]:
+def _markers(page: Table | Characteristics) -> Iterator[Fault]:
     """Yield markers of reported cells that no row of the page explains."""
     below = {row.id for row in page.rows if getattr(row, "below", None)}
     known = {getattr(row, "index", None) for row in page.rows}
@@ -188,7 +190,7 @@ def _markers(page: schema.Table | schema.Characteristics) -> Iterator[Fault]:
             yield f"reported.{row}.{column}", f"no row has the index {index}"
 
 
-def _compared(registry: Registry, table: schema.Table) -> Iterator[Fault]:
+def _compared(registry: Registry, table: Table) -> Iterator[Fault]:
     """Yield what is wrong with which rows a table's tests compare, and with claims about others."""
     if table.tests not in registry.tests:
         return
@@ -205,7 +207,7 @@ def _compared(registry: Registry, table: schema.Table) -> Iterator[Fault]:
                 yield f"reported.{row}.{column}", text
 
 
-def _figure_tests(registry: Registry, figure: schema.Figure) -> Iterator[Fault]:
+def _figure_tests(registry: Registry, figure: Figure) -> Iterator[Fault]:
     tests = registry.tests.get(figure.tests)
     if tests and (tests.compare != "with_baselines" or tests.family == "paper"):
         yield (
@@ -239,7 +241,7 @@ def _made_from(registry: Registry, name: str) -> list[str]:
         return []
     casts = registry.scale.backbones
     starts = [casts.get(role) for _, role in references(registry.models[name], "backbone")]
-    made = [cast.model for cast in starts if isinstance(cast, schema.FromModel)]
+    made = [cast.model for cast in starts if isinstance(cast, FromModel)]
     return [*made, *registry.mined_models(name)]
 
 

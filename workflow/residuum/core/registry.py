@@ -10,15 +10,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypedDict, TypeVar
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError, unknown
 from residuum.core.references import references
 from residuum.core.schema.base import OWN, Ref
+from residuum.core.schema.datasets import Dataset
+from residuum.core.schema.models import Model, Negatives, OnPairs, Source
+from residuum.core.schema.papers import Page, Table, Tests, parts_of
+from residuum.core.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
+from residuum.core.schema.systems import RerankSystem, System
 from residuum.wiring import specs
 from residuum.wiring.run_ids import FixedId, RunId
 
 Entry = TypeVar("Entry")
-Start = schema.FromHub | schema.FromPath | schema.FromModel  # what plays a backbone
+Start = FromHub | FromPath | FromModel  # what plays a backbone
 
 
 class Place(NamedTuple):
@@ -40,13 +44,13 @@ class Facts(TypedDict):
 class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
 
-    config: schema.Config
-    scale: schema.Scale
-    datasets: dict[str, schema.Dataset]
-    models: dict[str, schema.Model]
-    systems: dict[str, schema.System]
-    tests: dict[str, schema.Tests]
-    pages: dict[str, schema.Page]
+    config: Config
+    scale: Scale
+    datasets: dict[str, Dataset]
+    models: dict[str, Model]
+    systems: dict[str, System]
+    tests: dict[str, Tests]
+    pages: dict[str, Page]
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
@@ -84,11 +88,11 @@ class Registry:
     def backbone(self, role: str) -> Start | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
         cast = self.scale.backbones.get(role)
-        if self.config.encoder is None or cast is None or isinstance(cast, schema.FromModel):
+        if self.config.encoder is None or cast is None or isinstance(cast, FromModel):
             return cast
         if Path(self.config.encoder).is_dir():
-            return schema.FromPath(path=self.config.encoder)
-        return schema.FromHub(hub=self.config.encoder, revision="main")
+            return FromPath(path=self.config.encoder)
+        return FromHub(hub=self.config.encoder, revision="main")
 
     def model(self, name: str, form: type[Entry]) -> Entry:
         """Return a model of which the caller knows the class."""
@@ -107,9 +111,9 @@ class Registry:
         shared = [m for ref, m in references(self.models[name], "model") if ref.use == "tuples"]
         return shared[0] if shared else name
 
-    def negatives(self, name: str) -> schema.Negatives | None:
+    def negatives(self, name: str) -> Negatives | None:
         """Return the negatives in a model's tuples; None for a model that learns from none."""
-        found: schema.Negatives | None
+        found: Negatives | None
         found = getattr(self.models.get(self.tuples_of(name)), "negatives", None)
         return found
 
@@ -119,12 +123,10 @@ class Registry:
         systems = [system for _, system in references(negatives, "system")] if negatives else []
         return [model for system in systems for model in self.trained_behind(system)]
 
-    def mined_dense(self, name: str) -> tuple[str, int] | None:
-        """Return the dense system whose hits join a model's negatives, and its seed, or None."""
+    def mined_from(self, name: str) -> list[Source]:
+        """Return the hits, of other systems than the one that scores, in a model's negatives."""
         negatives = self.negatives(name)
-        if isinstance(negatives, schema.LexicalErrorNegatives) and negatives.dense:
-            return negatives.dense, negatives.dense_seed
-        return None
+        return negatives.runs if negatives else []
 
     def model_for(self, name: str, dataset: str) -> str:
         """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
@@ -136,9 +138,7 @@ class Registry:
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
         name, of = FixedId.parse(model)
-        return (
-            Place(*of.split(".")) if of else self.place(self.model(name, schema.OnPairs).train_on)
-        )
+        return Place(*of.split(".")) if of else self.place(self.model(name, OnPairs).train_on)
 
     def tune_place(self, system: str, dataset: str) -> Place | None:
         """Return the split on which a system is tuned for a collection; None for a fixed one."""
@@ -155,18 +155,18 @@ class Registry:
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
-        reranker = self.system(system, schema.RerankSystem).reranker
+        reranker = self.system(system, RerankSystem).reranker
         if isinstance(reranker, str):
             return reranker
-        if isinstance(reranker, schema.FromModel):
+        if isinstance(reranker, FromModel):
             return str(FixedId(reranker.model, f"seed{reranker.seed}"))
         digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
         return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
-    def reranker_cast(self, name: str) -> schema.HubReranker | schema.FromModel | None:
+    def reranker_cast(self, name: str) -> HubReranker | FromModel | None:
         """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
         for system, entry in self.systems.items():
-            own = isinstance(entry, schema.RerankSystem) and entry.reranker
+            own = isinstance(entry, RerankSystem) and entry.reranker
             if own and not isinstance(own, str) and self.reranker(system) == name:
                 return own
         return self.scale.rerankers.get(name)
@@ -230,13 +230,13 @@ class Registry:
 
     def chosen(self, *kinds: str) -> list[str]:
         """Return the ids of the chosen papers' pages that are of one of the kinds."""
-        wanted = (page for page in self.pages if schema.parts_of(page)[0] in self.config.papers)
+        wanted = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
         return [page for page in wanted if self.pages[page].kind in kinds]
 
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those the tables ask for."""
         own = list(self.datasets[place.dataset].splits[place.split].measures)
-        tables = [page for page in self.pages.values() if isinstance(page, schema.Table)]
+        tables = [page for page in self.pages.values() if isinstance(page, Table)]
         columns = [c for table in tables for c in table.columns if not c.is_depth]
         asked = [column.measure for column in columns if self.cast(column.role) == place]
         return sorted({*own, *asked})

@@ -1,12 +1,18 @@
 """The project's folder, and the two outside: that of your own files, and ir_datasets' home.
 
-Usage: `roots.data() / "cacm/docs.jsonl"`, `roots.irds() / "nfcorpus"`. Must not know datasets.
+Usage: `roots.data() / "cacm/docs.jsonl"`, `roots.irds() / "nfcorpus"`,
+`roots.packaged("collections/words/places.yaml")`. Must not know datasets.
 """
 
 import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def packaged(name: str) -> Path:
+    """Return a file of the package; residuum.code reads the name, which is written out."""
+    return ROOT / "workflow" / "residuum" / name
 
 
 def data() -> Path:

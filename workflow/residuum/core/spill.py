@@ -1,7 +1,7 @@
-"""What is known of each doc of a corpus, on disk, so that memory does not grow with the corpus.
+"""Lists and sets of texts on disk, so that memory does not grow with the corpus.
 
-Usage: `digests.add(doc_id)` for each, then `digests.repeated()`; or
-`with spilled(path, doc_ids) as held: held[7]`. Must not know what the texts are.
+Usage: `finder.add(doc_id)` for each, then `finder.repeated()`; or
+`with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`. Must not know what the texts are.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ TEXTS_AT_ONCE = 4096
 END = np.dtype("<i8")
 
 
-class Digests:
+class DuplicateFinder:
     """Digests of texts in 256 files: what repeats is found with one of the files in memory."""
 
     def __init__(self, folder: Path) -> None:
@@ -63,7 +63,7 @@ class Digests:
                 yield {digest.tobytes() for digest in digests[counts > 1]}
 
 
-class Spilled:
+class DiskList:
     """Texts in a file, found by number; memory holds none of them."""
 
     def __init__(self, texts: BinaryIO, ends: BinaryIO, length: int) -> None:
@@ -80,14 +80,14 @@ class Spilled:
 
 
 @contextmanager
-def spilled(path: Path, texts: Iterable[str]) -> Iterator[Spilled]:
+def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
     """Give texts by number, held beside `path` until the block ends."""
     with (
         files.scratch(path) as folder,
         open(folder / "texts", "w+b") as held,
         open(folder / "ends", "w+b") as ends,
     ):
-        yield Spilled(held, ends, _fill(held, ends, texts))
+        yield DiskList(held, ends, _fill(held, ends, texts))
 
 
 def _fill(held: BinaryIO, ends: BinaryIO, texts: Iterable[str]) -> int:

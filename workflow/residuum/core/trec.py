@@ -13,20 +13,20 @@ import polars as pl
 from residuum.core import files
 from residuum.core.errors import NotRun, ResiduumError
 
-Form = dict[str, type[pl.DataType]]
-RUN: Form = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {
-    "rank": pl.Int64,
-    "score": pl.Float64,
-    "tag": pl.String,
+Columns = dict[str, type[pl.DataType]]
+RUN: Columns = {
+    **{"query_id": pl.String, "q0": pl.String, "doc_id": pl.String},
+    **{"rank": pl.Int64, "score": pl.Float64, "tag": pl.String},
 }
-QRELS: Form = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
-METRICS: Form = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
-RUN_COLUMNS, METRIC_COLUMNS = list(RUN), list(METRICS)
+QRELS: Columns = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
+METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 REFUSED = "# not run: "
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
+POSITION = pl.int_range(pl.len()).over("query_id") + 1
+RISES = pl.col("score") > pl.col("score").shift(1).over("query_id")
 
 
 def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
@@ -43,7 +43,7 @@ def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
             pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0,
         )
         .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
-        .with_columns(_place().alias("rank"))
+        .with_columns(POSITION.alias("rank"))
     )
     kept = ranked if k is None else cut(ranked, k)
     return kept.select("query_id", "doc_id", "rank", "score")
@@ -69,7 +69,7 @@ def _blocks(path: Path, run: pl.DataFrame, tag: str) -> Iterator[bytes]:
     _check_run(path, run)
     fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
     for some in run.iter_slices(LINES_AT_ONCE):
-        yield _csv(some.with_columns(*fixed).select(RUN_COLUMNS), " ").encode()
+        yield _csv(some.with_columns(*fixed).select(*RUN), " ").encode()
 
 
 def read_run(path: Path) -> pl.DataFrame:
@@ -77,41 +77,29 @@ def read_run(path: Path) -> pl.DataFrame:
 
     Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
     """
-    run = _run_of(path)
+    run = read_table(path, RUN, " ").drop("q0", "tag")
     _check_run(path, run)
     return run
 
 
 def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
-    """Read a TREC run of any origin, and say what was made of its ranks, if anything.
+    """Read a TREC run of any origin, and describe what was made of its ranks, if anything.
 
     Where scores fall along the ranks, their order stands and they are counted from 1. Else docs are
-    ranked by score, ties by doc_id. A score that is no number and a doc that stands twice in a list
-    are errors all the same.
+    ranked by score, ties by doc_id. A score that is not a number and a duplicate document are
+    errors all the same.
     """
-    run = _run_of(path)
-    _check_lists(path, run)
+    run = read_table(path, RUN, " ").drop("q0", "tag")
+    _check_docs(path, run)
     ordered = run.sort("query_id", "rank", maintain_order=True)
-    said = ""
-    if ordered.select((pl.col("score") > _before()).any()).item():
+    message = ""
+    if ordered.select(RISES.any()).item():
         by = ["query_id", "score", "doc_id"]
         ordered = run.sort(by, descending=[False, True, False])
-        said = "scores rise along its ranks: ranked anew by score, then doc_id"
-    elif (ordered["rank"] != ordered.select(_place()).to_series()).any():
-        said = "its ranks do not count 1, 2, 3: counted anew, in their order"
-    return ordered.with_columns(_place().alias("rank")), said
-
-
-def _before() -> pl.Expr:
-    return pl.col("score").shift(1).over("query_id")
-
-
-def _place() -> pl.Expr:
-    return pl.int_range(pl.len()).over("query_id") + 1
-
-
-def _run_of(path: Path) -> pl.DataFrame:
-    return _read(path, RUN, " ").select("query_id", "doc_id", "rank", "score")
+        message = "scores rise along its ranks: ranked anew by score, then doc_id"
+    elif ordered.select((pl.col("rank") != POSITION).any()).item():
+        message = "its ranks do not count 1, 2, 3: counted anew, in their order"
+    return ordered.with_columns(POSITION.alias("rank")), message
 
 
 def write_hits(path: Path, hits: pl.DataFrame) -> None:
@@ -139,34 +127,22 @@ def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
 
 
 def _check_run(path: Path, run: pl.DataFrame) -> None:
-    _check_lists(path, run)
-    _check_order(path, run)
+    _check_docs(path, run)
+    if not _in_order(run):
+        refuse(path, run, RISES, "scores must not rise from one rank to the next")
+        refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
 
 
-def _check_lists(path: Path, run: pl.DataFrame) -> None:
-    bad = run.with_row_index("line", 1).filter(~pl.col("score").is_finite())
-    _refuse(path, bad, "score must be finite")
-    if _hashes_differ(run):
-        return
-    twice = run.with_row_index("line", 1).filter(
-        ~pl.struct("query_id", "doc_id").is_first_distinct()
-    )
-    _refuse(path, twice, "the doc stands twice in the list of one query")
+def _check_docs(path: Path, run: pl.DataFrame) -> None:
+    refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
+    if not _hashes_differ(run):
+        refuse(path, run, repeats(*PAIR), "duplicate document in a query's ranking")
 
 
 def _hashes_differ(run: pl.DataFrame) -> bool:
     """Say whether all pairs have hashes of their own, and so differ; cheaper than comparing."""
     pair = pl.col("query_id").hash(1) ^ pl.col("doc_id").hash(2)
     return bool(run.select(pair.n_unique()).item() == run.height)
-
-
-def _check_order(path: Path, run: pl.DataFrame) -> None:
-    if _in_order(run):
-        return
-    rising = run.with_row_index("line", 1).filter(pl.col("score") > _before())
-    _refuse(path, rising, "scores must not rise from one rank to the next")
-    gaps = run.with_row_index("line", 1).filter(pl.col("rank") != _place())
-    _refuse(path, gaps, "ranks must count 1, 2, 3 ... within a query")
 
 
 def _in_order(run: pl.DataFrame) -> bool:
@@ -179,12 +155,18 @@ def _in_order(run: pl.DataFrame) -> bool:
     return bool(run.select(right & together).item())
 
 
-def _refuse(path: Path, bad: pl.DataFrame, rule: str) -> None:
-    if bad.height:
-        row = bad.row(0, named=True)
-        line = row.pop("line")
-        found = ", ".join(f"{key} {value}" for key, value in row.items())
-        more = f" ({bad.height} such lines)" if bad.height > 1 else ""
+def repeats(*columns: str) -> pl.Expr:
+    """Return whether the values of columns stand in an earlier line already."""
+    return ~pl.struct(*columns).is_first_distinct()
+
+
+def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: bool = False) -> None:
+    """Raise an error that names the first bad line, its values and how many there are."""
+    lines = table.with_row_index("line", 1 + header).filter(bad)
+    if lines.height:
+        line, *values = lines.row(0)
+        found = ", ".join(map("{} {}".format, table.columns, values))
+        more = f" ({lines.height} such lines)" if lines.height > 1 else ""
         raise ResiduumError(f"{path}, line {line}: {rule}; found {found}{more}")
 
 
@@ -210,7 +192,7 @@ def read_queries(path: Path) -> dict[str, str]:
             want = "expected query_id TAB text"
             raise ResiduumError(f"{path}, line {number}: {want}, found {line!r}")
         if query_id in queries:
-            raise ResiduumError(f"{path}, line {number}: query_id {query_id} stands twice")
+            raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
         queries[query_id] = text
     return queries
 
@@ -222,56 +204,59 @@ def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
 
 def read_qrels(path: Path) -> pl.DataFrame:
     """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
-    qrels = _read(path, QRELS, " ").select("query_id", "doc_id", "relevance")
-    twice = qrels.with_row_index("line", 1).filter(
-        ~pl.struct("query_id", "doc_id").is_first_distinct()
-    )
-    _refuse(path, twice, "the pair is judged twice")
+    qrels = read_table(path, QRELS, " ").drop("q0")
+    refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair")
     return qrels
 
 
 def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
     """Write per-query values, sorted by measure and query_id; NaN is refused."""
-    bad = metrics.with_row_index("line", 1).filter(~pl.col("value").is_finite())
-    _refuse(path, bad, "a metric must be finite")
-    table = metrics.select(METRIC_COLUMNS).sort("measure", "query_id")
-    files.write_text(path, "\t".join(METRIC_COLUMNS) + "\n" + _csv(table, "\t"))
+    refuse(path, metrics, ~pl.col("value").is_finite(), "a metric must be finite")
+    table = metrics.select(*METRICS).sort("measure", "query_id")
+    files.write_text(path, "\t".join(METRICS) + "\n" + _csv(table, "\t"))
 
 
 def read_metrics(path: Path) -> pl.DataFrame:
     """Read per-query values: query_id, measure, value."""
-    table = _read(path, METRICS, "\t", header=True)
-    once = pl.struct("query_id", "measure").is_first_distinct()
-    twice = table.with_row_index("line", 2).filter(~once)
-    _refuse(path, twice, "the query stands twice for one measure")
-    return table
+    metrics = read_table(path, METRICS, "\t", header=True)
+    duplicate = repeats("query_id", "measure")
+    refuse(path, metrics, duplicate, "duplicate query of one measure", header=True)
+    return metrics
 
 
 def _csv(table: pl.DataFrame, separator: str) -> str:
     return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
 
 
-def _read(path: Path, form: Form, separator: str, header: bool = False) -> pl.DataFrame:
+def read_table(path: Path, columns: Columns, separator: str, header: bool = False) -> pl.DataFrame:
+    """Read lines of these columns; in a TREC file any white space separates them.
+
+    A line that does not fit is an error that names it. Where the file gives the reason why there is
+    nothing, NotRun is raised.
+    """
     text = files.read_bytes(path)
     if text.startswith(REFUSED.encode()):
         raise NotRun(text.decode().removeprefix(REFUSED).strip())
     if not text or text.isspace():
-        raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(form)}")
+        raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
+    names = text.partition(b"\n")[0].decode(errors="replace")
+    if header and names != separator.join(columns):
+        raise ResiduumError(f"{path}, line 1: expected {', '.join(columns)}, found {names!r}")
     odd = separator == " " and (b"\t" in text or b"\r" in text)
-    table = None if odd else _parsed(text, form, separator, header)
+    table = None if odd else _parsed(text, columns, separator, header)
     if table is None and separator == " ":
         text = _one_space(text)
-        table = _parsed(text, form, separator, header)
+        table = _parsed(text, columns, separator, header)
     if table is None:
-        raise _fault(path, text, form, separator, header)
+        raise _fault(path, text, columns, separator, header)
     return table
 
 
-def _parsed(text: bytes, form: Form, separator: str, header: bool) -> pl.DataFrame | None:
+def _parsed(text: bytes, columns: Columns, separator: str, header: bool) -> pl.DataFrame | None:
     """Return a table, or None where a line has other columns or no number where one belongs."""
     with suppress(pl.exceptions.PolarsError):
         table = pl.read_csv(
-            text, separator=separator, has_header=header, schema=form, quote_char=None
+            text, separator=separator, has_header=header, schema=columns, quote_char=None
         )
         return None if table.null_count().sum_horizontal().item() else table
     return None
@@ -282,14 +267,16 @@ def _one_space(text: bytes) -> bytes:
     return b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
 
 
-def _fault(path: Path, text: bytes, form: Form, separator: str, header: bool) -> ResiduumError:
+def _fault(
+    path: Path, text: bytes, columns: Columns, separator: str, header: bool
+) -> ResiduumError:
     """Word what is wrong with the first line that cannot be read."""
     for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
         words = line.split(separator)
-        if len(words) != len(form) or not all(words):
-            columns = f"expected {len(form)} columns ({', '.join(form)})"
-            return ResiduumError(f"{path}, line {number}: {columns}, found {len(words)}: {line!r}")
-        for (name, dtype), word in zip(form.items(), words, strict=True):
+        if len(words) != len(columns) or not all(words):
+            want = f"expected {len(columns)} columns ({', '.join(columns)})"
+            return ResiduumError(f"{path}, line {number}: {want}, found {len(words)}: {line!r}")
+        for (name, dtype), word in zip(columns.items(), words, strict=True):
             if pl.Series([word]).cast(dtype, strict=False).null_count():
                 what = f"{name} must be a number, found {word!r}"
                 return ResiduumError(f"{path}, line {number}: {what}")

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from residuum.core.chunks import chunks
-from residuum.core.schema import Analysis, Bm25, Rm3
+from residuum.core.schema.systems import Analysis, Bm25, Rm3
 from residuum.lucene import feedback, handles
 from residuum.lucene.handles import OBJECT, STRING, bound, boxed, chain, method, objects, static
 from residuum.lucene.indexing import (
@@ -200,7 +200,7 @@ class Searcher:
         parts = pl.col("hit").str.split_exact(" score=", 1).struct
         score = parts.field("field_1").str.split_exact(" ", 1).struct.field("field_0")
         found = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
-        return found.cast(HITS)
+        return found.select(pl.col(name).cast(kind) for name, kind in HITS.items())
 
     def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
         """Return query_id, doc_id and score of hits in their order."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from residuum.core.chunks import chunks
-from residuum.core.schema import Analysis, IndexForm
+from residuum.core.schema.systems import Analysis, IndexForm
 from residuum.lucene import jvm
 from residuum.lucene.handles import objects
 from residuum.lucene.jvm import JavaObject, cast, java, told

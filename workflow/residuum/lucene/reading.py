@@ -10,7 +10,7 @@ from pathlib import Path
 
 from residuum.core import contracts
 from residuum.core.errors import ResiduumError
-from residuum.core.schema import IndexForm
+from residuum.core.schema.systems import IndexForm
 from residuum.lucene import indexing
 
 

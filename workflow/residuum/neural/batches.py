@@ -1,8 +1,8 @@
 """The stream of training batches: which pairs and which negatives make up step s.
 
-Usage: `batch = Stream(pairs, batch_size=32, seed=1).batch(step)`. A batch follows from the seed
-and the step number alone, so that training resumed at a step sees the identical stream.
-Must not know texts, encoders or losses.
+Usage: `batch = GroupBatches(pairs, group=1, batch_size=32, seed=1).batch(step)`. A batch follows
+from the seed and the step number alone, so that training resumed at a step sees the identical
+stream. Must not know texts, encoders or losses.
 """
 
 import hashlib
@@ -20,17 +20,25 @@ from residuum.core.seeds import derive
 
 
 class Batch(NamedTuple):
-    """One step's ids and lexical scores; without negatives the last three are empty."""
+    """Some pairs of a step: ids and lexical scores, those of the positive first.
+
+    `negatives` has a group of docs for each pair, none where none are drawn.
+    """
 
     query_ids: list[str]
     positives: list[str]
-    negatives: list[str]
-    positive_scores: list[float]
-    negative_scores: list[float]
+    negatives: list[list[str]]
+    lexical: list[list[float]]
 
-    def part(self, rows: slice) -> "Batch":
-        """Return some rows of the batch."""
-        return Batch(*(column[rows] for column in self))
+    @property
+    def docs(self) -> list[str]:
+        """All candidates: the positives, then the negatives of each pair."""
+        return [*self.positives, *(doc for group in self.negatives for doc in group)]
+
+    @property
+    def groups(self) -> list[list[str]]:
+        """Each query's own docs, the positive first."""
+        return [[one, *rest] for one, rest in zip(self.positives, self.negatives, strict=True)]
 
 
 def part_of(pairs: Sequence[Tuple], part: tuple[int, int]) -> list[Tuple]:
@@ -47,12 +55,7 @@ def _pair_hash(pair: Tuple) -> bytes:
     return hashlib.sha256(f"{pair.query_id}\t{pair.positive}".encode()).digest()
 
 
-def with_negatives(pairs: Iterable[Tuple]) -> list[Tuple]:
-    """Return the pairs that a triplet can be drawn from: those whose pool is not empty."""
-    return [pair for pair in pairs if pair.negatives]
-
-
-class Visits:
+class EpochSampler:
     """An endless sequence of full batches of numbers; each epoch has a new order of its own."""
 
     def __init__(self, count: int, batch_size: int, seed: int) -> None:
@@ -68,7 +71,7 @@ class Visits:
         """Return the number of steps in which everything has been visited `epochs` times."""
         return max(1, math.ceil(epochs * self.count / self.batch_size))
 
-    def of(self, step: int) -> list[tuple[int, int]]:
+    def visits(self, step: int) -> list[tuple[int, int]]:
         """Return the visits of a step, counted from 0: what is visited, a large random number."""
         first = step * self.batch_size
         return [self._visit(first + offset) for offset in range(self.batch_size)]
@@ -76,7 +79,7 @@ class Visits:
     def _visit(self, position: int) -> tuple[int, int]:
         epoch, offset = divmod(position, self.count)
         order, draws = self._epoch(epoch)
-        return order[offset], draws[offset]
+        return int(order[offset]), int(draws[offset])
 
     def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         random = np.random.default_rng(derive(self.seed, "batches", str(epoch)))
@@ -84,29 +87,39 @@ class Visits:
         return order, random.integers(2**62, size=self.count)
 
 
-class Stream:
-    """An endless sequence of full batches; each epoch visits the pairs in a new order."""
+class GroupBatches:
+    """An endless sequence of full batches of pairs; a visit draws its group of negatives anew."""
 
-    def __init__(self, pairs: Sequence[Tuple], batch_size: int, seed: int) -> None:
-        self.pairs = pairs
-        self._visits = Visits(len(pairs), batch_size, seed)
-        self.steps = self._visits.steps
+    def __init__(self, pairs: Sequence[Tuple], group: int, batch_size: int, seed: int) -> None:
+        self.pairs, self.group = pairs, group
+        self.sampler = EpochSampler(len(pairs), batch_size, seed)
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a step, counted from 0."""
-        return _batch([(self.pairs[number], draw) for number, draw in self._visits.of(step)])
+        visits = [(self.pairs[number], draw) for number, draw in self.sampler.visits(step)]
+        picks = [draw_group(len(pair.negatives), self.group, draw) for pair, draw in visits]
+        rows = [(pair, own) for (pair, _), own in zip(visits, picks, strict=True)]
+        return Batch(
+            query_ids=[pair.query_id for pair, _ in rows],
+            positives=[pair.positive for pair, _ in rows],
+            negatives=[[pair.negatives[pick] for pick in own] for pair, own in rows],
+            lexical=[
+                [pair.positive_score, *(pair.negative_scores[pick] for pick in own)]
+                for pair, own in rows
+            ],
+        )
 
 
-def _batch(visits: list[tuple[Tuple, int]]) -> Batch:
-    """Pick each visit's negative uniformly from its pool (CLEAR, section 3.3)."""
-    picks = [(pair, draw % len(pair.negatives)) for pair, draw in visits if pair.negatives]
-    return Batch(
-        query_ids=[pair.query_id for pair, _ in visits],
-        positives=[pair.positive for pair, _ in visits],
-        negatives=[pair.negatives[pick] for pair, pick in picks],
-        positive_scores=[pair.positive_score for pair, _ in picks],
-        negative_scores=[pair.negative_scores[pick] for pair, pick in picks],
-    )
+def draw_group(pool: int, group: int, draw: int) -> list[int]:
+    """Return which of a pool's negatives a visit takes, uniformly (CLEAR, section 3.3).
+
+    They are drawn without replacement, from a pool that is too small with it. The visit's random
+    number is itself the draw of a single one, which costs no generator.
+    """
+    if group < 2:
+        return [draw % pool for _ in range(group)]
+    picks = np.random.default_rng(draw).choice(pool, group, replace=pool < group)
+    return [int(pick) for pick in picks]
 
 
 class Positives:
@@ -117,9 +130,18 @@ class Positives:
         for pair in pairs:
             self._of[pair.query_id].add(pair.positive)
 
-    def ignore(self, batch: Batch) -> np.ndarray:
-        """Return a boolean (batch, batch): doc of column j is a positive of query i, j != i."""
-        rows = [[doc in self._of[query] for doc in batch.positives] for query in batch.query_ids]
-        mask = np.array(rows)
-        np.fill_diagonal(mask, False)
+    def ignore(self, batch: Batch, rows: slice) -> np.ndarray:
+        """Return a boolean (rows, candidates): the doc is a positive of the query, not its own.
+
+        The candidates are `batch.docs`; the own positive of row i is in column i.
+        """
+        columns: defaultdict[str, list[int]] = defaultdict(list)
+        for column, doc in enumerate(batch.docs):
+            columns[doc].append(column)
+        own = range(len(batch.positives))[rows]
+        mask = np.zeros((len(own), len(batch.docs)), dtype=bool)
+        for row, number in zip(mask, own, strict=True):
+            for doc in self._of[batch.query_ids[number]] & columns.keys():
+                row[columns[doc]] = True
+            row[number] = False
         return mask

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import Reading
 from residuum.core.seeds import derive
 from residuum.neural import devices, pretrained
-from residuum.neural.encoders import TEXTS_AT_ONCE, pool
-from residuum.neural.room import Room, busy
+from residuum.neural.adaptive import AdaptiveBatchSize, busy
+from residuum.neural.encoders import TEXTS_AT_ONCE
+from residuum.neural.heads import Kind, mean
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,11 +45,11 @@ class CrossEncoder:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, reading: schema.Reading, device: devices.Device
+        self, model: Any, tokenizer: Any, reading: Reading, device: devices.Device
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.reading, self.device = tokenizer, reading, device
-        self.room = Room("pairs", "reading.length")
+        self.sizes = AdaptiveBatchSize("pairs", "reading.length")
         marks = (tokenizer.cls_token_id, tokenizer.sep_token_id)
         self._first, self._last = (_alone(mark) for mark in marks)
         if device.precision != "fp32":
@@ -57,7 +58,7 @@ class CrossEncoder:
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> CrossEncoder:
         """Load a checkpoint that `save` wrote; its settings are checked."""
-        reading = pretrained.read_settings(folder, schema.Reading)
+        reading = pretrained.read_settings(folder, Reading)
         return cls.start(str(folder), None, reading, device)
 
     @classmethod
@@ -65,7 +66,7 @@ class CrossEncoder:
         cls,
         name: str,
         revision: str | None,
-        reading: schema.Reading,
+        reading: Reading,
         device: devices.Device,
         dropout: float | None = None,
     ) -> CrossEncoder:
@@ -86,7 +87,7 @@ class CrossEncoder:
 
     @classmethod
     def released(
-        cls, name: str, revision: str | None, reading: schema.Reading, device: devices.Device
+        cls, name: str, revision: str | None, reading: Reading, device: devices.Device
     ) -> CrossEncoder:
         """Load somebody else's reranker, of one label or of two: not relevant, relevant."""
         from transformers import AutoModelForSequenceClassification
@@ -101,19 +102,9 @@ class CrossEncoder:
             raise ResiduumError(f"{name}: a released reranker has pooling cls, as its class says")
         return cls(model, tokenizer, reading, device)._checked(name)
 
-    @property
-    def config(self) -> Any:
-        """Configuration of the Hugging Face model."""
-        return (self.model if self.reading.pooling == "cls" else self.model["backbone"]).config
-
-    @property
-    def revision(self) -> str | None:
-        """Commit hash of a model of the hub."""
-        return pretrained.commit(self)
-
     def _checked(self, name: str) -> CrossEncoder:
         reading = self.reading
-        pretrained.check_length(name, self.config, "reading.length", reading.length)
+        pretrained.check_length(name, self.model.config, "reading.length", reading.length)
         if reading.query_length + SPECIALS >= reading.length:
             raise ResiduumError(
                 f"reading.query_length {reading.query_length} leaves no room for a doc in "
@@ -122,11 +113,11 @@ class CrossEncoder:
         one, other = self.tokenise(["a", "b"], "doc")
         if self.tokenizer("a", "b")["input_ids"] != self.join(Pair(one, other)).tolist():
             raise ResiduumError(f"{name} does not read a pair as [CLS] query [SEP] doc [SEP]")
-        types = getattr(self.config, "type_vocab_size", 0)
+        types = getattr(self.model.config, "type_vocab_size", 0)
         self.typed = "token_type_ids" in self.tokenizer("a", "b") and types > 1
         return self
 
-    def tokenise(self, texts: Sequence[str], kind: Literal["query", "doc"]) -> list[np.ndarray]:
+    def tokenise(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
         """Return each text's token ids without special ones, cut to what a pair can hold of it."""
         query, whole = self.reading.query_length, self.reading.length - SPECIALS
         cut = {"truncation": True, "max_length": query if kind == "query" else whole}
@@ -177,7 +168,7 @@ class CrossEncoder:
             if self.reading.pooling == "cls":
                 return self.model(**inputs).logits.float()
             hidden = self.model["backbone"](**inputs).last_hidden_state.float()
-            return self.model["linear"](pool(hidden, mask, "mean"))
+            return self.model["linear"](mean(hidden, mask))
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> np.ndarray:
         """Return float32 scores (pairs,) in the order of the pairs.
@@ -185,7 +176,7 @@ class CrossEncoder:
         A pair's score is the same to the last bit whatever stands beside it, because the shape
         of its batch follows from its own length: a short batch is filled with repeats, and on a
         CPU a batch is no larger than keeps it `busy`. On a GPU this holds for batches of one size:
-        where memory ends it is halved, as `room` knows.
+        where memory ends it is halved, as `sizes` knows.
         """
         import torch
 
@@ -200,8 +191,9 @@ class CrossEncoder:
                     full = [pairs[i] for i in np.resize(batch, size)]
                     scores[batch] = self.forward(full, width)[: len(batch)].cpu().numpy()
 
-                size = busy(batch_size, abs(int(width)), self.config.hidden_size, self.device.name)
-                self.room.each(np.flatnonzero(widths == width), size, score)
+                hidden = self.model.config.hidden_size
+                size = busy(batch_size, abs(int(width)), hidden, self.device.name)
+                self.sizes.each(np.flatnonzero(widths == width), size, score)
         return scores
 
     def _widths(self, lengths: np.ndarray) -> np.ndarray:
@@ -218,7 +210,7 @@ class CrossEncoder:
         """Write the checkpoint into a folder: Hugging Face files and settings."""
         self.tokenizer.model_max_length = self.reading.length
         if self.reading.pooling == "cls":
-            self.config.sentence_transformers = {"activation_fn": IDENTITY}
+            self.model.config.sentence_transformers = {"activation_fn": IDENTITY}
             pretrained.save(self.model, self.tokenizer, folder)
         else:
             _save_parts(self.model, self.tokenizer, folder, self.reading.length)
@@ -239,7 +231,9 @@ def _with_linear(backbone: Any, saved: Path) -> Any:
     if saved.is_file():
         found = load_file(saved).items()
         linear.load_state_dict({name.removeprefix("linear."): value for name, value in found})
-    return torch.nn.ModuleDict({"backbone": backbone, "linear": linear})
+    model = torch.nn.ModuleDict({"backbone": backbone, "linear": linear})
+    model.config = backbone.config
+    return model
 
 
 def _head_in_float32(model: Any, device: str) -> None:

@@ -1,4 +1,4 @@
-"""Dual encoders: a Hugging Face model, its tokenizer, and how text becomes one vector.
+"""Dual encoders: a Hugging Face model, its tokenizer, and how text becomes vectors.
 
 Usage: `vectors = Encoder.load(folder, device).encode(texts, "doc", batch_size=64)`.
 A checkpoint loads with AutoModel and with sentence-transformers too.
@@ -10,22 +10,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
+from residuum.core.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained
-from residuum.neural.room import Room, busy
+from residuum.neural.adaptive import AdaptiveBatchSize, busy
+from residuum.neural.heads import HEADS, Kind
 from residuum.neural.tokens import padded
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Kind = Literal["query", "doc"]
 TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
+
+
+class Vectors(NamedTuple):
+    """The vectors of texts (vectors, dimensions) in their order, and how many each text has."""
+
+    rows: np.ndarray
+    counts: np.ndarray
 
 
 class Encoder:
@@ -36,16 +43,17 @@ class Encoder:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, settings: schema.Encoder, device: devices.Device
+        self, model: Any, tokenizer: Any, settings: EncoderSchema, device: devices.Device
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
-        self.room = Room("texts", "encoder.doc_length")
+        self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
+        self.sizes = AdaptiveBatchSize("texts", "encoder.doc_length")
 
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Encoder:
         """Load a checkpoint that `save` wrote; its settings are checked."""
-        settings = pretrained.read_settings(folder, schema.Encoder)
+        settings = pretrained.read_settings(folder, EncoderSchema)
         return cls.start(str(folder), None, settings, device)
 
     @classmethod
@@ -53,7 +61,7 @@ class Encoder:
         cls,
         name: str,
         revision: str | None,
-        settings: schema.Encoder,
+        settings: EncoderSchema,
         device: devices.Device,
         dropout: float | None = None,
     ) -> Encoder:
@@ -94,29 +102,43 @@ class Encoder:
             tokens += [np.array(row, dtype=np.int32) for row in ids]
         return tokens
 
-    def forward(self, tokens: Sequence[np.ndarray]) -> Tensor:
-        """Return the vectors of tokenised texts: float32 (texts, dimensions), with gradient."""
+    def counts(self, tokens: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
+        """Return how many vectors tokenised texts get: integers (texts,)."""
+        return np.minimum([len(row) for row in tokens], self.head.most(kind))
+
+    def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
+        """Return the vectors of tokenised texts: float32 (texts, most, dimensions), with gradient.
+
+        Those beyond a text's `counts` mean nothing.
+        """
         ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0, self.device.name)
         with self.device.autocast():
             hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        pooled = pool(hidden.float(), mask, self.settings.pooling)
-        return pooled * math.sqrt(self.settings.score_scale)
+        return self.head.pool(hidden.float(), mask, kind) * math.sqrt(self.settings.score_scale)
 
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> np.ndarray:
-        """Return float32 vectors (texts, dimensions) in the order of the texts.
+        """Return float32 vectors (vectors, dimensions) in the order of the texts."""
+        return self.vectors(texts, kind, batch_size).rows
+
+    def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Vectors:
+        """Return the vectors of texts, and how many each text has.
 
         Batches hold texts of about one length, so that little of the work is padding. They are
-        as large as `batch_size` and a GPU's memory allow, which `room` knows, or as keeps a CPU
+        as large as `batch_size` and a GPU's memory allow, which `sizes` knows, or as keeps a CPU
         `busy`.
         """
         import torch
 
         tokens = self.tokenise(texts, kind)
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
-        vectors = np.empty((len(tokens), self.dimensions), dtype=np.float32)
+        counts = self.counts(tokens, kind).astype(np.int64)
+        starts = np.cumsum(counts) - counts
+        rows = np.empty((counts.sum(), self.dimensions), dtype=np.float32)
 
-        def encode(batch: list[int], _: int) -> None:
-            vectors[batch] = self.forward([tokens[i] for i in batch]).cpu().numpy()
+        def encode(batch: Sequence[int], _: int) -> None:
+            found = self.forward([tokens[i] for i in batch], kind).cpu().numpy()
+            for i, own in zip(batch, found, strict=True):
+                rows[starts[i] : starts[i] + counts[i]] = own[: counts[i]]
 
         self.model.eval()
         total = -(-len(order) // batch_size)
@@ -124,8 +146,8 @@ class Encoder:
             for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
                 width = len(tokens[batch[-1]])
                 size = busy(batch_size, width, self.dimensions, self.device.name)
-                self.room.each(batch, size, encode)
-        return vectors
+                self.sizes.each(batch, size, encode)
+        return Vectors(rows, counts)
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder: Hugging Face files, settings, pooling, prompts."""
@@ -135,20 +157,11 @@ class Encoder:
             pretrained.write_json(folder / name, content)
 
 
-def pool(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    """Pool token vectors (texts, tokens, dimensions) into (texts, dimensions).
+def _sentence_transformers(settings: EncoderSchema, dimensions: int) -> dict[str, Any]:
+    """Return the files by which sentence-transformers (2 and later) reads the checkpoint.
 
-    `mean` averages over the tokens that `mask` (texts, tokens) marks with 1 (CLEAR Eq. 2-3),
-    `cls` takes the first token.
+    It gives a text one vector: of several, the first.
     """
-    if pooling == "cls":
-        return hidden[:, 0]
-    weights = mask.unsqueeze(-1).to(hidden.dtype)
-    return (hidden * weights).sum(dim=1) / weights.sum(dim=1)
-
-
-def _sentence_transformers(settings: schema.Encoder, dimensions: int) -> dict[str, Any]:
-    """Return the files by which sentence-transformers (2 and later) reads the checkpoint."""
     package = "sentence_transformers.models"
     prompts = {"query": settings.query_marker, "document": settings.doc_marker}
     return {
@@ -158,8 +171,8 @@ def _sentence_transformers(settings: schema.Encoder, dimensions: int) -> dict[st
         ],
         "1_Pooling/config.json": {
             "word_embedding_dimension": dimensions,
-            "pooling_mode_cls_token": settings.pooling == "cls",
-            "pooling_mode_mean_tokens": settings.pooling == "mean",
+            "pooling_mode_cls_token": settings.pooling.kind != "mean",
+            "pooling_mode_mean_tokens": settings.pooling.kind == "mean",
         },
         "sentence_bert_config.json": {
             "max_seq_length": max(settings.query_length, settings.doc_length),

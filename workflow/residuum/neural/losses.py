@@ -1,16 +1,87 @@
-"""The losses: pure functions from scores or predictions to one loss per training example.
+"""The losses: each a class of its parameters beside a pure function of scores.
 
-Usage: `triplet_hinge(positive, negative, residual_margin(...)).mean()`.
+Usage: `objective.losses(candidates).mean()`, with an objective as a model's `loss` or `losses` has
+it. A new loss is a class here and a line in LOSSES; `needs` says what it wants of a batch.
 Must not know encoders, batches or optimisers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from residuum.core.schema.models import Loss, Needs
+from residuum.core.tables import OpenTable
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class Candidates(NamedTuple):
+    """What losses see of the queries of a batch, or of some of them.
+
+    `own` (queries, 1 + n) has the scores of the positive and of its n sampled negatives, `lexical`
+    (the same shape) their lexical scores. `scores` (queries, docs) has those of all candidates,
+    `positive` (queries,) the column of the positive, and `ignore` is true for docs that are no
+    negatives: the positive's duplicates and the query's other positives. `vectors` are those of
+    the queries (queries, dimensions) and of their positives (queries, vectors, dimensions).
+    """
+
+    own: Tensor
+    lexical: Tensor
+    scores: Tensor
+    positive: Tensor
+    ignore: Tensor
+    vectors: tuple[Tensor, Tensor] | None = None
+
+
+class Objective(Loss):
+    """A loss that computes."""
+
+    @abstractmethod
+    def losses(self, batch: Candidates) -> Tensor:
+        """Return one loss for each query: (queries,)."""
+
+
+class Hinge(Objective):
+    """Base of hinge losses: means over a query's own negatives."""
+
+    needs: ClassVar[frozenset[Needs]] = frozenset({"negatives"})
+
+    @abstractmethod
+    def margins(self, lexical: Tensor) -> Tensor | float:
+        """Return the margins (queries, n), or one for all, given lexical scores as `Candidates`."""
+
+    def losses(self, batch: Candidates) -> Tensor:
+        """Return the mean hinge over each query's own negatives."""
+        margin = self.margins(batch.lexical)
+        return triplet_hinge(batch.own[:, :1], batch.own[:, 1:], margin).mean(dim=1)
+
+
+class ResidualMargin(Hinge):
+    """Hinge loss with CLEAR's residual margin (Eq. 6-7)."""
+
+    kind: Literal["residual_margin"]
+    xi: float = Field(ge=0)
+    lambda_train: float
+
+    def margins(self, lexical: Tensor) -> Tensor:
+        """Return a margin for each negative."""
+        return residual_margin(lexical[:, :1], lexical[:, 1:], self.xi, self.lambda_train)
+
+
+class ConstantMargin(Hinge):
+    """Hinge loss with a constant margin (CLEAR Eq. 5)."""
+
+    kind: Literal["constant_margin"]
+    margin: float = Field(gt=0)
+
+    def margins(self, lexical: Tensor) -> float:
+        """Return the margin."""
+        return self.margin
 
 
 def residual_margin(s_lex_pos: Tensor, s_lex_neg: Tensor, xi: float, lambda_train: float) -> Tensor:
@@ -30,20 +101,50 @@ def triplet_hinge(s_emb_pos: Tensor, s_emb_neg: Tensor, margin: Tensor | float) 
     return (margin - s_emb_pos + s_emb_neg).clamp(min=0)
 
 
-def in_batch_nll(scores: Tensor, ignore: Tensor, first: int = 0) -> Tensor:
-    """Return -log softmax of each query's positive among the docs of the batch: (queries,).
+class Nll(Objective):
+    """Negative log-likelihood of the positive among all candidates."""
 
-    `scores` has shape (queries, batch); row i holds the scores of query i, its positive in
-    column first + i. `ignore` is boolean of the same shape and marks docs that are no negatives:
-    the positive's duplicates and the query's other positives; it is false for the positive.
-    Karpukhin et al. 2020 (DPR), Eq. 2, with the batch's other positives as negatives.
+    kind: Literal["nll"]
+    needs: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
+
+    def losses(self, batch: Candidates) -> Tensor:
+        """Return -log softmax of each positive."""
+        return nll(batch.scores, batch.positive, batch.ignore)
+
+
+def nll(scores: Tensor, positive: Tensor, ignore: Tensor) -> Tensor:
+    """Return -log softmax of each query's positive among its candidates: (queries,).
+
+    `scores` has shape (queries, docs), the positive of query i in column `positive[i]`. `ignore`
+    is boolean of the same shape, true for docs that do not count. With the docs of the batch:
+    Karpukhin et al. 2020 (DPR), Eq. 2; with each query's own: Gao, Dai and Callan 2021 (ECIR).
     """
     kept = scores.masked_fill(ignore, float("-inf"))
-    return kept.logsumexp(dim=1) - scores.diagonal(first)
+    return kept.logsumexp(dim=1) - scores.gather(1, positive[:, None])[:, 0]
 
 
-def mean_squared_errors(predicted: Tensor, wanted: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Return each example's mean of (predicted - wanted)^2 over its values: (examples,).
+LOSSES: OpenTable[type[Objective]] = OpenTable(
+    {
+        "residual_margin": "residuum.neural.losses:ResidualMargin",
+        "constant_margin": "residuum.neural.losses:ConstantMargin",
+        "nll": "residuum.neural.losses:Nll",
+    },
+    "loss",
+)
+
+
+def weighted(
+    objectives: Iterable[Objective], batch: Candidates
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the weighted sum of some losses, and each without its weight: (queries,)."""
+    parts = {one.kind: one.losses(batch) for one in objectives}
+    weights = {one.kind: one.weight for one in objectives}
+    total = sum(weights[kind] * part for kind, part in parts.items())
+    return total, parts  # type: ignore[return-value]
+
+
+def mean_squared_errors(predicted: Tensor, target: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Return each example's mean of (predicted - target)^2 over its values: (examples,).
 
     Both tensors have shape (values,) and hold the examples one after the other, `sizes[i]`
     values (1 or more) of example i. Dai and Callan 2019 (DeepCT), section 3, per doc.
@@ -52,5 +153,5 @@ def mean_squared_errors(predicted: Tensor, wanted: Tensor, sizes: Sequence[int])
 
     counts = torch.tensor(sizes, device=predicted.device)
     owners = torch.repeat_interleave(torch.arange(len(sizes), device=counts.device), counts)
-    sums = predicted.new_zeros(len(sizes)).index_add(0, owners, (predicted - wanted) ** 2)
+    sums = predicted.new_zeros(len(sizes)).index_add(0, owners, (predicted - target) ** 2)
     return sums / counts

@@ -6,7 +6,6 @@ Usage: `store = Store(folder, fingerprint); fill(store, pairs, model, texts, 64,
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +15,9 @@ from residuum.core import contracts, files, trec
 from residuum.core.progress import track
 from residuum.core.trec import PAIR
 from residuum.neural.crossencoder import CrossEncoder, Pair
-from residuum.neural.resume import say
-from residuum.neural.tokens import Tokens, wanted
+from residuum.neural.parts import open_folder
+from residuum.neural.resume import log
+from residuum.neural.tokens import TokenStore, wanted
 
 ASKER = "a first-stage run"
 SCORED = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32}
@@ -34,11 +34,7 @@ class Store:
     """Scored pairs, kept in files that appear whole; those of other work are thrown away."""
 
     def __init__(self, folder: Path, mark: str) -> None:
-        self.folder, path = folder, folder / "fingerprint"
-        if folder.exists() and not (path.exists() and path.read_text() == mark):
-            say(f"{folder}: scores of other texts, weights, settings or code, starting afresh")
-            shutil.rmtree(folder)
-        files.write_text(path, mark)
+        self.folder = open_folder(folder, mark).parent
 
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("part-*.parquet"))
@@ -50,7 +46,7 @@ class Store:
             try:
                 found.append(pl.read_parquet(path.read_bytes()).cast(SCORED))
             except pl.exceptions.PolarsError as error:
-                say(f"{path}: cannot be read, its pairs are scored again ({error})")
+                log(f"{path}: cannot be read, its pairs are scored again ({error})")
                 path.unlink()
         return pl.concat(found).unique(PAIR, keep="first", maintain_order=True)
 
@@ -85,18 +81,18 @@ def fill(
         store.add(part.select(PAIR).with_columns(score=scores))
 
 
-def _tokens(todo: pl.DataFrame, model: CrossEncoder, texts: Texts) -> tuple[Tokens, Tokens]:
+def _tokens(todo: pl.DataFrame, model: CrossEncoder, texts: Texts) -> tuple[TokenStore, TokenStore]:
     asked, named = set(todo["query_id"]), set(todo["doc_id"])
     queries = wanted(trec.read_queries(texts.queries).items(), asked, "query", texts.queries, ASKER)
     docs = wanted(contracts.read_corpus(texts.corpus), named, "doc", texts.corpus, ASKER)
     return (
-        Tokens(queries, lambda some: model.tokenise(some, "query")),
-        Tokens(docs, lambda some: model.tokenise(some, "doc")),
+        TokenStore(queries, lambda some: model.tokenise(some, "query")),
+        TokenStore(docs, lambda some: model.tokenise(some, "doc")),
     )
 
 
 def _longest_first(
-    todo: pl.DataFrame, model: CrossEncoder, queries: Tokens, docs: Tokens
+    todo: pl.DataFrame, model: CrossEncoder, queries: TokenStore, docs: TokenStore
 ) -> pl.DataFrame:
     """Order pairs by length, so that a part fills its batches."""
     one, other = _lengths(todo["query_id"], queries), _lengths(todo["doc_id"], docs)
@@ -105,7 +101,7 @@ def _longest_first(
     return todo.with_columns(length=lengths).sort(**order)
 
 
-def _lengths(ids: pl.Series, tokens: Tokens) -> pl.Series:
+def _lengths(ids: pl.Series, tokens: TokenStore) -> pl.Series:
     keys = ids.unique()
     sizes = [len(row) for row in tokens.of(keys.to_list())]
     return ids.replace_strict(keys, sizes, return_dtype=pl.Int64)

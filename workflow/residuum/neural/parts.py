@@ -12,7 +12,7 @@ from pathlib import Path
 from residuum.core import contracts, files
 from residuum.core.chunks import chunks
 from residuum.core.progress import track
-from residuum.neural.resume import say
+from residuum.neural.resume import log
 
 MARK = "fingerprint"
 Part = list[tuple[str, str]]
@@ -23,7 +23,7 @@ def open_folder(folder: Path, mark: str) -> Path:
     path = Path(folder) / MARK
     held = folder.exists() and any(folder.iterdir())  # Snakemake makes empty folders
     if held and not (path.exists() and path.read_text() == mark):
-        say(f"{folder}: made from other data, spec, model or code, starting afresh")
+        log(f"{folder}: stale parts (data, spec, model or code changed): restarting")
         shutil.rmtree(folder)
     files.write_text(path, mark)
     return path

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from residuum.core import entries, files, schema
+from residuum.core import entries, files
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.base import Strict
 from residuum.core.seeds import derive
 from residuum.neural import devices
 
-Settings = TypeVar("Settings", bound=schema.Strict)
+Settings = TypeVar("Settings", bound=Strict)
 SETTINGS = "residuum.json"
 WEIGHTS = "model.safetensors"
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
@@ -96,9 +97,13 @@ def read_settings(folder: Path, form: type[Settings]) -> Settings:
         raise ResiduumError(str(error)) from None
 
 
-def write_settings(folder: Path, settings: schema.Strict) -> None:
-    """Write the settings beside a checkpoint's weights."""
-    write_json(Path(folder) / SETTINGS, settings.model_dump(mode="json"))
+def write_settings(folder: Path, settings: Strict) -> None:
+    """Write the settings beside a checkpoint's weights; what is only a kind, as its name."""
+    record = {
+        key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
+        for key, value in settings.model_dump(mode="json").items()
+    }
+    write_json(Path(folder) / SETTINGS, record)
 
 
 def write_json(path: Path, content: Any) -> None:

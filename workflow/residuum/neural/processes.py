@@ -134,29 +134,12 @@ def add_up_gradients(parameters: Iterable[Any]) -> None:
 
 
 def gather(own: Tensor, rows: slice, size: int) -> Tensor:
-    """Return the rows of all processes, (size, dimensions), given this one's `rows` of them.
+    """Return the rows of all processes, (size, ...), given this one's `rows` of them.
 
-    The gradient flows back to the process that a row came from, from all that used it.
+    A sum of rows that are zero everywhere but at home: shares need not be equal.
     """
-    return own if count() == 1 else _gathering().apply(own, rows, size)
-
-
-def _gathering() -> Any:
-    """Return the autograd function; torch is not loaded where nothing is gathered."""
-    import torch
-
-    class Gathering(torch.autograd.Function):
-        """Sums of rows that are zero everywhere but at home: shares need not be equal."""
-
-        @staticmethod
-        def forward(ctx: Any, own: Tensor, rows: slice, size: int) -> Tensor:
-            ctx.rows = rows
-            every = own.new_zeros(size, *own.shape[1:])
-            every[rows] = own
-            return add_up(every)
-
-        @staticmethod
-        def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-            return add_up(gradient.contiguous().clone())[ctx.rows], None, None
-
-    return Gathering
+    if count() == 1:
+        return own
+    every = own.new_zeros(size, *own.shape[1:])
+    every[rows] = own
+    return add_up(every)

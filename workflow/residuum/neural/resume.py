@@ -1,6 +1,6 @@
 """What lets killed work go on: a fingerprint of everything it depends on, and saved training.
 
-Usage: `saved = Saved(work, fingerprint(module, setting, inputs)); log = saved.restore(...)`.
+Usage: `TrainingState(work, fingerprint(module, config, inputs)).restore(model, optimiser)`.
 Must not know losses, corpora or stages.
 """
 
@@ -14,10 +14,10 @@ from typing import Any
 from residuum.core import files, manifest
 
 
-def fingerprint(module: str, setting: Mapping[str, Any], inputs: Iterable[Path]) -> str:
-    """Return a hash of the setting, the bytes of the inputs, the code behind it, the packages."""
+def fingerprint(module: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
+    """Return a hash of the config, the bytes of the inputs, the code and the packages."""
     record = {
-        "setting": dict(setting),
+        "setting": dict(config),
         "inputs": [files.sha256_of(Path(path)) for path in inputs],
         "code": manifest.made_by(module)["sha256"],
         "packages": manifest.environment()["packages"],
@@ -25,39 +25,39 @@ def fingerprint(module: str, setting: Mapping[str, Any], inputs: Iterable[Path])
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
-def say(text: str) -> None:
-    """Tell on standard error what becomes of earlier work."""
+def log(text: str) -> None:
+    """Say on standard error what becomes of earlier work."""
     print(text, file=sys.stderr, flush=True)
 
 
-class Saved:
+class TrainingState:
     """The state of a training run in one file, which is replaced whole at each saving."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.path = Path(folder) / "state.pt"
         self.fingerprint = fingerprint
 
-    def keep(self, model: Any, optimizer: Any, log: list[dict[str, float]]) -> None:
-        """Save model, optimiser and log; the log has one row per step done."""
+    def save(self, model: Any, optimiser: Any, rows: list[dict[str, float]]) -> None:
+        """Save model, optimiser and log: `rows` has one row per step done."""
         import torch
 
         state = {
             "fingerprint": self.fingerprint,
             "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "log": log,
+            "optimizer": optimiser.state_dict(),
+            "log": rows,
         }
         with files.whole(self.path) as temporary:
             torch.save(state, temporary)
 
-    def restore(self, model: Any, optimizer: Any) -> list[dict[str, float]]:
+    def restore(self, model: Any, optimiser: Any) -> list[dict[str, float]]:
         """Load the saved state into model and optimiser; return the log, empty if none fits."""
         state = self._read() if self.path.exists() else None
         if state is None:
             return []
         model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        say(f"{self.path}: going on after step {len(state['log'])}")
+        optimiser.load_state_dict(state["optimizer"])
+        log(f"{self.path}: resuming after step {len(state['log'])}")
         return list(state["log"])
 
     def _read(self) -> dict[str, Any] | None:
@@ -66,9 +66,9 @@ class Saved:
         try:
             state = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # damaged bytes can spell any fault of an unpickler
-            say(f"{self.path}: cannot be read, starting afresh ({error})")
+            log(f"{self.path}: cannot be read, restarting ({error})")
             return None
         if state.get("fingerprint") == self.fingerprint:
             return dict(state)
-        say(f"{self.path}: made from other data, spec, seed or code, starting afresh")
+        log(f"{self.path}: stale checkpoint (data, spec, seed or code changed): restarting")
         return None

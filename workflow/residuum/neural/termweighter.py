@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.chunks import chunks
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.base import Positive, Strict
 from residuum.neural import devices, pretrained
-from residuum.neural.room import Room
+from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.termrecall import first_subwords, frequencies
 from residuum.neural.tokens import padded
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 TEXTS_AT_ONCE = 4096  # tokenised together; an encoding holds far more than the ids
 
 
-class Weighting(schema.Strict):
+class Weighting(Strict):
     """Settings of a checkpoint: tokens read of a doc, and what turns a weight into a tf."""
 
-    length: schema.Positive
-    scale: schema.Positive
+    length: Positive
+    scale: Positive
 
 
 class Doc(NamedTuple):
@@ -50,7 +50,7 @@ class TermWeighter:
     ) -> None:
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
-        self.room = Room("texts", "length")
+        self.sizes = AdaptiveBatchSize("texts", "length")
 
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> TermWeighter:
@@ -121,7 +121,7 @@ class TermWeighter:
         order = sorted(range(len(docs)), key=lambda i: (len(docs[i].ids), i))
         found: list[dict[str, int]] = [{} for _ in docs]
 
-        def predict(places: list[int], _: int) -> None:
+        def predict(places: Sequence[int], _: int) -> None:
             weights = self.forward([docs[i] for i in places]).tolist()
             for i in places:
                 own, weights = weights[: len(docs[i].words)], weights[len(docs[i].words) :]
@@ -129,7 +129,7 @@ class TermWeighter:
 
         self.model.eval()
         with torch.inference_mode():
-            self.room.each(order, batch_size, predict)
+            self.sizes.each(order, batch_size, predict)
         return found
 
     def save(self, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Texts tokenised once and held packed, found by id; and rows of tokens padded to a batch.
 
-Usage: `docs = Tokens(pairs_of_id_and_text, tokenise); docs.of(["d1", "d2"])`.
+Usage: `docs = TokenStore(pairs_of_id_and_text, tokenise); docs.of(["d1", "d2"])`.
 Must not know tokenizers, corpora or which texts make a batch.
 """
 
@@ -42,7 +42,7 @@ def wanted(
         )
 
 
-class Packed:
+class PackedTokens:
     """Token ids of many texts in one int32 array: a tenth of what lists of integers take."""
 
     def __init__(self, texts: Iterable[str], tokenise: Tokenise) -> None:
@@ -68,12 +68,12 @@ class Packed:
         return self._ids[self._ends[place] : self._ends[place + 1]]
 
 
-class Tokens:
+class TokenStore:
     """Packed texts, found by id."""
 
     def __init__(self, texts: Iterable[tuple[str, str]], tokenise: Tokenise) -> None:
         self._place: dict[str, int] = {}
-        self._packed = Packed(self._numbered(texts), tokenise)
+        self._packed = PackedTokens(self._numbered(texts), tokenise)
 
     def _numbered(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
         for key, text in texts:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residuum.core import files, measures, schema
+from residuum.core import files, measures
+from residuum.core.schema.papers import Panel
 from residuum.pages.curves import Point, Tests
 from residuum.wiring.bound import BoundFigure
 
@@ -114,7 +115,7 @@ def _marks(ax: "Axes", job: BoundFigure, differing: list[Point]) -> "Legend":
     return legend
 
 
-def _label(ax: "Axes", panel: schema.Panel, points: list[Point]) -> None:
+def _label(ax: "Axes", panel: Panel, points: list[Point]) -> None:
     depths = sorted({point.depth for point in points if point.depth > 0})
     if depths[-1] >= LOG_FROM * depths[0]:
         ax.set_xscale("log")
@@ -126,6 +127,6 @@ def _label(ax: "Axes", panel: schema.Panel, points: list[Point]) -> None:
     ax.grid(color="0.9", linewidth=0.5)
 
 
-def panel_name(panel: schema.Panel) -> str:
+def panel_name(panel: Panel) -> str:
     """Write what a panel shows in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
     return measures.words(panel.measure) if panel.measure else "Recall of candidates"

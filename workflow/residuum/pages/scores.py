@@ -9,8 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import indexes, schema, trec
+from residuum.core import indexes, trec
 from residuum.core.errors import NotRun, ResiduumError
+from residuum.core.schema.papers import Column, Row
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.bound import BoundTable
 
@@ -47,15 +48,15 @@ def searched(job: BoundTable, metrics: Path) -> dict[Key, list[indexes.Record | 
     }
 
 
-def _paths(job: BoundTable, metrics: Path, row: schema.Row, column: schema.Column) -> list[Path]:
+def _paths(job: BoundTable, metrics: Path, row: Row, column: Column) -> list[Path]:
     return [metrics / name for name in job.metrics_of(row, column)]
 
 
 def _matrix(
     job: BoundTable,
     metrics: Path,
-    row: schema.Row,
-    column: schema.Column,
+    row: Row,
+    column: Column,
     tables: Mapping[Path, pl.DataFrame],
 ) -> ScoreMatrix:
     paths = zip(job.runs[row.id], _paths(job, metrics, row, column), strict=True)

@@ -6,8 +6,8 @@ p-values are computed, nor how a parameter was chosen.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from residuum.core import indexes, schema
-from residuum.core.schema.papers import DEPTH
+from residuum.core import indexes
+from residuum.core.schema.papers import DEPTH, Column
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.pages.tuned import note
@@ -24,7 +24,7 @@ def headers(job: BoundTable) -> list[str]:
     return [_header(job, column) for column in job.table.columns]
 
 
-def _header(job: BoundTable, column: schema.Column) -> str:
+def _header(job: BoundTable, column: Column) -> str:
     if column.is_depth:
         return "Rerank depth K"
     split_ref = job.places[column.id]
@@ -75,7 +75,7 @@ def _comparability(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
     yield f"{stated} They compare with numbers of the same index, at any scale."
 
 
-def _column_note(job: BoundTable, column: schema.Column, cells: Sequence[GridCell]) -> str:
+def _column_note(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     split_ref, header = job.places[column.id], _header(job, column)
     if split_ref is None:
         what = f"{column.role} {header}" if column.is_depth else header

@@ -4,17 +4,15 @@ Usage: `note(Tuned.read(Path("tuning/nfcorpus/dev/clear.seed1.json")))`. Must no
 setting is chosen, nor how a table is laid out.
 """
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Column, Row
 from residuum.tuning.record import Choice, Tuned
 from residuum.wiring.bound import BoundTable
 
 NAMES = {"lambda": "lambda", "depth": "depth K"}  # of a setting of one parameter; RM3 has several
 
 
-def depths(
-    job: BoundTable, row: schema.Row, column: schema.Column, tuned: list[Tuned]
-) -> list[Tuned]:
+def depths(job: BoundTable, row: Row, column: Column, tuned: list[Tuned]) -> list[Tuned]:
     """Return the depth record of each of a row's runs; none for a row that reranks nothing.
 
     A run that reranks but has no record, or only some of a row's runs, is an error.

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Tests
 from residuum.paired import classical, effects, flips, seeds
 from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix, same_queries
 
@@ -72,7 +72,7 @@ Key = tuple[str, str]  # (system, column)
 def compare(
     scores: Mapping[Key, ScoreMatrix],
     pairs: Sequence[Pair],
-    tests: schema.Tests,
+    tests: Tests,
     workers: int = 1,
 ) -> list[Comparison]:
     """Return a row per pair, in order; p_adjusted is p until `adjust` corrects it.
@@ -106,7 +106,7 @@ def _rows(
     scores: Mapping[Key, ScoreMatrix],
     queries: tuple[str, ...],
     pairs: list[Pair],
-    tests: schema.Tests,
+    tests: Tests,
     workers: int,
 ) -> Iterator[Comparison]:
     """Yield a row per comparison over the same queries: of means, and beside them of each seed."""
@@ -177,7 +177,7 @@ def _ordered(key: Key, matrix: ScoreMatrix, queries: tuple[str, ...]) -> np.ndar
     return np.ascontiguousarray(values.T)
 
 
-def test(contrasts: Contrasts, tests: schema.Tests, workers: int = 1) -> list[Outcome]:
+def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[Outcome]:
     """Test every contrast as `tests` says."""
     if tests.test == "permutation":
         return flips.permutation(contrasts, tests.resamples, tests.seed, workers)

@@ -7,14 +7,14 @@ Must not know how p-values are computed, nor how a page is laid out.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from residuum.core import schema
+from residuum.core.schema.papers import Tests
 from residuum.paired.comparisons import Comparison
 
 Name = Callable[[Comparison], str]
 
 
 def tests_note(
-    tests: schema.Tests, column: str = "column", table: str = "table", compared: str = ""
+    tests: Tests, column: str = "column", table: str = "table", compared: str = ""
 ) -> str:
     """Return one sentence on how the comparisons of a page are tested.
 

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import psutil
-from snakemake import benchmark
+import psutil  # type: ignore[import-untyped]
+from snakemake import benchmark  # type: ignore[import-untyped]
 
 
-class Shell(psutil.Process):
+class Shell(psutil.Process):  # type: ignore[misc]
     """A job's shell, whose children are also what was forked for them."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:

@@ -21,16 +21,25 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import NamedTuple, NoReturn
 
-TABLES = ("numpy", "polars", "pydantic", "typer", "yaml", "tqdm", "ir_measures", "scipy.stats")
-NEURAL = ("numpy", "polars", "pydantic", "typer", "tqdm", "faiss", "safetensors.torch")
-NEURAL += ("transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert")
-NEURAL += ("transformers.models.auto.tokenization_auto", "torch.optim")
-PACKAGES = {"tables": TABLES, "neural": NEURAL}
-DECLINED = (-1).to_bytes(4, "big", signed=True)
+COMMON = "numpy polars typer typer._click.decorators typer._adapters tqdm symtable shlex"
+COMMON += (
+    " pydantic.fields pydantic.main pydantic.plugin._loader pydantic.root_model pydantic.types"
+)
+COMMON += " pydantic.type_adapter"
+TABLES = f"{COMMON} yaml ir_measures pytrec_eval scipy.stats"
+NEURAL = f"{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim"
+NEURAL += " transformers.models.auto.modeling_auto transformers.models.bert.modeling_bert"
+NEURAL += " transformers.models.auto.tokenization_auto transformers.models.align"
+NEURAL += " transformers.models.bert.tokenization_bert"
+PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
+FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 # Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
@@ -57,10 +66,16 @@ def start() -> None:
         return
     folder = tempfile.mkdtemp(prefix="residuum-")  # short enough for a socket's name
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.environ["RESIDUUM_PRELOAD"] = folder
+    os.environ[FOLDER] = folder
     for name in PACKAGES:
         command = [sys.executable, "-X", "utf8", __file__, name, folder, str(os.getpid())]
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        atexit.register(_stop, subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL))
+
+
+def _stop(parent: subprocess.Popen[bytes]) -> None:
+    """Wait for a parent's end, so that its time and its jobs' count as that of their starter."""
+    parent.kill()
+    parent.wait()
 
 
 def main(name: str, folder: str, starter: str) -> None:
@@ -82,7 +97,7 @@ def _die_with(parent: int) -> None:
 class Parent:
     """The loop of a parent process: one child per connection, until either of them ends."""
 
-    def __init__(self, listener: socket.socket, folder: Path, packages: tuple[str, ...]) -> None:
+    def __init__(self, listener: socket.socket, folder: Path, packages: list[str]) -> None:
         self.listener, self.folder, self.packages = listener, folder, packages
         self.environment: dict[str, str] | None = None
         self.children: dict[int, tuple[int, socket.socket]] = {}  # child: client, connection
@@ -117,8 +132,7 @@ class Parent:
         if self.environment == _lasting(request.environment) and threading.active_count() == 1:
             self._fork(connection, request, streams)
         else:
-            connection.sendall(DECLINED)
-            connection.close()
+            _answer(connection, -1)
         for stream in streams:
             os.close(stream)
 
@@ -130,8 +144,9 @@ class Parent:
         sys.path[:] = [p for p in sys.path if p != str(Path(__file__).parent)]
         sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
         for package in self.packages:
-            importlib.import_module(package)
-        if _threads() - IDLE:
+            with suppress(ImportError):  # a job that needs it says so
+                importlib.import_module(package)
+        if not _settled():
             self.environment = {}  # declines every job: a fork would lose the threads
         gc.collect()
         gc.freeze()
@@ -162,8 +177,22 @@ class Parent:
             if connection in self.waiting.get_map():
                 self.waiting.unregister(connection)
             code = os.waitstatus_to_exitcode(status)
-            with connection:
-                connection.sendall((code if code >= 0 else 128 - code).to_bytes(4, "big"))
+            _answer(connection, code if code >= 0 else 128 - code)
+
+
+def _answer(connection: socket.socket, status: int) -> None:
+    """Tell a client how its job ended, -1 for declined, unless the client has gone meanwhile."""
+    with connection, suppress(OSError):
+        connection.sendall(status.to_bytes(4, "big", signed=True))
+
+
+def _settled() -> bool:
+    """Say whether no thread runs that a fork would lose; a new one takes its name after a while."""
+    for _ in range(100):
+        if not _threads() - IDLE:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def _threads() -> set[str]:

@@ -5,6 +5,7 @@ Usage: see Snakefile and rules/wiring.smk. Must not know rules or stages.
 
 import fcntl
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,10 +15,13 @@ from typing import IO, Any, Protocol
 from residuum.core import files
 from residuum.core.errors import ResiduumError
 from residuum.core.registry import Registry
+from residuum.core.schema.scales import Config
 from residuum.pages.layout import MORE
+from residuum.preload import benchmarks, server
 from residuum.wiring import binding
 
 LOCK = Path(".snakemake/residuum.lock")
+NVIDIA = Path("/proc/driver/nvidia")
 _held: list[IO[str]] = []
 
 
@@ -48,12 +52,31 @@ def shell_prefix(workflow: Workflow) -> str:
     """Return what stands before every command.
 
     Jobs find the package by PYTHONPATH, so that a rule's environment holds dependencies only;
-    without conda they run the Python that runs Snakemake.
+    without conda they run the Python that runs Snakemake. Where `preload` has started parents, the
+    function `python` has one of them fork the job.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
     path = "" if conda else f"export PATH='{Path(sys.executable).parent}':\"$PATH\"; "
     package = Path(workflow.basedir) / "workflow"
-    return f"set -euo pipefail; export PYTHONUTF8=1 PYTHONPATH='{package}'; {path}"
+    client = package / "residuum" / "preload" / "client.py"
+    python = (
+        f'python() {{{{ if [ -n "${{{{{server.FOLDER}-}}}}" ]; '
+        f'then command python -I -S \'{client}\' "$@"; else command python "$@"; fi; }}}}; '
+    )
+    return f"set -euo pipefail; export PYTHONUTF8=1 PYTHONPATH='{package}'; {path}{python}"
+
+
+def preload(workflow: Workflow, config: Config) -> None:
+    """Start the processes that fork the jobs, where all of these run here, as they are and on CPUs.
+
+    Elsewhere jobs start by themselves, whatever a Snakemake around this one has started.
+    """
+    os.environ.pop(server.FOLDER, None)
+    deployed = workflow.deployment_settings.deployment_method
+    cards = config.device == "cuda" or (config.device == "auto" and NVIDIA.exists())
+    if config.preload and workflow.local_exec and not deployed and not cards:
+        server.start()
+        benchmarks.adopt()
 
 
 def hold_lock(path: Path = LOCK) -> None:

@@ -11,6 +11,7 @@ from residuum.core import loading
 from residuum.wiring import driver
 from residuum.wiring.constraints import Constraints
 from residuum.wiring.data import Data
+from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
 from residuum.wiring.paths import Paths, results_of
@@ -29,7 +30,7 @@ class Wiring:
         self.paths = paths = Paths(results_of(registry.config.scale))
         self.hub = hub = driver.HubLookup(workflow, Path(paths.absent))
         self.constraints = Constraints(registry)
-        self.resources = Resources(registry)
+        self.resources, self.estimates = Resources(registry), Estimates(registry)
         self.data = Data(registry, paths, hub)
         self.models = Models(registry, paths, hub)
         self.searching = Searching(registry, paths, hub)
@@ -37,10 +38,11 @@ class Wiring:
         self.pages = Pages(registry, paths, hub)
 
     def start(self) -> None:
-        """Do what comes before the first job: lock the folder, say what is missing."""
+        """Do what comes before the first job: lock the folder, preload, say what is missing."""
         with driver.in_snakemakes_words():
             driver.hold_lock()
         driver.calm_scheduler(self._workflow)
+        driver.preload(self._workflow, self.registry.config)
         driver.tell_absent(self.registry, self.hub)
 
     def finished(self) -> str:

@@ -94,7 +94,7 @@ class Models(Checkpoints):
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return how negatives are drawn, by which system, and what is positive."""
         model = self.registry.model(wildcards.model, OnPairs)
-        place, name = self._pairs(wildcards), getattr(model.negatives, "system", None)
+        place, name = self._pairs(wildcards), model.negatives.scores
         system = name and self.registry.systems[name]
         split = self.registry.datasets[place.dataset].splits[place.split]
         return specs.canonical_json(
@@ -106,12 +106,11 @@ class Models(Checkpoints):
         )
 
     def mined_index(self, wildcards: Wildcards) -> list[str]:
-        """Return the index that negatives are mined from; none for in-batch negatives."""
-        negatives = self.registry.model(wildcards.model, OnPairs).negatives
-        system = getattr(negatives, "system", None)
+        """Return the index that negatives are mined from; none for a model without pools."""
+        system = self.registry.model(wildcards.model, OnPairs).negatives.scores
         return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
 
-    def mined_run(self, wildcards: Wildcards) -> list[str]:
-        """Return the run of the dense system that negatives are mined from too, if there is one."""
-        dense = self.registry.mined_dense(wildcards.model)
-        return [self.run(*dense, self._pairs(wildcards))] if dense else []
+    def mined_runs(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs of the other systems that negatives are mined from."""
+        place, sources = self._pairs(wildcards), self.registry.mined_from(wildcards.model)
+        return [self.run(source.system, source.seed, place) for source in sources]

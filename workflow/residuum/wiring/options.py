@@ -47,6 +47,11 @@ def by_split(path: str) -> str:
     return f"{PurePath(path).parent.name}={path}"
 
 
+def by_system(path: str) -> str:
+    """Return `system=path`, for runs and scores, whose names begin with the system's."""
+    return f"{PurePath(path).name.partition('.')[0]}={path}"
+
+
 def named(*names: str) -> Option:
     """Return a params function: `--name path` for each of the inputs that the job has."""
     return lambda wildcards, input: " ".join(

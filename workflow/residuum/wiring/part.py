@@ -27,6 +27,7 @@ class Wildcards(Protocol):
     seed: str
     shard: str
     reranker: str
+    k: str
     page: str
 
 

@@ -9,6 +9,8 @@ import re
 from functools import cache
 from pathlib import PurePath
 
+from residuum.wiring.run_ids import RunId
+
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
 WILDCARD = re.compile(r"\\\{(\w+)\\\}")  # of an escaped template
 
@@ -26,6 +28,11 @@ def below_metrics(place: str, run: str) -> str:
 def folder_of(manifest: str) -> str:
     """Return the folder that its manifest stands for."""
     return str(PurePath(manifest).parent)
+
+
+def system_of(run: str) -> str:
+    """Return the system that made a run, given the run's file."""
+    return RunId.parse(PurePath(run).name.removesuffix(".trec.gz")).system
 
 
 class Template(str):

@@ -98,15 +98,6 @@ class Runs(Checkpoints):
         runs = [(self.registry.run(part, seed), other) for part, other in pairs]
         return [self.fill(self.paths.scores, place, run=run, other=other) for run, other in runs]
 
-    def fusion_options(self, wildcards: Wildcards) -> str:
-        """Return the options that name those files, each with its part."""
-        system = self._fusion(wildcards)
-        scoring = [part for part, _ in system.true_scores()]
-        runs = zip(system.parts, self.fused(wildcards), strict=True)
-        scores = zip(scoring, self.true_scores(wildcards), strict=True)
-        named = [f"--run {part}={path}" for part, path in runs]
-        return " ".join([*named, *(f"--scores {part}={path}" for part, path in scores)])
-
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning file of a fused run; none where lambda is fixed."""
         system = run_of(wildcards).system

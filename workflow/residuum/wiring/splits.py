@@ -52,8 +52,8 @@ def mined(registry: Registry, dataset: str, dense_model: str, seed: int) -> list
     playing = {cast.model for cast in casts if isinstance(cast, FromModel)}
     found: dict[str, None] = {}
     for name in sorted(playing):
-        system, of_seed = registry.mined_dense(name) or ("", None)
-        if of_seed == seed and registry.trained_for(system) == dense_model:
+        sources = registry.mined_from(name)
+        if (dense_model, seed) in [(registry.trained_for(s.system), s.seed) for s in sources]:
             place = registry.train_place(name)
             found |= {place.split: None} if place.dataset == dataset else {}
     return list(found)

@@ -14,7 +14,8 @@ Positive = Annotated[int, Field(gt=0)]
 class Strict(BaseModel):
     """Base of all entries: unknown keys are faults, values do not change after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Deferred, because the classes of an open table import the modules that name the table.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True)

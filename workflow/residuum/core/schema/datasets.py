@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -79,7 +79,7 @@ class Edition(Strict):
 class Collection(Strict):
     """What the data stage needs of a dataset: where it comes from, its splits, its pins."""
 
-    access: str = Field("", description="shown when the collection is not there: how to get it")
+    access: str = Field("", description="shown when the collection is not available: how to get it")
     source: GeneratedSource | GeneratedArticles | IrdsSource | FilesSource = Field(
         discriminator="kind"
     )
@@ -172,8 +172,8 @@ class Dataset(Collection):
         """What is cut into passages is a field that docs keep."""
         if self.windows:
             kept = self.kept_fields()
-            wanted = [*self.windows.head, self.windows.body]
-            if lost := [name for name in wanted if name not in kept]:
+            required = [*self.windows.head, self.windows.body]
+            if lost := [name for name in required if name not in kept]:
                 named = ", ".join(kept) or "none"
                 raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
         return self
@@ -194,44 +194,33 @@ class Dataset(Collection):
         needed = [data / name for name in self.source_files(split)]
         of = self.origin(split) if split else None
         for download in self.downloads:
-            place = download.by_hand(data, irds_home)
-            if place and (of in download.splits if of else not download.splits):
-                needed.append(place)
+            path = download.by_hand(data, irds_home)
+            if path and (of in download.splits if of else not download.splits):
+                needed.append(path)
         return [path for path in dict.fromkeys(needed) if not path.exists()]
 
-    def for_corpus(self) -> dict[str, Any]:
+    def for_corpus(self) -> dict[str, object]:
         """Return the part that decides which corpus the data stage writes, and no more."""
         sample = getattr(self.source, "sample", None)
-        spec = {
+        spec: dict[str, object] = {
             "source": self.source.model_dump(mode="json"),
             "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
         }
         return {**spec, "splits": self._sources(sample.keep)} if sample else spec
 
-    def for_split(self, name: str) -> dict[str, Any]:
+    def for_split(self, name: str) -> dict[str, object]:
         """Return the part that decides which queries and qrels a split has, and no more."""
         of = self.origin(name)
         kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of}
-        return {
-            **self.for_corpus(),
-            "splits": self._sources(kin),
-            "editions": self._pins({name, of}),
-        }
+        pins = [e.model_dump() for e in self.editions]
+        for pin in pins:
+            pin["splits"] = {n: counts for n, counts in pin["splits"].items() if n in (name, of)}
+        return {**self.for_corpus(), "splits": self._sources(kin), "editions": pins}
 
-    def _sources(self, names: Iterable[str]) -> dict[str, Any]:
+    def _sources(self, names: Iterable[str]) -> dict[str, object]:
         fields = {"irds", "queries", "query_field", "qrels", "holdout"}
         fields |= {"questions", "answers_field", "unjudged"}
         return {
             name: self.splits[name].model_dump(mode="json", include=fields, exclude_defaults=True)
             for name in sorted(names)
         }
-
-    def _pins(self, splits: set[str]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": edition.name,
-                "docs": edition.docs,
-                "splits": {n: p.model_dump() for n, p in edition.splits.items() if n in splits},
-            }
-            for edition in self.editions
-        ]

@@ -1,6 +1,6 @@
 """config/scales/*.yaml and config/config.yaml: what plays which role, and how much is spent."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -9,7 +9,7 @@ from residuum.core.schema.datasets import Edition
 from residuum.core.schema.models import Reading
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     """`--config papers=clear` means a list of one."""
     return [value] if isinstance(value, str) else value
 
@@ -65,7 +65,7 @@ class Scale(Strict):
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
-    budgets: dict[Id, dict[str, Any]] = Field(
+    budgets: dict[Id, dict[str, object]] = Field(
         default={},
         description="partial entries, laid over the datasets, models and systems that name them",
     )
@@ -108,6 +108,12 @@ class Config(Strict):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     gpus: Positive = Field(
         1, description="GPUs that train one model together; the last digits depend on them"
+    )
+    tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
+    utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
+
+    preload: bool = Field(
+        True, description="fork jobs of this machine from a process that has its packages loaded"
     )
 
     @field_validator("gpus")

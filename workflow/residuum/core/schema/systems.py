@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from residuum.core.schema.base import (
     Budget,
     Id,
+    Name,
     Positive,
     Probability,
     Ref,
@@ -165,18 +166,24 @@ class DenseSystem(Strict):
     k: Positive
 
 
+Part = Annotated[Id, Ref("part")]
+
+
 class Interpolation(Setting[float, Floats]):
     """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on."""
 
-    weighted: Id = Field(description="the part whose scores are weighted; CLEAR Eq. 8: the lexical")
+    weighted: Part = Field(
+        description="the part whose scores are weighted; CLEAR Eq. 8: the lexical"
+    )
     tune_on: TuningRole | None = Field(None, description="role of the tuning split")
     measure: TunedMeasure | None = None
-    others: dict[Id, float] = Field(
+    others: dict[Part, float] = Field(
         default={}, description="part: its fixed weight; 1 for each that is not named"
     )
 
 
 Unretrieved = Literal["true_score", "minimum"]
+RuledPart = Annotated[Id, Ref("part", besides=("true_score", "minimum"))]
 
 
 class FusionSystem(Strict):
@@ -184,11 +191,11 @@ class FusionSystem(Strict):
 
     kind: Literal["fusion"]
     label: str = Field("", description="for readers; no part of any spec")
-    parts: list[Annotated[Id, Ref("system", but=("rerank",))]] = Field(
+    parts: list[Annotated[Id, Ref("system", but=("rerank",)), Name("part")]] = Field(
         min_length=2, description="systems, in the order of the sum"
     )
     interpolation: Interpolation
-    unretrieved: Unretrieved | dict[Id, Unretrieved] = Field(
+    unretrieved: Unretrieved | dict[RuledPart, Unretrieved] = Field(
         description="what a part gives to a doc that only another one's list holds: for all, or "
         "for each part"
     )
@@ -204,19 +211,11 @@ class FusionSystem(Strict):
         return [(part, other) for part in scoring for other in self.parts if other != part]
 
     @model_validator(mode="after")
-    def names_are_parts(self) -> "FusionSystem":
-        """Each part is listed once, and weights and rules are those of parts."""
-        if len(set(self.parts)) < len(self.parts):
-            raise ValueError("parts: a system is listed twice")
-        weights, rules = self.interpolation.others, self.unretrieved
-        named = {"weighted": [self.interpolation.weighted], "others": weights, "unretrieved": rules}
-        for key, names in named.items():
-            unknown = [] if isinstance(names, str) else sorted({*names} - {*self.parts})
-            if unknown:
-                raise ValueError(f"{key}: '{unknown[0]}' is not among the parts")
-        if self.interpolation.weighted in weights:
+    def one_weight_and_rule(self) -> "FusionSystem":
+        """The weighted part has no fixed weight too, and each part has a rule."""
+        if self.interpolation.weighted in self.interpolation.others:
             raise ValueError("others: the weighted part has its weight from value or grid")
-        if isinstance(rules, dict) and len(rules) < len(self.parts):
+        if isinstance(self.unretrieved, dict) and {*self.parts} - {*self.unretrieved}:
             raise ValueError("unretrieved: name every part, or write one word for all")
         return self
 
@@ -248,7 +247,7 @@ class RerankSystem(Strict):
 
 
 class ExternalSystem(Strict):
-    """Runs that somebody else made: TREC run files, validated and evaluated like ours."""
+    """External runs: TREC run files, validated and evaluated like ours."""
 
     kind: Literal["external"]
     label: str = Field("", description="for readers; no part of any spec")

@@ -1,44 +1,29 @@
 """Learners: what each kind of trained model does with a step; one module per kind.
 
-Usage: `learner = learners.make(form, start, revision, device, seed, Files(...))`, then
+Usage: `learner = learners.make(spec, Start(...), TrainingData(...))`, then
 `fitting.fit(learner, ...)` trains it. A new kind is a module here with `make`, and a line in KINDS.
 Must not know the training loop, its log or the manifest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from residuum.core import schema
+from residuum.core.schema.models import Trained
 from residuum.core.tables import OpenTable
-from residuum.neural.learners.base import Files, Learner
+from residuum.neural.learners.base import Learner, Start, TrainingData
 
-if TYPE_CHECKING:
-    from residuum.neural.devices import Device
+__all__ = ["KINDS", "Learner", "Start", "TrainingData", "make"]
 
-__all__ = ["Files", "Learner", "make"]
-
-
-Maker = Callable[[Any, str, str | None, "Device", int, Files], Learner]
-
-
-def make(
-    form: schema.Trained,
-    start: str,
-    revision: str | None,
-    device: Device,
-    seed: int,
-    material: Files,
-) -> Learner:
-    """Return the learner of the spec's kind, ready for its first step."""
-    return KINDS[form.kind](form, start, revision, device, seed, material)
-
-
-KINDS: OpenTable[Maker] = OpenTable(
+KINDS: OpenTable[Callable[[Any, Start, TrainingData], Learner[Any]]] = OpenTable(
     {
         "dual-encoder": "residuum.neural.learners.dual:make",
         "term-weights": "residuum.neural.learners.terms:make",
         "cross-encoder": "residuum.neural.learners.cross:make",
-    }
+    },
+    "kind of trained model",
 )
+
+
+def make(spec: Trained, start: Start, data: TrainingData) -> Learner[Any]:
+    """Return the learner of the spec's kind, ready for its first step."""
+    return KINDS[spec.kind](spec, start, data)

@@ -1,147 +1,95 @@
-"""How a dual encoder learns from (query, positive, negative), as CLEAR section 3.3 describes.
+"""How a dual encoder learns from a batch of queries, positives and negatives.
 
 Usage: see the package. Must not know the training loop, or how the model will be searched.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from residuum.core import contracts, schema
-from residuum.neural import batches, losses, pretrained, processes
-from residuum.neural.devices import Device
+import numpy as np
+
+from residuum.core.schema.models import DualEncoder
+from residuum.neural.batches import Batch
+from residuum.neural.devices import put
 from residuum.neural.encoders import Encoder
-from residuum.neural.learners.base import Files, Part
-from residuum.neural.learners.material import (
-    steps_of,
-    wanted_docs,
-    wanted_queries,
-    with_negatives,
-)
-from residuum.neural.tokens import Tokens
+from residuum.neural.learners.base import Outputs, Start, TrainingData
+from residuum.neural.learners.contrastive import ContrastiveLearner, of_own
+from residuum.neural.learners.training_data import read
+from residuum.neural.losses import Candidates
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-LAST = 10  # a tenth of the steps, at the end, tells whether the scores have collapsed
-COLLAPSED = 0.99  # of the loss of equal scores; a collapsed model's scores still differ a little
 
+class DualLearner(ContrastiveLearner):
+    """One shared encoder in training; its outputs are the vectors of queries and docs.
 
-class Material(NamedTuple):
-    """What training draws from: the stream of ids, their tokens, the known positives."""
+    A loss that needs candidates gets one matrix: the positives of the batch, those of other
+    processes included, then all sampled negatives.
+    """
 
-    stream: batches.Stream
-    queries: Tokens
-    docs: Tokens
-    positives: batches.Positives
+    remedy = "encoder.score_scale"
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.joint = any("candidates" in one.needs for one in self.objectives)
 
-class DualLearner:
-    """One shared encoder in training, watched by its s_emb of positives and negatives."""
+    def forward(self, batch: Batch) -> Outputs:
+        """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.
 
-    def __init__(self, encoder: Encoder, form: schema.DualEncoder, material: Material) -> None:
-        self.encoder, self.form, self.material = encoder, form, material
-        self.model = encoder.model
-        self.pairs = len(material.stream.pairs)
-        self.steps = steps_of(form.training, material.stream)
-        self.indivisible = form.loss.kind == "nll"
-
-    @property
-    def revision(self) -> str | None:
-        """Commit hash of the start if it came from the hub."""
-        return pretrained.commit(self.model)
-
-    def save(self, folder: Path) -> None:
-        """Write the checkpoint."""
-        self.encoder.save(folder)
-
-    def losses(self, step: int, rows: slice) -> Part:
-        """Return the losses (rows,) of some of a step's pairs; the encoder is shared.
-
-        In-batch negatives are the docs of the whole batch, those of other processes included.
+        Those of the negatives have the shape (rows, negatives, vectors, dimensions).
         """
-        material = self.material
-        whole = material.stream.batch(step)
-        batch = whole.part(rows)
-        queries = self.encoder.forward(material.queries.of(batch.query_ids))
-        docs = self.encoder.forward(material.docs.of([*batch.positives, *batch.negatives]))
-        if self.form.loss.kind == "nll":
-            every = processes.gather(docs, rows, len(whole.query_ids))
-            return self._nll(queries @ every.T, whole, rows)
-        positives, negatives = docs.split(len(queries))
-        s_emb_pos, s_emb_neg = (queries * positives).sum(dim=1), (queries * negatives).sum(dim=1)
-        found = losses.triplet_hinge(s_emb_pos, s_emb_neg, self._margin(batch, like=docs))
-        watched = {"positive": s_emb_pos, "negative": s_emb_neg}
-        return Part(found, len(whole.query_ids), watched)
+        queries = self.encoder.forward(self.stream.queries.of(batch.query_ids), "query")
+        docs = self.encoder.forward(self.stream.docs.of(batch.docs), "doc")
+        positives, negatives = docs.tensor_split([len(queries)])
+        return queries, positives, negatives.view(len(queries), self.group, *docs.shape[1:])
 
-    def _nll(self, scores: Tensor, whole: batches.Batch, rows: slice) -> Part:
-        ignore = scores.new_tensor(self.material.positives.ignore(whole)[rows]).bool()
-        others = ~ignore
-        others.diagonal(rows.start).fill_(False)
-        watched = {"positive": scores.diagonal(rows.start), "negative": scores[others]}
-        return Part(losses.in_batch_nll(scores, ignore, rows.start), len(ignore[0]), watched)
-
-    def _margin(self, batch: batches.Batch, like: Tensor) -> Tensor:
-        loss = self.form.loss
-        if loss.kind == "constant_margin":
-            return like.new_full((len(batch.query_ids),), loss.margin)
-        positive = like.new_tensor(batch.positive_scores)
-        negative = like.new_tensor(batch.negative_scores)
-        return losses.residual_margin(positive, negative, loss.xi, loss.lambda_train)
-
-    def remark(self, means: list[float]) -> str | None:
-        """Warn if a margin loss ended where it is when all scores are equal."""
-        if self.form.loss.kind == "nll":
-            return None
-        steps = range(len(means) - max(1, len(means) // LAST), len(means))
-        loss = sum(means[step] for step in steps) / len(steps)
-        equal = sum(map(self._loss_of_equal_scores, steps)) / len(steps)
-        if loss <= COLLAPSED * equal:
-            return None
-        return (
-            f"the model learned nothing: the loss of its last {len(steps)} steps is {loss:.4g}, "
-            f"and equal scores would give {equal:.4g}. Change training.learning_rate or "
-            "encoder.score_scale, or start from another model"
-        )
-
-    def _loss_of_equal_scores(self, step: int) -> float:
+    def indifferent(self, batch: Batch) -> Outputs:
+        """Return vectors whose inner products are all 0."""
         import torch
 
-        margin = self._margin(self.material.stream.batch(step), like=torch.zeros(()))
-        return float(losses.triplet_hinge(margin * 0, margin * 0, margin).mean())
+        rows = len(batch.query_ids)
+        return torch.zeros(rows, 1, 1), torch.zeros(rows, 1, 1), torch.zeros(rows, self.group, 1, 1)
+
+    def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
+        """Return s_emb of each query with its own docs, or with all candidates too."""
+        import torch
+
+        queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
+        groups = torch.cat([positives[rows, None], negatives[rows]], dim=1)
+        part = self.part(batch, rows)
+        own = self._best((queries[:, None, None] * groups).sum(dim=-1), part.groups)
+        seen = of_own(own, part)._replace(vectors=(queries, positives[rows]))
+        if not self.joint:
+            return seen
+        docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
+        scores = (queries @ docs.T).view(len(queries), -1, positives.shape[1])
+        return seen._replace(
+            scores=self._best(scores, [batch.docs]),
+            positive=torch.arange(len(positives), device=docs.device)[rows],
+            ignore=put(self.stream.positives.ignore(batch, rows), str(docs.device)),
+        )
+
+    def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
+        """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
+        counts = [self.encoder.counts(self.stream.docs.of(ids), "doc") for ids in docs]
+        absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
+        kept = scores.masked_fill(put(absent, str(scores.device)), float("-inf"))
+        return kept.max(dim=-1).values
+
+    def watched(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
+        """Return the scores of the positives and of the negatives, whichever query's they are."""
+        if not self.joint:
+            positive, negative = super().watched(seen, rows)
+            return positive.contiguous(), negative.contiguous()
+        others = (~seen.ignore).scatter(1, seen.positive[:, None], False)
+        return seen.scores.diagonal(rows.start), seen.scores[others]
 
 
-def make(
-    form: schema.DualEncoder,
-    start: str,
-    revision: str | None,
-    device: Device,
-    seed: int,
-    material: Files,
-) -> DualLearner:
+def make(spec: DualEncoder, start: Start, data: TrainingData) -> DualLearner:
     """Return the learner of a dual encoder."""
-    encoder = Encoder.start(start, revision, form.encoder, device, form.training.dropout)
-    return DualLearner(encoder, form, gather(encoder, form, seed, material))
-
-
-def gather(encoder: Encoder, form: schema.DualEncoder, seed: int, material: Files) -> Material:
-    """Read the tuples, choose the part trained on, and tokenise the texts it needs, once."""
-    pairs = contracts.read_tuples(material.tuples)
-    chosen = _chosen(pairs, form)
-    stream = batches.Stream(chosen, form.training.batch_size, seed)
-    docs = {doc for pair in chosen for doc in (pair.positive, *pair.negatives)}
-    asked = {pair.query_id for pair in chosen}
-    return Material(
-        stream,
-        Tokens(wanted_queries(material, asked), lambda text: encoder.tokenise(text, "query")),
-        Tokens(wanted_docs(material, docs), lambda text: encoder.tokenise(text, "doc")),
-        batches.Positives(pairs),
-    )
-
-
-def _chosen(pairs: list[contracts.Tuple], form: schema.DualEncoder) -> list[contracts.Tuple]:
-    part = batches.part_of(pairs, form.training.part)
-    if form.loss.kind == "nll":
-        return [pair._replace(negatives=[], negative_scores=[]) for pair in part]
-    return with_negatives(part)
+    name, revision, device, seed = start
+    encoder = Encoder.start(name, revision, spec.encoder, device, spec.training.dropout)
+    return DualLearner(encoder, spec, read(data, spec, seed, encoder.tokenise))

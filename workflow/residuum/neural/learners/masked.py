@@ -1,6 +1,6 @@
 """How a backbone learns a corpus by masked-language modelling (Devlin et al. 2019).
 
-Usage: `masked.make(form, start, revision, device, texts)`. One example is a token to predict.
+Usage: `masked.make(spec, start, texts)`. One example is a token to predict.
 Must not know the training loop, queries, or which models start from the backbone.
 """
 
@@ -8,71 +8,81 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core import schema
 from residuum.core.errors import ResiduumError
+from residuum.core.schema.models import MaskedLanguage
 from residuum.core.seeds import derive
-from residuum.neural import batches, masking, pretrained
+from residuum.neural import batches, devices, masking, pretrained
 from residuum.neural.devices import Device
-from residuum.neural.learners.base import Part
-from residuum.neural.learners.material import steps_of
-from residuum.neural.tokens import Packed, padded
+from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start
+from residuum.neural.learners.training_data import steps_of
+from residuum.neural.tokens import PackedTokens, padded
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class MaskedLearner:
+class MaskedBatch(NamedTuple):
+    """The docs of a step, or some of them: whole, with tokens hidden, and which those are."""
+
+    docs: list[np.ndarray]
+    rows: list[np.ndarray]
+    chosen: list[np.ndarray]
+
+
+class MaskedLearner(Learner[MaskedBatch]):
     """A masked-language model in training on docs in seeded order; `pairs` are the docs."""
 
     def __init__(
         self,
         model: Any,
         tokenizer: Any,
-        form: schema.MaskedLanguage,
+        spec: MaskedLanguage,
         device: Device,
-        docs: Packed,
+        docs: PackedTokens,
     ) -> None:
         self.model = model.to(device.name)
-        self.tokenizer, self.form, self.device, self.docs = tokenizer, form, device, docs
+        self.tokenizer, self.spec, self.device, self.docs = tokenizer, spec, device, docs
         self.alphabet = alphabet_of(tokenizer)
         empty = len(tokenizer("")["input_ids"])
         self._places = np.flatnonzero(docs.lengths > empty)
         if not len(self._places):
             raise ResiduumError("the corpora hold no doc with text to learn from")
         self.pairs = len(self._places)
-        self.visits = batches.Visits(self.pairs, form.training.batch_size, form.seed)
-        self.steps = steps_of(form.training, self.visits)
-        self.indivisible = False
-
-    @property
-    def revision(self) -> str | None:
-        """Commit hash of the start if it came from the hub."""
-        return pretrained.commit(self.model)
+        self.sampler = batches.EpochSampler(self.pairs, spec.training.batch_size, spec.seed)
+        self.steps = steps_of(spec.training, self.sampler)
 
     def save(self, folder: Path) -> None:
         """Write the model with its head; AutoModel reads the model alone."""
         pretrained.save(self.model, self.tokenizer, folder)
 
-    def losses(self, step: int, rows: slice) -> Part:
-        """Return -log p of each token (tokens,) that the step hides in some of its docs."""
+    def batch(self, step: int) -> MaskedBatch:
+        """Return the docs of a step, with the tokens that it hides."""
+        docs = [self.docs.row(self._places[number]) for number, _ in self.sampler.visits(step)]
+        seed = derive(self.spec.seed, "mask", str(step))
+        return MaskedBatch(docs, *masking.mask(docs, self.alphabet, self.spec.mask, seed))
+
+    def examples(self, batch: MaskedBatch) -> int:
+        """Return the number of hidden tokens."""
+        return sum(int(some.sum()) for some in batch.chosen)
+
+    def forward(self, batch: MaskedBatch) -> Outputs:
+        """Return the logits (hidden tokens, vocabulary) of some docs."""
+        ids, mask = padded(batch.rows, self.tokenizer.pad_token_id or 0, self.device.name)
+        where, _ = padded(batch.chosen, False, self.device.name)
+        with self.device.autocast():
+            return [predictions(self.model, ids, mask, where.bool())]
+
+    def losses(self, batch: MaskedBatch, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return -log p of each hidden token."""
         from torch.nn.functional import cross_entropy
 
-        docs = [self.docs.row(self._places[number]) for number, _ in self.visits.of(step)]
-        seed = derive(self.form.seed, "mask", str(step))
-        whole = masking.mask(docs, self.alphabet, self.form.mask, seed)
-        hidden = masking.Masked(whole.rows[rows], whole.chosen[rows])
-        wanted = np.concatenate([r[c] for r, c in zip(docs[rows], hidden.chosen, strict=True)])
-        ids, mask = padded(hidden.rows, self.tokenizer.pad_token_id or 0, self.device.name)
-        where, _ = padded(hidden.chosen, False, self.device.name)
-        with self.device.autocast():
-            logits = predictions(self.model, ids, mask, where.bool())
-        target = ids.new_tensor(wanted.astype(np.int64))
-        found = cross_entropy(logits.float(), target, reduction="none")
-        return Part(found, sum(int(chosen.sum()) for chosen in whole.chosen), {})
+        hidden = [row[some] for row, some in zip(batch.docs, batch.chosen, strict=True)]
+        target = devices.put(np.concatenate(hidden).astype(np.int64), self.device.name)
+        return BatchLoss(cross_entropy(outputs[0].float(), target, reduction="none"), {})
 
 
 def predictions(model: Any, ids: Tensor, mask: Tensor, where: Tensor) -> Tensor:
@@ -96,27 +106,21 @@ def alphabet_of(tokenizer: Any) -> masking.Alphabet:
     return masking.Alphabet(tokenizer.mask_token_id, special, ordinary)
 
 
-def make(
-    form: schema.MaskedLanguage,
-    start: str,
-    revision: str | None,
-    device: Device,
-    texts: Iterable[str],
-) -> MaskedLearner:
+def make(spec: MaskedLanguage, start: Start, texts: Iterable[str]) -> MaskedLearner:
     """Return the learner; a start without the head gets one from a fixed seed.
 
     The head's output weights are the word embeddings. All texts are tokenised at once.
     """
-    if form.training.part != (1, 1):
+    if spec.training.part != (1, 1):
         raise ResiduumError("training.part cuts training pairs; masked-language modelling has none")
     from transformers import AutoModelForMaskedLM
 
-    dropout = form.training.dropout
-    model, tokenizer = pretrained.load(AutoModelForMaskedLM, start, revision, dropout)
-    pretrained.check_length(start, model.config, "length", form.length)
+    dropout = spec.training.dropout
+    model, tokenizer = pretrained.load(AutoModelForMaskedLM, start.name, start.revision, dropout)
+    pretrained.check_length(start.name, model.config, "length", spec.length)
 
     def tokenise(texts: Sequence[str]) -> list[np.ndarray]:
-        found = tokenizer(list(texts), truncation=True, max_length=form.length)
+        found = tokenizer(list(texts), truncation=True, max_length=spec.length)
         return [np.array(row, dtype=np.int32) for row in found["input_ids"]]
 
-    return MaskedLearner(model, tokenizer, form, device, Packed(texts, tokenise))
+    return MaskedLearner(model, tokenizer, spec, start.device, PackedTokens(texts, tokenise))

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import contracts, schema
+from residuum.core import contracts
 from residuum.core.chunks import chunks
-from residuum.neural import batches, losses, pretrained
-from residuum.neural.devices import Device
-from residuum.neural.learners.base import Files, Part
-from residuum.neural.learners.material import steps_of, wanted_docs, wanted_queries
+from residuum.core.schema.models import TermWeights
+from residuum.neural import batches, losses
+from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start, TrainingData
+from residuum.neural.learners.training_data import steps_of, wanted_docs, wanted_queries
 from residuum.neural.termrecall import recall, targets
 from residuum.neural.termweighter import Doc, TermWeighter, Weighting
 
@@ -32,67 +32,65 @@ class Example(NamedTuple):
     targets: np.ndarray
 
 
-class TermLearner:
-    """A term weighter in training on docs in seeded order."""
+class TermBatch(NamedTuple):
+    """The docs of a step, or some of them."""
+
+    docs: list[Example]
+
+
+class TermLearner(Learner[TermBatch]):
+    """A term weighter in training on docs in seeded order; its outputs are the words' weights."""
 
     def __init__(
-        self, model: TermWeighter, form: schema.TermWeights, seed: int, examples: list[Example]
+        self, model: TermWeighter, spec: TermWeights, seed: int, examples: list[Example]
     ) -> None:
-        self.weighter, self.examples = model, examples
-        self.model = model.model
-        self.visits = batches.Visits(len(examples), form.training.batch_size, seed)
+        self.weighter, self.model, self.docs = model, model.model, examples
         self.pairs = len(examples)
-        self.indivisible = False
-        self.steps = steps_of(form.training, self.visits)
-
-    @property
-    def revision(self) -> str | None:
-        """Commit hash of the start if it came from the hub."""
-        return pretrained.commit(self.model)
+        self.sampler = batches.EpochSampler(self.pairs, spec.training.batch_size, seed)
+        self.steps = steps_of(spec.training, self.sampler)
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint."""
         self.weighter.save(folder)
 
-    def losses(self, step: int, rows: slice) -> Part:
-        """Return the losses (rows,) of some of a step's docs."""
+    def batch(self, step: int) -> TermBatch:
+        """Return the docs of a step."""
+        return TermBatch([self.docs[number] for number, _ in self.sampler.visits(step)])
+
+    def forward(self, batch: TermBatch) -> Outputs:
+        """Return the weights of all words."""
+        return [self.weighter.forward([example.doc for example in batch.docs])]
+
+    def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return the loss of each doc."""
         import torch
 
-        visits = self.visits.of(step)
-        batch = [self.examples[number] for number, _ in visits[rows]]
-        predicted = self.weighter.forward([example.doc for example in batch])
-        wanted = torch.from_numpy(np.concatenate([example.targets for example in batch]))
-        words = [len(example.targets) for example in batch]
-        found = losses.mean_squared_errors(predicted, wanted.to(predicted.device), words)
-        return Part(found, len(visits), {})
+        targets = torch.from_numpy(np.concatenate([example.targets for example in batch.docs]))
+        words = [len(example.targets) for example in batch.docs]
+        weights = outputs[0]
+        return BatchLoss(losses.mean_squared_errors(weights, targets.to(weights.device), words), {})
 
 
-def make(
-    form: schema.TermWeights,
-    start: str,
-    revision: str | None,
-    device: Device,
-    seed: int,
-    material: Files,
-) -> TermLearner:
+def make(spec: TermWeights, start: Start, data: TrainingData) -> TermLearner:
     """Return the learner of a term weighter."""
-    settings = Weighting(length=form.length, scale=form.scale)
-    weighter = TermWeighter.start(start, revision, settings, device, form.training.dropout)
-    pairs = batches.part_of(contracts.read_tuples(material.tuples), form.training.part)
-    return TermLearner(weighter, form, seed, gather(weighter, pairs, material))
+    settings = Weighting(length=spec.length, scale=spec.scale)
+    name, revision, device, seed = start
+    weighter = TermWeighter.start(name, revision, settings, device, spec.training.dropout)
+    pairs = batches.part_of(contracts.read_tuples(data.tuples), spec.training.part)
+    return TermLearner(weighter, spec, seed, build_examples(weighter, pairs, data))
 
 
-def gather(
-    weighter: TermWeighter, pairs: Iterable[contracts.Tuple], material: Files
+def build_examples(
+    weighter: TermWeighter, pairs: Iterable[contracts.Tuple], data: TrainingData
 ) -> list[Example]:
     """Return an example for each positive of the pairs, in corpus order."""
     asked: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         asked[pair.positive].add(pair.query_id)
-    wanted = set().union(*asked.values())
-    words = {key: weighter.words(text) for key, text in wanted_queries(material, wanted)}
+    needed = set().union(*asked.values())
+    words = {key: weighter.words(text) for key, text in wanted_queries(data, needed)}
     examples = []
-    for chunk in chunks(wanted_docs(material, set(asked)), DOCS_AT_ONCE):
+    for chunk in chunks(wanted_docs(data, set(asked)), DOCS_AT_ONCE):
         docs = weighter.read([text for _, text in chunk])
         for (doc_id, _), doc in zip(chunk, docs, strict=True):
             recalls = recall([words[query_id] for query_id in asked[doc_id]])

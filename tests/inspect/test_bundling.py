@@ -1,0 +1,307 @@
+"""A bundle: the same bytes twice, every page made again from it, and what is wrong named."""
+
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+
+import pytest
+from typer.testing import CliRunner
+
+from residuum.__main__ import app
+from residuum.core import files
+from residuum.core.errors import ResiduumError
+from residuum.inspect import bundling, verifying
+from results_fixture import build, change
+
+METRIC = "results/metrics/data/dev/base.tsv"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("here") / "results" / "toy")
+
+
+@pytest.fixture(scope="module")
+def archive(results, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
+    bundling.write(results, path)
+    return path
+
+
+def contents(archive):
+    with tarfile.open(archive) as packed:
+        return {m.name: packed.extractfile(m).read() for m in packed}
+
+
+def pack(path, members):
+    """Write an archive by hand."""
+    with tarfile.open(path, "w:gz") as packed:
+        for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            packed.addfile(member, io.BytesIO(data))
+    return path
+
+
+def tampered(archive, path, name, old, new, indexed=False):
+    """Change a file of an archive, and what its index says of it if asked to."""
+    members = contents(archive)
+    assert old in members[name]
+    members[name] = members[name].replace(old, new, 1)
+    if indexed:
+        index = json.loads(members["bundle.json"])
+        index["files"][name] = hashlib.sha256(members[name]).hexdigest()
+        members["bundle.json"] = json.dumps(index).encode()
+    return pack(path, members)
+
+
+def faults(archive):
+    return {check.page: check.text for check in verifying.verify(archive) if not check.agrees}
+
+
+def test_the_same_results_give_the_same_bytes(results, archive, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    for path in copy.rglob("*"):
+        path.touch()
+    bundling.write(copy, tmp_path / "again.tar.gz")
+    assert (tmp_path / "again.tar.gz").read_bytes() == archive.read_bytes()
+    with tarfile.open(archive) as packed:
+        names = [member.name for member in packed]
+        assert {(m.mtime, m.uid, m.gid, m.uname, m.gname) for m in packed} == {(0, 0, 0, "", "")}
+    assert names == ["bundle.json", *sorted(names[1:])]
+    assert archive.read_bytes()[3:8] == bytes(5), "gzip holds neither name nor clock"
+
+
+def test_it_holds_what_pages_are_made_from_and_no_texts_runs_or_models(archive):
+    names = set(contents(archive))
+    assert METRIC in names and "environment/requirements.lock" in names
+    assert "results/index/data/en/manifest.json" in names
+    assert "results/rerank/data/dev/toy.depths.tsv" in names
+    assert not [n for n in names if n.endswith((".trec.gz", "queries.tsv", "part-00000.jsonl.gz"))]
+    index = json.loads(contents(archive)["bundle.json"])
+    assert index["results"] == "toy" and "polars" in index["written"]["packages"]
+    assert set(index["files"]) == names - {"bundle.json"}
+
+
+def test_every_page_is_made_again_and_the_rest_is_carried(archive):
+    checks = verifying.verify(archive)
+    assert {c.page: (c.made, c.agrees) for c in checks} == {
+        "toy-table1": (True, True),
+        "toy-table2": (True, True),
+        "toy-table3": (False, True),
+        "toy-figure1": (True, True),
+        "ledger": (True, True),
+    }
+    assert checks[-1].page == "ledger"
+    said = verifying.report(checks)
+    assert "toy-table3: carried, checked by hash: it quotes texts" in said
+    assert said.endswith("4 pages made again byte for byte, 1 carried; no fault")
+
+
+def test_a_changed_metric_fails_and_names_the_file_and_the_pages(archive, tmp_path):
+    path = tampered(archive, tmp_path / "t.tar.gz", METRIC, b"0.333333", b"0.933333")
+    found = faults(path)
+    assert f"{METRIC}: was changed after the bundle was written" in next(iter(found))
+    assert found["toy-table1"].startswith("differs: significance/toy-table1.tsv, line 2: '")
+    assert "in the bundle, '" in found["toy-table1"] and "made again" in found["toy-table1"]
+    assert found["ledger"].startswith("differs: ledger.tsv, line ")
+    assert "toy-table2" not in found and "toy-figure1" not in found
+    done = CliRunner().invoke(app, ["bundle", "verify", str(path)])
+    assert done.exit_code == 1 and "toy-table1: differs" in done.output
+
+
+def test_a_metric_changed_together_with_its_hash_is_found_by_the_pages(archive, tmp_path):
+    path = tmp_path / "t.tar.gz"
+    tampered(archive, path, METRIC, b"0.333333", b"0.933333", indexed=True)
+    assert set(faults(path)) == {"toy-table1", "ledger"}
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("results/tables/toy-table1.md", "toy-table1"),
+        ("results/tables/toy-table2.tex", "toy-table2"),
+        ("results/figures/toy-figure1.md", "toy-figure1"),
+        ("results/ledger.md", "ledger"),
+    ],
+)
+def test_an_edited_page_is_named_with_its_line(archive, tmp_path, name, page):
+    old = b"Ledger" if page == "ledger" else b"Toy"
+    path = tampered(archive, tmp_path / "t.tar.gz", name, old, b"Toy!", indexed=True)
+    found = faults(path)
+    assert set(found) == {page}
+    assert f"differs: {name.removeprefix('results/')}, line " in found[page]
+
+
+def test_a_missing_metric_and_a_changed_case_are_named(archive, tmp_path):
+    members = contents(archive)
+    del members[METRIC]
+    members["results/cases/toy-table3.tsv"] += b"q1\td1\n"
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    assert f"{METRIC}: is missing" in found
+    assert any(f.startswith("results/cases/toy-table3.tsv: was changed") for f in found)
+    assert found["toy-table1"].startswith("cannot be made again: ")
+    assert "base.tsv: no such file" in found["toy-table1"]
+
+
+def test_pages_of_other_code_say_so(archive, tmp_path):
+    members = contents(archive)
+    name = "results/tables/toy-table1.tsv.manifest.json"
+    record = json.loads(members[name])
+    members[name] = json.dumps({**record, "code": {**record["code"], "sha256": "0"}}).encode()
+    members["results/tables/toy-table1.md"] += b"more\n"
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    assert found["toy-table1"].endswith("(made by other code of residuum.tables than is installed)")
+
+
+def test_characteristics_of_older_results_are_carried(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    path = copy / "tables" / "toy-table2.tsv.manifest.json"
+    change(path, '"counts"', '"cells"')
+    bundling.write(copy, tmp_path / "t.tar.gz")
+    checks = {check.page: check for check in verifying.verify(tmp_path / "t.tar.gz")}
+    assert (checks["toy-table2"].made, checks["toy-table2"].agrees) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../outside", "/etc/outside", "results/../../outside", "elsewhere/x", "results//x",
+     "results\\..\\x"],
+)  # fmt: skip
+def test_a_member_that_leaves_the_bundle_is_refused(archive, tmp_path, name):
+    path = tmp_path / "t.tar.gz"
+    pack(path, {**contents(archive), name: b"x"})
+    with pytest.raises(ResiduumError, match="which no bundle does"):
+        bundling.unpack(path, tmp_path / "deep" / "folder")
+    assert not list(tmp_path.rglob("outside"))
+
+
+def test_a_link_is_refused(tmp_path):
+    path = tmp_path / "t.tar.gz"
+    with tarfile.open(path, "w:gz") as packed:
+        member = tarfile.TarInfo("results/link")
+        member.type, member.linkname = tarfile.SYMTYPE, "/etc"
+        packed.addfile(member)
+    with pytest.raises(ResiduumError, match="holds 'results/link', which no bundle does"):
+        bundling.unpack(path, tmp_path / "folder")
+
+
+def test_a_file_that_stands_twice_is_refused(tmp_path):
+    path = tmp_path / "t.tar.gz"
+    with tarfile.open(path, "w:gz") as packed:
+        for _ in range(2):
+            packed.addfile(tarfile.TarInfo("results/x"), io.BytesIO())
+    with pytest.raises(ResiduumError, match="holds 'results/x' twice"):
+        bundling.unpack(path, tmp_path / "folder")
+
+
+def test_damaged_and_foreign_files_are_one_clear_error(archive, tmp_path):
+    path = tmp_path / "t.tar.gz"
+    cases = [
+        (archive.read_bytes()[:2000], "damaged, or not a bundle"),
+        (b"not an archive", "damaged, or not a bundle"),
+        (gzip.compress(b"not a tar" * 100), "damaged, or not a bundle"),
+    ]
+    for data, says in cases:
+        path.write_bytes(data)
+        with pytest.raises(ResiduumError, match=says):
+            verifying.verify(path)
+    for members, says in [
+        ({"results/x": b""}, r"not a bundle of residuum, it lacks bundle\.json"),
+        ({"bundle.json": b"[]"}, r"bundle\.json cannot be read"),
+        ({"bundle.json": b'{"format": 9, "files": {}}'}, "format 9 of a bundle; residuum"),
+    ]:
+        with pytest.raises(ResiduumError, match=says):
+            verifying.verify(pack(path, members))
+    with pytest.raises(ResiduumError, match="no such file"):
+        verifying.verify(tmp_path / "nowhere.tar.gz")
+
+
+def test_unfinished_results_make_no_bundle(tmp_path):
+    with pytest.raises(ResiduumError, match="its pages are not finished; name a results folder"):
+        bundling.write(tmp_path, tmp_path / "t.tar.gz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_commands_say_what_was_written_and_verified(results, tmp_path):
+    path = tmp_path / "t.tar.gz"
+    run = CliRunner().invoke
+    said = run(app, ["bundle", "write", "--results", str(results), "--output", str(path)]).output
+    assert said.split()[-1] == files.sha256(path)
+    done = run(app, ["bundle", "verify", str(path)])
+    assert done.exit_code == 0 and "4 pages made again byte for byte" in done.output
+
+
+BARE = "tables/toy-table1.tsv"
+
+
+@pytest.mark.parametrize(
+    "page", [BARE, "figures/toy-figure1.tsv", "cases/toy-table3.tsv", "ledger.tsv"]
+)
+def test_a_page_without_a_manifest_makes_no_bundle(results, tmp_path, page):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    (copy / f"{page}.manifest.json").unlink()
+    with pytest.raises(ResiduumError, match=rf"no manifest beside {page}, so .* run snakemake"):
+        bundling.write(copy, tmp_path / "t.tar.gz")
+    assert not (tmp_path / "t.tar.gz").exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        (BARE, "toy-table1"),
+        ("figures/toy-figure1.tsv", "toy-figure1"),
+        ("cases/toy-table3.tsv", "toy-table3"),
+        ("ledger.tsv", "ledger"),
+    ],
+)
+def test_a_page_without_a_manifest_fails_and_is_named(archive, tmp_path, page, name):
+    members = contents(archive)
+    del members[f"results/{page}.manifest.json"]
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    assert found[name] == f"no manifest of {page}: it cannot be made again"
+    assert f"results/{page}.manifest.json: is missing" in found
+    told = {"ledger"} if page == BARE else set()
+    assert set(found) - {name, f"results/{page}.manifest.json: is missing"} == told
+    if told:
+        assert found["ledger"].startswith(f"cannot be made again: {page}: no manifest")
+
+
+@pytest.mark.parametrize("text", [b"{", b"{}", b"\xff", b'{"artefact": 1}'])
+def test_a_manifest_that_cannot_be_read_is_one_fault_among_the_others(archive, tmp_path, text):
+    members = contents(archive)
+    name = f"results/{BARE}.manifest.json"
+    members[name] = text
+    members["results/cases/toy-table3.tsv"] += b"q1\td1\n"
+    checks = verifying.verify(pack(tmp_path / "t.tar.gz", members))
+    bad = [check.text for check in checks if not check.agrees]
+    assert bad[0].startswith("results/cases/toy-table3.tsv: was changed")
+    assert bad[1].startswith(f"{name}: was changed")
+    assert bad[2].startswith((f"{name}: cannot be read", f"{name}: not a manifest of residuum"))
+    assert bad[3] == f"no manifest of {BARE}: it cannot be made again"
+    assert not [text for text in bad if "residuum-bundle-" in text]
+    assert "toy-figure1" in {check.page for check in checks if check.agrees}
+
+
+def test_a_bundle_without_any_manifest_is_told_page_by_page(archive, tmp_path):
+    members = {n: d for n, d in contents(archive).items() if not n.endswith("manifest.json")}
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    pages = {"toy-table1", "toy-table2", "toy-figure1", "toy-table3", "ledger"}
+    assert {page for page, text in found.items() if text.startswith("no manifest of")} == pages
+
+
+def test_a_page_that_is_missing_is_named_inside_the_bundle(archive, tmp_path):
+    members = contents(archive)
+    del members["results/tables/toy-table2.md"]
+    found = faults(pack(tmp_path / "t.tar.gz", members))
+    assert "'tables/toy-table2.md'" in found["toy-table2"]
+    assert "residuum-bundle-" not in found["toy-table2"]
+
+
+def test_another_folder_name_gives_other_bytes_as_its_docstring_says(results, archive, tmp_path):
+    bundling.write(shutil.copytree(results, tmp_path / "other"), tmp_path / "t.tar.gz")
+    assert (tmp_path / "t.tar.gz").read_bytes() != archive.read_bytes()
+    assert "folder's name, the commit and the packages" in " ".join(bundling.__doc__.split())

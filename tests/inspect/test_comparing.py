@@ -1,0 +1,239 @@
+"""Runs of any origin compared: values by hand, p-values as SciPy's, refusals of what cannot be."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from residuum.core import trec
+from residuum.core.errors import ResiduumError
+from residuum.core.schema.papers import Tests
+from residuum.inspect import comparing
+
+QUERIES = [f"q{i:02d}" for i in range(24)]
+TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}
+
+
+def asked(**changes):
+    return Tests.model_validate({**TESTS, "resamples": 9999, **changes})
+
+
+def write_run(path, place_of, length=10, first=1, queries=QUERIES):
+    """Write a run whose one relevant doc, `right`, stands at the given rank of each query."""
+    lines = []
+    for query, place in zip(queries, place_of, strict=True):
+        docs = [f"d{i}" for i in range(length)]
+        if place <= length:
+            docs[place - 1] = "right"
+        lines += [f"{query} Q0 {d} {i + first} {length - i} x" for i, d in enumerate(docs)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Three runs: `best` and `good` find the doc early, `poor` at rank 5 or not at all."""
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("".join(f"{q} 0 right 1\n" for q in QUERIES))
+    best = write_run(tmp_path / "best.trec", [1] * 24)
+    good = write_run(tmp_path / "good.run", [1, 2] * 12)
+    poor = write_run(tmp_path / "poor.txt", [5, 99] * 12)
+    return qrels, best, good, poor
+
+
+def command(qrels, *runs, measure=("RR@10",), **changes):
+    plain = {"test": "permutation", "correction": "holm", "family": "column", "alpha": 0.05}
+    plain |= {"resamples": 9999, "seed": 1, "baseline": None, "missing": "refuse"}
+    plain |= {"form": "markdown", "output": None, "workers": 1}
+    comparing.verb(qrels, list(map(str, runs)), list(measure), **plain | changes)
+
+
+def test_values_differences_and_wins_by_hand(files):
+    runs = {path.stem: trec.read_run(path) for path in files[1:]}
+    found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10"], asked())
+    means = {name: matrix.values.mean() for (name, _), matrix in found.scores.items()}
+    assert means == pytest.approx({"best": 1.0, "good": 0.75, "poor": 0.1})
+    rows = {(test.a, test.b): test for test in found.tests}
+    assert set(rows) == {("best", "good"), ("best", "poor"), ("good", "poor")}
+    row = rows["best", "good"]
+    assert row.difference == pytest.approx(0.25)
+    assert (row.wins, row.ties, row.losses) == (12, 12, 0)
+    assert row.p == pytest.approx(2 / 2**12), "twelve equal wins: all flips up, or all down"
+    assert row.p_adjusted == pytest.approx(row.p), "the largest p of three, Holm: times 1"
+
+
+@pytest.mark.parametrize("test", ["t-test", "wilcoxon"])
+def test_p_values_are_those_of_scipy(files, test):
+    random = np.random.default_rng(7)
+    one = write_run(files[0].parent / "one.trec", random.integers(1, 12, 24))
+    two = write_run(files[0].parent / "two.trec", random.integers(1, 12, 24))
+    runs = {path.stem: trec.read_run(path) for path in (one, two)}
+    made = asked(test=test, correction="none")
+    found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "nDCG@10"], made)
+    for measure in ("RR@10", "nDCG@10"):
+        a, b = (found.scores[name, measure].values[:, 0] for name in ("one", "two"))
+        theirs = stats.ttest_rel(a, b) if test == "t-test" else stats.wilcoxon(a - b)
+        (own,) = (test.p for test in found.tests if test.measure == measure)
+        assert own == pytest.approx(theirs.pvalue)
+
+
+def test_the_pages_print_and_the_file_holds_every_comparison(files, capsys, tmp_path):
+    command(*files, measure=["RR@10", "P@1"], output=tmp_path / "tests.tsv")
+    text = capsys.readouterr().out
+    lines = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()]
+    assert ["1 best", "1.0000 ²³", "1.0000 ²³"] in lines
+    assert ["3 poor", "0.1000", "0.0000"] in lines
+    assert "correction holm, family: each measure" in text
+    assert "24 judged queries." in text
+    table = pl.read_csv(tmp_path / "tests.tsv", separator="\t")
+    assert table.select("measure", "a", "b").n_unique() == table.height == 6
+
+
+def test_latex(files, capsys):
+    command(*files, form="latex")
+    text = capsys.readouterr().out
+    assert text.count(r"\begin{tabular}") == 2
+    assert r"2 good & 0.7500$^{3}$ \\" in text
+
+
+def test_with_baselines_only_they_are_compared_and_corrected(files):
+    runs = {path.stem: trec.read_run(path) for path in files[1:]}
+    judged = trec.read_qrels(files[0])
+    made = asked(correction="bonferroni")
+    found = comparing.compare(judged, runs, ["RR@10"], made, baselines=["poor"])
+    assert [(test.a, test.b) for test in found.tests] == [("best", "poor"), ("good", "poor")]
+    expected = [2 * test.p for test in found.tests]
+    assert [test.p_adjusted for test in found.tests] == pytest.approx(expected)
+
+
+def test_the_family_table_spans_the_measures(files):
+    runs = {path.stem: trec.read_run(path) for path in files[1:]}
+    made = asked(correction="bonferroni", family="table")
+    found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "P@5"], made)
+    expected = [min(1.0, 6 * test.p) for test in found.tests]
+    assert [test.p_adjusted for test in found.tests] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("step", [1.0, 1e-8])
+def test_ranks_from_zero_and_unsorted_lines_keep_their_order(files, capsys, step):
+    zero = write_run(files[0].parent / "zero.trec", [1, 2] * 12, first=0)
+    lines = [line.split() for line in zero.read_text().splitlines()]
+    said = [f"{q} Q0\t{d}  {r} {float(s) * step} {tag}" for q, _, d, r, s, tag in reversed(lines)]
+    zero.write_text("\n".join(said) + "\n\n")
+    command(files[0], files[2], zero)
+    text = capsys.readouterr().out
+    assert "zero: its ranks do not count 1, 2, 3: counted anew, in their order." in text
+    assert text.count("0.7500") == 2, "as `good`, which has the same lists"
+
+
+def test_scores_that_rise_along_the_ranks_rank_anew(files, capsys):
+    up = write_run(files[0].parent / "up.trec", [1] * 24)
+    lines = [line.split() for line in up.read_text().splitlines()]
+    up.write_text("".join(f"{q} Q0 {d} {r} {-float(s)} x\n" for q, _, d, r, s, _ in lines))
+    command(files[0], files[2], up)
+    text = capsys.readouterr().out
+    assert "up: scores rise along its ranks: ranked anew by score, then doc_id." in text
+    assert "| 2 up   | 0.1000" in text, "`right`, the first of ten, has the lowest score"
+
+
+def test_p_near_alpha_is_said(files, capsys):
+    command(*files[:3], resamples=200, alpha=1 / 201)
+    assert "Within two Monte-Carlo standard errors of alpha" in capsys.readouterr().out
+
+
+def test_missing_queries_are_refused_or_count_zero(files, capsys):
+    part = write_run(files[0].parent / "part.trec", [1] * 20, queries=QUERIES[:20])
+    with pytest.raises(ResiduumError, match=r"part: no line for query q20.*4 of 24.*missing zero"):
+        command(files[0], files[1], part)
+    command(files[0], files[1], part, missing="zero")
+    text = capsys.readouterr().out
+    assert "part: 4 judged queries without a list count 0." in text
+    assert f"{20 / 24:.4f}" in text
+
+
+def test_folds_joined_by_commas_are_one_run(files, capsys):
+    folder = files[0].parent
+    first = write_run(folder / "cv1.trec", [1] * 10, queries=QUERIES[:10])
+    second = write_run(folder / "cv2.trec", [2] * 14, queries=QUERIES[10:])
+    command(files[0], files[1], f"{second},{first}")
+    text = capsys.readouterr().out
+    assert "cv2: 2 folds, pooled." in text
+    assert f"{(10 + 14 / 2) / 24:.4f}" in text
+    with pytest.raises(
+        ResiduumError, match=r"best\.trec: holds query q00, which .*cv1\.trec holds"
+    ):
+        command(files[0], files[2], f"{first},{files[1]}")
+
+
+def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
+    text = files[0].read_text().replace("q00 0 right 1", "q00 0 right 0")
+    files[0].write_text(text)
+    command(*files[:3])
+    assert (
+        "Judged queries without a relevant doc, which count 0 for all: 1."
+        in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("alone", "give two runs or more"),
+        ("twice", r"two runs are named best \(.*best\.run\)"),
+        ("empty", r"empty\.trec: the file is empty"),
+        ("strangers", r"strangers: no line for any judged query, such as q00; it ranks docs for x"),
+        ("irrelevant", "the qrels hold no relevant doc"),
+        ("measure", r"cannot read the measure 'nDGC@10': .*Close: nDCG"),
+        ("resamples", r"options: resamples: .*greater than 0 \(found 0\)"),
+        ("test", r"options: test: .*'permutation'.*\(found \"t\"\)"),
+        ("baseline", r"--baseline: no run 'bets'; known: best, good\. Did you mean best\?"),
+        ("columns", r"columns\.trec, line 1: expected 6 columns"),
+        ("many", r"many\.trec, line 2: expected 6 columns .*, found 7"),
+        ("folder", r"folder\.trec: cannot be read \(Is a directory\)"),
+        ("refused", r"refused\.trec: not a run, it was refused: for a reason"),
+        ("blank", "--measures is empty"),
+        ("level", r"ir_measures cannot compute AP\(rel=0\): .*positive"),
+        ("score", r"score\.trec, line 2: score must be a number, found 'high'"),
+        ("doc", r"doc\.trec, line 2: duplicate document in a query"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(files, case, message, capsys):
+    qrels, best, good, _ = files
+    folder = qrels.parent
+    runs, changes = [best, good], {}
+    made = folder / f"{case}.trec"
+    if case == "alone":
+        runs = [best]
+    elif case == "twice":
+        runs = [best, folder / "best.run"]
+        runs[1].write_text(best.read_text())
+    elif case == "strangers":
+        runs = [best, write_run(made, [1] * 2, queries=["x1", "x2"])]
+    elif case == "irrelevant":
+        qrels.write_text(qrels.read_text().replace(" 1\n", " 0\n"))
+    elif case == "folder":
+        made.mkdir()
+        runs = [best, made]
+    elif case in ("measure", "resamples", "test", "baseline", "blank", "level"):
+        changes = {
+            "measure": {"measure": ["nDGC@10"]},
+            "resamples": {"resamples": 0},
+            "test": {"test": "t"},
+            "baseline": {"baseline": ["bets"]},
+            "blank": {"measure": [" "]},
+            "level": {"measure": ["AP(rel=0)"]},
+        }[case]
+    else:
+        texts = {
+            "empty": "",
+            "columns": "q00 Q0 d1 1 1\n",
+            "score": "q00 Q0 d1 1 2 x\nq00 Q0 d2 2 high x\n",
+            "many": "q00 Q0 d1 1 2 x\nq00 Q0 d2 2 1 x y\n",
+            "refused": "# not run: for a reason\n",
+            "doc": "q00 Q0 d1 1 2 x\nq00 Q0 d1 2 1 x\n",
+        }
+        made.write_text(texts[case])
+        runs = [best, made]
+    with pytest.raises(ResiduumError, match=message):
+        command(qrels, *runs, **changes)
+    assert capsys.readouterr().out == "", "nothing is printed before all is checked"

@@ -1,0 +1,142 @@
+"""What datasets are read from and what of it is here, against files laid by hand."""
+
+import hashlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+from residuum.core.errors import ResiduumError
+from residuum.inspect import checking, local_files
+
+YAML = """
+title: Mine
+description: A few docs.
+licence: mine
+access: ask the librarian
+citation: none
+source: {kind: files, corpus: mine/docs.tsv}
+splits:
+  test: {queries: mine/queries.tsv, qrels: mine/qrels.txt}
+downloads:
+  - {file: mine/docs.tsv, url: "https://example.org/docs.tsv", bytes: 15, md5: MD5}
+editions:
+  - {name: first, docs: 2, splits: {test: {queries: 1, qrels: 1, relevance: {2: 1}}}}
+"""
+DOCS = "d1\tone\nd2\ttwo\n\n"
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """Lay a dataset and its files; return the config folder and the data folder."""
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
+    config, data = tmp_path / "config", tmp_path / "data" / "mine"
+    (config / "datasets").mkdir(parents=True)
+    data.mkdir(parents=True)
+    md5 = hashlib.md5(DOCS.encode()).hexdigest()
+    (config / "datasets" / "mine.yaml").write_text(YAML.replace("MD5", md5))
+    (data / "docs.tsv").write_text(DOCS)
+    (data / "queries.tsv").write_text("q\ta query\n")
+    (data / "qrels.txt").write_text("q 0 d2 2\n")
+    return config, data
+
+
+def marks(config, name="mine"):
+    return {finding.what: finding.good for finding in checking.check(config, name)}
+
+
+def said(config, what, name="mine"):
+    return next(f.message for f in checking.check(config, name) if f.what == what)
+
+
+def test_a_whole_dataset_is_all_right(mine):
+    config, _ = mine
+    assert set(marks(config).values()) == {True}
+    assert said(config, "file mine/docs.tsv") == "MD5 as published"
+    assert said(config, "corpus") == "2 docs, as pinned (first)"
+    assert said(config, "split test") == "1 queries, 1 qrels (2: 1), as pinned; 1 judged"
+    assert "no MD5 to compare with" in said(config, "file mine/qrels.txt")
+    files = local_files.files_of(local_files.find(config, "mine"))
+    assert [file.name for file in files] == ["mine/docs.tsv", "mine/queries.tsv", "mine/qrels.txt"]
+    assert "| mine    | 2    | test 1" in local_files.listing(config)
+    assert local_files.presence(files) == "all"
+
+
+def test_half_a_download_is_told_by_its_size_and_its_hash(mine):
+    config, data = mine
+    (data / "docs.tsv").write_text(DOCS[:9])
+    state = local_files.files_of(local_files.find(config, "mine"))[0].state
+    assert state == "cut short: 9 of 15 bytes"
+    found = hashlib.md5(DOCS[:9].encode()).hexdigest()
+    text = said(config, "file mine/docs.tsv")
+    assert f"docs.tsv has MD5 {found}, published is" in text and "9 of 15 bytes" in text
+    assert marks(config)["corpus"] is False, "one doc is missing"
+
+
+def test_a_changed_file_of_the_right_size_is_told_by_its_hash_and_a_wrong_level_by_its_pin(mine):
+    config, data = mine
+    (data / "docs.tsv").write_text(DOCS.replace("one", "eno"))
+    (data / "qrels.txt").write_text("q 0 d2 1\n")
+    assert marks(config) == {
+        "file mine/docs.tsv": False, "file mine/queries.tsv": True, "file mine/qrels.txt": True,
+        "corpus": True, "split test": False,
+    }  # fmt: skip
+    assert "1 queries, 1 qrels (1: 1), but" in said(config, "split test")
+
+
+def test_an_absent_file_says_where_it_belongs_and_whom_to_ask(mine):
+    config, data = mine
+    (data / "docs.tsv").unlink()
+    text = said(config, "file mine/docs.tsv")
+    assert text == f"get it by hand; it belongs at {data / 'docs.tsv'}: ask the librarian"
+    found = marks(config)
+    assert found["corpus"] is None and found["split test"] is True
+    assert "for want of mine/docs.tsv" in said(config, "corpus")
+
+
+def test_an_unknown_dataset_and_a_folder_without_any_are_told(mine, tmp_path):
+    config, _ = mine
+    with pytest.raises(ResiduumError, match=r"no dataset 'mein'; known: mine\. Did you mean mine"):
+        local_files.find(config, "mein")
+    with pytest.raises(ResiduumError, match="Run this in the project's folder"):
+        local_files.load(tmp_path)
+
+
+def test_what_ir_datasets_lists_is_taken_from_its_own_list(monkeypatch, tmp_path):
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
+    dataset = local_files.find(ROOT / "config", "msmarco-passage")
+    files = {file.name: file for file in local_files.files_of(dataset)}
+    collection = files["msmarco-passage/collectionandqueries"]
+    assert collection.bytes == 1057717952
+    assert collection.md5 == "31644046b18952c1386cd4564ba2ae69"
+    assert collection.path == tmp_path / "msmarco-passage" / "collectionandqueries.tar.gz"
+    assert not collection.available and collection.state == "absent: downloaded when needed"
+    names = [file.name for file in local_files.needed(dataset, "tune")]
+    assert names == ["msmarco-passage/queries", "msmarco-passage/train/qrels"], "as of train"
+    for path in collection.makes:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    assert collection.available and collection.state == "unpacked"
+    with pytest.raises(ResiduumError, match=r"no download 'msmarco-passage/querys'.*Did you mean"):
+        local_files.listed_by_irds("msmarco-passage/querys")
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "config/datasets").glob("*.yaml")))
+def test_every_dataset_of_the_project_can_be_shown(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
+    text = local_files.show(ROOT / "config", name)
+    assert text.startswith(f"{name}: ") and "edition" in text
+
+
+@pytest.mark.shared_data
+def test_the_command_checks_a_real_collection(shared_data):
+    words = [sys.executable, "-m", "residuum", "datasets", "check", "cacm"]
+    env = {"RESIDUUM_DATA": str(shared_data), "PYTHONPATH": str(ROOT / "workflow")}
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ok     corpus: 3,204 docs, as pinned (Anserini)" in done.stdout
+    docs = (shared_data / "cacm" / "docs.jsonl").read_text().splitlines()
+    assert len(docs) == 3204 and all(json.loads(line)["doc_id"] for line in docs)

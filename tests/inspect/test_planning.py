@@ -1,0 +1,141 @@
+"""The page of a plan: of a toy by hand, and of copies of the project at smoke and full."""
+
+import importlib.resources
+import json
+import re
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conftest import ROOT
+from projects import copy_project
+from residuum.__main__ import app
+from residuum.core.errors import ResiduumError
+from residuum.inspect import planning
+from residuum.inspect.dryrun import Job
+from residuum.lucene import jvm
+
+CORPUS = Job("data_corpus", {"dataset": "toy"}, ["c"], 1, {"mem_mb": 2000})
+TAKES = {"mem_mb": 4000, "disk_mb": 30, "core_s": 9000}
+SEARCHES = [Job("lexical_search", {"split": split}, [split], 2, TAKES) for split in "ab"]
+CARD = {"mem_mb": 6000, "disk_mb": 400, "core_s": 3, "gpu_s": 7200, "gpu_mb": 4500}
+TRAINING = Job("train_train", {"model": "dual", "seed": "1"}, ["m"], 8, CARD)
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return copy_project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(autouse=True)
+def homes(monkeypatch, tmp_path):
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "irds"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    monkeypatch.delenv("RESIDUUM_JVM_HEAP", raising=False)
+
+
+def said(monkeypatch, project, *arguments):
+    monkeypatch.chdir(project)
+    done = CliRunner().invoke(app, ["plan", *arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def cells(page):
+    """Return {first cell: other cells} of all rows of the page's grids."""
+    rows = [line.strip("| ").split("|") for line in page.splitlines() if line.startswith("| ")]
+    return {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
+
+
+def test_rules_are_counted_and_what_their_jobs_declare_is_summed():
+    rows = planning.table([TRAINING, *SEARCHES], [TRAINING, CORPUS, *SEARCHES])
+    assert rows == [
+        ["data_corpus", "0 of 1", "", "", "", "", "", ""],
+        ["lexical_search", "2 of 2", "60 MB", "4 GB", "", "5.0", "", "1.2"],
+        ["train_train", "1 of 1", "400 MB", "6 GB", "4.5 GB", "<0.1", "2.0", "2.0"],
+        ["total", "3 of 4", "460 MB", "6 GB", "4.5 GB", "5.0", "2.0", "2.0"],
+    ]
+
+
+def test_stages_have_the_order_of_the_snakefile():
+    lists = re.findall(r"STAGES \+?= (\[.*\])", (ROOT / "Snakefile").read_text())
+    assert [name for part in lists for name in json.loads(part)] == planning.STAGES
+
+
+def test_hours_have_no_more_digits_than_an_estimate_bears():
+    shown = [planning.hours(3600 * value) for value in (0, 0.04, 0.25, 3.14, 94.2, 1508.4)]
+    assert shown == ["", "<0.1", "0.2", "3.1", "94", "1,508"]
+
+
+def test_a_full_disk_is_warned_of_once_for_all_folders_on_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, 10**9))
+    needs = {tmp_path / "results" / "toy": 0.7e9, tmp_path / "irds": 0.4e9}
+    *grid, warning = planning.disks(needs)
+    assert "700 MB" in grid[0] and "400 MB" in grid[0] and "1 GB" in grid[0]
+    assert re.sub(r"\s+", " ", warning).startswith(
+        "warning: not enough disk: 1.1 GB needed, 1 GB free"
+    )
+    assert "not enough" not in "".join(planning.disks({tmp_path: 0.9e9}))
+
+
+def test_the_heap_that_is_told_is_that_of_jobs(monkeypatch):
+    monkeypatch.delenv("RESIDUUM_JVM_HEAP", raising=False)
+    assert f"-Xmx{planning.HEAP}" in jvm.options(Path("nowhere"))
+
+
+@pytest.mark.parametrize(("tflops", "utilisation", "key"), [
+    (0, 0.4, "tflops"), (312, 0, "utilisation"), (312, 1.5, "utilisation"),
+])  # fmt: skip
+def test_a_card_that_cannot_be_is_refused(monkeypatch, tflops, utilisation, key):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(ResiduumError, match=rf"{key}: "):
+        planning.plan("smoke", [], tflops, utilisation)
+
+
+def test_elsewhere_than_in_the_project_the_error_says_so(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ResiduumError, match=r"no config/config.yaml in .*project's folder"):
+        planning.plan(None, [], None, None)
+
+
+@pytest.mark.workflow
+def test_smoke_needs_no_download_and_every_stage(monkeypatch, project):
+    page = said(monkeypatch, project, "--scale", "smoke", "--paper", "clear", "--paper", "dualrm")
+    assert page.startswith("Scale smoke, papers clear, dualrm: ")
+    assert "Downloads: none." in page
+    rows = cells(page)
+    assert rows["data_corpus"][:3:2] == ["2 of 2", "2 GB"]
+    assert rows["train_train"][0] == "9 of 9"
+    assert rows["rerank_score"][2] == "16 GB"
+    told = sum(int(row[0].split(" of ")[0]) for name, row in rows.items() if "_" in name)
+    assert rows["total"][0] == f"{told} of {told}"
+    assert "GUIR_S2_run1.txt" in page and "dualrm-table5/guir" in page
+    assert "JVM heap in jobs of lexical and negatives: 2g" in page
+
+
+@pytest.mark.workflow
+def test_full_downloads_ms_marco_and_three_models(monkeypatch, project):
+    card = ["--tflops", "100", "--utilisation", "0.5"]
+    page = said(monkeypatch, project, "--scale", "full", "--paper", "clear", *card)
+    assert "a card of 100 TFLOPS, of which 50% are reached" in page
+    rows = [line.strip("| ").split("|") for line in page.splitlines() if line.startswith("| msm")]
+    named = [row[1].strip() for row in rows]
+    text = importlib.resources.files("ir_datasets").joinpath("etc/downloads.json").read_text()
+    listed = json.loads(text)["msmarco-passage"]
+    keys = [
+        "collectionandqueries", "queries", "train/qrels", "trec-dl-2019/queries",
+        "trec-dl-2019/qrels", "trec-dl-2020/queries", "trec-dl-2020/qrels",
+    ]  # fmt: skip
+    assert sorted(named) == sorted(f"msmarco-passage/{key}" for key in keys)
+    assert {row[4].strip() for row in rows} == {listed[key]["url"] for key in keys}
+    files = sum(listed[key]["size_hint"] for key in keys)
+    weights = 4 * (2 * 108.77e6 + 333.77e6)  # BERT-base twice and BERT-large, as published
+    assert f"Downloads: {(files + weights) / 1e9:.3g} GB to come" in page
+    assert "licence    non-commercial research (Microsoft's terms of use)" in page
+    for model in ("google-bert/bert-base-uncased", "nboost/pt-bert-large-msmarco"):
+        assert model in page

@@ -1,0 +1,167 @@
+"""What jobs take on a toy of 1,000 docs of 1,000 bytes, by hand; and that rules declare it.
+
+Its backbone has 65,536 weights in two layers of width 64, 129,536 in all. A doc of 1,000 bytes is
+224 tokens, of which the encoders read 100.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from plan_fixture import named, registry
+from residuum.wiring import assumptions
+from residuum.wiring.estimates import Estimate, Estimates
+from residuum.wiring.resources import Resources
+
+TOY = registry()
+ESTIMATES = Estimates(TOY)
+DEV = {"dataset": "toy", "split": "dev"}
+CORPUS = {"dataset": "toy", "model": "dual", "seed": "1"}
+QUERY = 8 * 2 * 65_536
+DOC = 100 * 2 * 65_536
+
+
+def test_a_corpus_is_compressed_and_exported_at_the_stated_rates():
+    found = ESTIMATES.corpus(named(dataset="toy"))
+    assert found.disk == pytest.approx(0.36e6)
+    assert found.core_s == pytest.approx(1e6 / 20e6)
+    index = ESTIMATES.index(named(dataset="toy", index="en"))
+    assert (index.disk, index.core_s) == pytest.approx((0.5e6, 1e6 / 2.5e6))
+
+
+def test_a_search_takes_its_least_time_on_a_small_corpus():
+    found = ESTIMATES.search(named(**DEV, run="bm25"))
+    assert found.core_s == pytest.approx(20 * 0.003)
+    assert found.disk == 11 * 20 * 10
+
+
+def test_a_search_grows_with_the_corpus():
+    edition = TOY.datasets["toy"].editions[1].model_copy(update={"docs": 8_840_000})
+    dataset = TOY.datasets["toy"].model_copy(update={"editions": [edition]})
+    large = replace(TOY, datasets={"toy": dataset})
+    found = Estimates(large).search(named(**DEV, run="bm25"))
+    assert found.core_s == pytest.approx(20 / 13)
+
+
+def test_tuning_rm3_searches_at_every_setting_and_once_for_the_run():
+    found = ESTIMATES.tuned_rm3(named(**DEV, run="tuned"))  # 2 * 2 settings, for RR@10
+    assert found.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
+
+
+def test_tuning_rm3_for_a_measure_that_looks_deep_takes_longer():
+    tuned = TOY.systems["tuned"]
+    deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
+    systems = {"tuned": tuned.model_copy(update={"rm3": deep})}
+    found = Estimates(replace(TOY, systems=systems)).tuned_rm3(named(**DEV, run="tuned"))
+    assert found.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
+
+
+def test_mining_searches_for_each_training_query_and_scores_what_it_draws():
+    found = ESTIMATES.negatives(named(model="dual"))
+    assert found.core_s == pytest.approx(60 * 0.003 + 60 * 3 * 5e-6 + 1e6 / 20e6)
+    assert found.disk == 11 * 60 * 4
+    assert ESTIMATES.negatives(named(model="inbatch")).core_s == pytest.approx(1e6 / 20e6)
+
+
+def test_scoring_another_system_takes_its_docs_of_all_seeds():
+    found = ESTIMATES.lexical_scores(named(**DEV, run="bm25", other="vectors"))
+    assert found.disk == 11 * 20 * 10 * 2
+    assert found.core_s == pytest.approx(20 * 0.003 + 400 * 5e-6)
+
+
+def test_a_depth_curve_measures_every_pair_at_every_depth():
+    found = ESTIMATES.depths(named(**DEV, reranker="role"))
+    assert found.core_s == pytest.approx(20 * (8 + 3 + 3) * 2 * 1e-6)
+
+
+def test_a_cut_and_a_measurement_read_the_run_once():
+    assert ESTIMATES.run(named(**DEV, run="deep")).disk == 11 * 20 * 10
+    assert ESTIMATES.measures(named(**DEV, run="deep")).core_s == pytest.approx(200 * 3e-6)
+
+
+def test_a_triplet_is_a_query_and_two_docs():
+    found = ESTIMATES.training(named(model="dual", seed="1"))
+    assert found.steps == 60 * 2 / 4
+    assert found.operations == pytest.approx(3 * 30 * 4 * (QUERY + 2 * DOC))
+    assert found.disk == 4 * 129_536
+    held = 2 * (4 * 2 * 100) * 50 * 64  # two layers, 4 pairs of docs of 100 tokens
+    assert found.card == pytest.approx(16 * 129_536 + held)
+
+
+def test_in_batch_training_reads_one_doc():
+    base = 2 * 12 * (4 * 768**2 + 2 * 768 * 3072)
+    texts = sum(n * base for n in (8, 100))
+    assert ESTIMATES.training(named(model="inbatch", seed="1")).operations == pytest.approx(
+        3 * 30 * 4 * texts
+    )
+
+
+def test_a_cross_encoder_reads_pairs_up_to_its_limit():
+    pair = 50 * 2 * 65_536
+    found = ESTIMATES.training(named(model="cross", seed="1"))
+    assert found.operations == pytest.approx(3 * 30 * 4 * 2 * pair)
+
+
+def test_shards_share_the_corpus():
+    shard = ESTIMATES.doc_vectors(named(**CORPUS, shard="0"))  # 300 docs a shard: four
+    assert shard.operations == pytest.approx(1000 * DOC / 4)
+    assert shard.disk == 4 * 64 * 1000 / 4
+
+
+def test_encoding_takes_the_queries_of_all_searched_splits():
+    queries = ESTIMATES.query_vectors(named(**CORPUS))
+    assert queries.operations == pytest.approx((20 + 10) * QUERY)  # dev and tune
+    assert queries.disk == 4 * 64 * 30
+
+
+def test_exact_search_multiplies_every_vector_with_every_query():
+    shard = ESTIMATES.dense_search(named(**CORPUS, k="10", shard="3"))
+    assert shard.core_s == pytest.approx(2 * 64 * 250 * 30 / 60e9)
+    assert shard.disk == 11 * 30 * 10
+    run = {"dataset": "toy", "split": "dev", "run": "vectors.seed1"}
+    gathered = ESTIMATES.merged_run(named(**run))
+    assert gathered.core_s == pytest.approx(4 * 200 * 3e-6)
+
+
+def test_reranking_reads_every_pair_once():
+    found = ESTIMATES.pair_scores(named(dataset="toy", split="dev", reranker="role"))
+    tokens = 10 + 1000 / 4.5 + 2
+    large = 24 * (4 * 1024**2 + 2 * 1024 * 4096)
+    assert found.operations == pytest.approx(280 * tokens * 2 * large)
+    layer = 4 * 512 * 50 * 1024
+    assert found.card == pytest.approx(4 * (large + (30522 + 514) * 1024) + layer)
+
+
+def test_fixed_assumptions_show_their_numbers():
+    assert all(f"{float(number):.3g}" in number.text for number in assumptions.ALL)
+    # 13 queries a second over MS MARCO's 8.84 million passages, as published
+    assert pytest.approx(1 / 13) == assumptions.SEARCH * 8.84
+    assert len(assumptions.ALL) > 20
+
+
+def resources(**config):
+    return Resources(replace(TOY, config=TOY.config.model_copy(update=config)))
+
+
+def test_a_job_declares_its_start_and_is_limited_to_an_hour_and_four_times_its_estimate():
+    made = resources().cpu(lambda w: Estimate(disk=2.5e6, core_s=7200), mem_mb=4000)
+    assert (made["mem_mb"], made["gpu"], made["disk_mb"](None), made["core_s"](None)) == (
+        4000, 0, 3, 7203,
+    )  # fmt: skip
+    assert made["runtime"](None, threads=4, attempt=1) == 60 + 4 * 30
+    assert made["runtime"](None, threads=4, attempt=2) == 2 * (60 + 4 * 30)
+
+
+def test_a_card_takes_its_share_of_its_speed_and_a_step_its_least():
+    card = resources(tflops=100, utilisation=0.5, device="cuda", gpus=2)
+    work, steps = Estimate(operations=1e15, card=3.5e9), Estimate(operations=1e15, steps=1000)
+    assert card.card(lambda w: work, mem_mb=1)["gpu_s"](None) == 20
+    assert card.card(lambda w: work, mem_mb=1)["gpu_mb"](None) == 3500
+    made = card.training(lambda w: steps, mem_mb=1000)
+    assert (made["gpu_s"](None), made["gflop"](None)) == (50, 10**6)
+    assert (made["gpu"], made["mem_mb"]) == (2, 2000)
+
+
+def test_without_a_card_the_limit_follows_from_the_cores():
+    made = resources(device="cpu").card(lambda w: Estimate(operations=60e9 * 7200), mem_mb=1)
+    assert made["runtime"](None, threads=2, attempt=1) == 60 + 4 * 60

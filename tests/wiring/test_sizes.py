@@ -1,0 +1,90 @@
+"""Sizes of a toy, by hand, and of published models and collections."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from plan_fixture import registry
+from residuum.core import loading
+from residuum.core.registry import Place
+from residuum.core.schema.models import Training
+from residuum.core.schema.scales import FromPath
+from residuum.core.schema.sources import Windows
+from residuum.wiring import sizes
+
+TOY = registry()
+
+
+def full():
+    base = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    return loading.load(ROOT / "config", {**base, "scale": "full"})
+
+
+def test_queries_are_the_pins_without_what_is_held_out_of_them():
+    asked = {name: sizes.queries(TOY, Place("toy", name)) for name in ("train", "tune", "dev")}
+    assert asked == {"train": 100, "tune": 10, "dev": 20}
+    assert sizes.queries(TOY, Place("toy", "open")) == sizes.UNPINNED_QUERIES
+
+
+def test_pairs_count_the_levels_that_are_positive():
+    assert sizes.pairs(TOY, Place("toy", "train")) == 40 + 30 - 10
+    assert sizes.pairs(full(), Place("msmarco-passage", "train")) == 532_761 - 500
+
+
+def test_steps_follow_from_epochs_batches_and_parts():
+    how = {"learning_rate": 1, "batch_size": 28}
+
+    def count(**more):
+        return sizes.steps(Training(**how, **more), 532_261)
+
+    assert count(epochs=8) == 152_075  # 8 * 532,261 / 28 = 152,074.6
+    assert count(epochs=8, part=(1, 2)) == 76_038
+    assert count(steps=7) == 7
+
+
+def test_a_corpus_has_the_docs_of_its_largest_edition():
+    assert sizes.docs(TOY, "toy") == 1000
+    assert sizes.text_bytes(full(), "msmarco-passage") == 8_841_823 * 340
+
+
+def test_tokens_end_at_what_the_model_reads():
+    assert sizes.doc_tokens("msmarco-passage", 512) == pytest.approx(340 / 4.5 + 2)
+    assert sizes.doc_tokens("msmarco-passage", 64) == 64
+
+
+def test_shapes_have_the_published_parameters():
+    base, large = sizes.shape_of_hub("org/bert-base"), sizes.shape_of_hub("org/BERT-Large-x")
+    assert base.parameters == pytest.approx(110e6, rel=0.02)  # Devlin et al. 2019
+    assert large.parameters == pytest.approx(340e6, rel=0.02)
+    mini = sizes.shape_of_hub("nreimers/MiniLM-L6-H384-uncased")
+    assert mini[:3] == (6, 384, 1536)
+    assert mini.parameters == pytest.approx(22.7e6, rel=0.02)  # its model card
+
+
+def test_a_model_has_the_shape_of_what_it_starts_from():
+    shape = sizes.shape_of_model(TOY, "cross")
+    assert shape == (2, 64, 128, 486)
+    assert shape.layer_parameters == 2 * (4 * 64 * 64 + 2 * 64 * 128) == 65_536
+    assert shape.parameters == 65_536 + 1000 * 64
+    assert sizes.shape_of_model(TOY, "inbatch") == sizes.BASE
+
+
+def test_a_model_in_a_folder_says_its_shape(tmp_path):
+    told = {"num_hidden_layers": 3, "hidden_size": 96, "intermediate_size": 200, "vocab_size": 9}
+    (tmp_path / "config.json").write_text(json.dumps(told))
+    assert sizes.shape(TOY, FromPath(path=str(tmp_path))) == (3, 96, 200, 9)
+
+
+def test_docs_in_windows_have_a_vector_for_each_passage():
+    windows = Windows(length=100, stride=50, body="body", expected=4)
+    dataset = TOY.datasets["toy"].model_copy(update={"windows": windows})
+    inside = replace(TOY, datasets={"toy": dataset})
+    assert sizes.vectors(inside, "toy") == 1000 * 4
+    assert sizes.vectors(TOY, "toy") == 1000
+
+
+def test_a_reranked_run_is_as_long_as_its_first_stage():
+    assert sizes.hits(TOY, "deep") == sizes.hits(TOY, "bm25") == 10

@@ -1,5 +1,0 @@
-"""What the command `residuum` answers: a module or two per verb, none of them a stage of the graph.
-
-A new verb is a module here and a function of a few lines in `residuum.__main__`. They read finished
-results or files from anywhere, and call what the stages call; no stage may import them.
-"""

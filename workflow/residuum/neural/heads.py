@@ -1,0 +1,89 @@
+"""How the vectors of a text's tokens become the vectors that are searched: one, or several.
+
+Usage: `vectors = head.pool(hidden, mask, "doc")`, with a head as `encoder.pooling` of a model has
+it. A new one is a class here and a line in HEADS. Must not know models, tokenizers or losses.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Literal
+
+from residuum.core.schema.base import Positive
+from residuum.core.schema.models import Pooling
+from residuum.core.tables import OpenTable
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Kind = Literal["query", "doc"]
+
+
+class Head(Pooling):
+    """A pooling that computes; one vector a text, unless it says otherwise."""
+
+    def most(self, kind: Kind) -> int:
+        """Return how many vectors a text gets if it has as many tokens."""
+        return 1
+
+    @abstractmethod
+    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+        """Return (texts, most, dimensions) of token vectors (texts, tokens, dimensions).
+
+        `mask` (texts, tokens) marks tokens with 1. A text of fewer tokens than `most` fills as
+        many places as it has tokens; what stands in the others means nothing.
+        """
+
+
+class Mean(Head):
+    """The average over all tokens (CLEAR Eq. 2-3)."""
+
+    kind: Literal["mean"]
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+        """Return one vector a text."""
+        return mean(hidden, mask)[:, None]
+
+
+def mean(hidden: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean (texts, dimensions) over the tokens that the mask marks with 1."""
+    weights = mask.unsqueeze(-1).to(hidden.dtype)
+    return (hidden * weights).sum(dim=1) / weights.sum(dim=1)
+
+
+class Cls(Head):
+    """The first token, [CLS]."""
+
+    kind: Literal["cls"]
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+        """Return one vector a text."""
+        return hidden[:, :1]
+
+
+class First(Head):
+    """The first `vectors` tokens of a doc, and the first one of a query (Luan et al. 2021, 3)."""
+
+    kind: Literal["first"]
+    vectors: Positive
+
+    def most(self, kind: Kind) -> int:
+        """Return the number for a doc, or 1 for a query."""
+        return self.vectors if kind == "doc" else 1
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+        """Return the vectors of the first tokens."""
+        from torch.nn.functional import pad
+
+        found = hidden[:, : self.most(kind)]
+        return pad(found, (0, 0, 0, self.most(kind) - found.shape[1]))
+
+
+HEADS: OpenTable[type[Head]] = OpenTable(
+    {
+        "mean": "residuum.neural.heads:Mean",
+        "cls": "residuum.neural.heads:Cls",
+        "first": "residuum.neural.heads:First",
+    },
+    "pooling",
+)

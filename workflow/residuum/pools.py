@@ -1,0 +1,80 @@
+"""What negatives are drawn from: the hits of a system for the training queries, or the corpus.
+
+Usage: `docs = pool.docs(draw)`, with a pool as `negatives.pools` of a model has it. A new pool is a
+class here and a line in POOLS. Must not know indexes, files or which docs become negatives.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from random import Random
+from typing import Annotated, Literal, NamedTuple
+
+from residuum.core.errors import ResiduumError
+from residuum.core.schema.base import Id, Positive, Ref
+from residuum.core.schema.models import Pool, Source
+from residuum.core.tables import OpenTable
+
+
+class Draw(NamedTuple):
+    """The draw of one training pair's negatives, as its pools see it.
+
+    `ranked` has the docs that each system ranks for a query, best first.
+    """
+
+    query_id: str
+    random: Random
+    per_pair: int
+    ranked: dict[str, dict[str, list[str]]]
+    relevant: set[str]
+    corpus: Sequence[str]
+
+    def anywhere(self, count: int) -> list[str]:
+        """Return `count` docs or a few more, drawn uniformly from the corpus, none relevant."""
+        size = min(len(self.corpus), count + len(self.relevant))
+        drawn = map(self.corpus.__getitem__, self.random.sample(range(len(self.corpus)), size))
+        found = [doc_id for doc_id in drawn if doc_id not in self.relevant]
+        if not found:
+            raise ResiduumError(f"query {self.query_id}: every doc of the corpus is relevant to it")
+        return found
+
+
+class Drawable(Pool):
+    """A pool that says which docs it gives for a query."""
+
+    @abstractmethod
+    def docs(self, draw: Draw) -> list[str]:
+        """Return the docs that one pair's negatives are drawn from."""
+
+
+class Hits(Drawable):
+    """The top docs of a system, lexical or dense: its errors (CLEAR, section 3.3)."""
+
+    kind: Literal["hits"]
+    system: Annotated[Id, Ref("system", kinds=("lexical", "dense"))]
+    top: Positive
+    seed: int = 1
+
+    @property
+    def source(self) -> Source:
+        """The system's hits."""
+        return Source(self.system, self.top, self.seed)
+
+    def docs(self, draw: Draw) -> list[str]:
+        """Return the system's best docs for the query."""
+        return draw.ranked[self.system].get(draw.query_id, [])[: self.top]
+
+
+class Corpus(Drawable):
+    """Docs drawn uniformly from the corpus, anew for each pair."""
+
+    kind: Literal["corpus"]
+    size: Positive | None = None
+
+    def docs(self, draw: Draw) -> list[str]:
+        """Return `size` docs, or enough for the pair's negatives."""
+        return draw.anywhere(self.size or draw.per_pair)[: self.size]
+
+
+POOLS: OpenTable[type[Drawable]] = OpenTable(
+    {"hits": "residuum.pools:Hits", "corpus": "residuum.pools:Corpus"}, "pool of negatives"
+)

@@ -1,0 +1,275 @@
+"""What a job takes: bytes that stay, seconds of cores, operations and memory of a card.
+
+Usage: `Estimates(registry).search(wildcards)`; rules declare it through
+`residuum.wiring.resources`. Rests on `residuum.wiring.assumptions` and the pins of config/.
+Must not know rules, nor how fast a card is.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from residuum.core.registry import Place, Registry
+from residuum.core.schema.models import (
+    CrossEncoder,
+    DualEncoder,
+    MaskedLanguage,
+    OnPairs,
+    Reading,
+    TermWeights,
+)
+from residuum.core.schema.scales import HubReranker
+from residuum.core.schema.systems import DenseSystem, FusionSystem, LexicalSystem
+from residuum.wiring import assumptions as assumed
+from residuum.wiring import sizes
+from residuum.wiring.availability import all_available
+from residuum.wiring.models import corpora_of
+from residuum.wiring.part import Wildcards, place_of, run_of
+from residuum.wiring.runs import candidates, player_of, reranked
+from residuum.wiring.searching import encoded_splits
+from residuum.wiring.sizes import Shape
+from residuum.wiring.splits import needs_answers, rm3_measure
+
+MB, MICRO = 1e6, 1e-6
+SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
+TRAINED = 3  # times the operations of reading: forward and backward
+
+
+class Estimate(NamedTuple):
+    """Bytes below results/, seconds of one core, operations, steps and bytes of a card."""
+
+    disk: float = 0.0
+    core_s: float = 0.0
+    operations: float = 0.0
+    steps: int = 0
+    card: float = 0.0
+
+
+def _run(lines: float, core_s: float) -> Estimate:
+    return Estimate(disk=assumed.LINE_BYTES * lines, core_s=core_s)
+
+
+def _read(shape: Shape, tokens: float, at_once: float) -> Estimate:
+    """Estimate what reading `tokens` takes, of which a card holds `at_once` in one layer."""
+    card = 4 * shape.parameters + assumed.ACTIVATIONS * shape.hidden * at_once
+    return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
+
+
+def _example(model: OnPairs | MaskedLanguage, dataset: str) -> tuple[float, int]:
+    """Return the mean tokens of a training example, and the most of its docs."""
+    if isinstance(model, CrossEncoder):
+        texts = 1 + model.group
+        return texts * _pair_tokens(dataset, model.reading), texts * model.reading.length
+    if isinstance(model, DualEncoder):
+        docs = 1 + model.drawn
+        limit, query = model.encoder.doc_length, _query_tokens(model.encoder.query_length)
+        return query + docs * sizes.doc_tokens(dataset, limit), docs * limit
+    limit = getattr(model, "length", 0)
+    return sizes.doc_tokens(dataset, limit), limit
+
+
+def _query_tokens(limit: int) -> float:
+    return min(limit, assumed.QUERY_TOKENS)
+
+
+def _pair_tokens(dataset: str, reading: Reading) -> float:
+    query = _query_tokens(reading.query_length)
+    return min(reading.length, query + sizes.doc_tokens(dataset, reading.length))
+
+
+class Estimates:
+    """The jobs of a scale; a method for each sort, of the wildcards of its rule."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self._searched = cache(self._all_queries)  # the same for all shards
+
+    def _queries(self, w: Wildcards) -> int:
+        return sizes.queries(self.registry, place_of(w))
+
+    def _lines(self, w: Wildcards) -> int:
+        """Return the most lines of a run."""
+        return self._queries(w) * sizes.hits(self.registry, run_of(w).system)
+
+    def _scored(self, w: Wildcards) -> int:
+        """Return the docs of another system that are scored, of all its seeds."""
+        seeds = len(self.registry.runs(w.other))
+        return self._queries(w) * seeds * sizes.hits(self.registry, w.other)
+
+    def _pairs(self, w: Wildcards) -> int:
+        """Return the most pairs that a reranker scores: no doc is in two lists."""
+        deepest = candidates(self.registry, w.reranker, place_of(w), all_available)
+        return self._queries(w) * sum(deepest.values())
+
+    def _search_s(self, dataset: str, queries: int) -> float:
+        """Return the seconds of a BM25 search."""
+        return queries * max(0.003, sizes.docs(self.registry, dataset) / 1e6 * assumed.SEARCH)
+
+    def _export_s(self, dataset: str) -> float:
+        return sizes.text_bytes(self.registry, dataset) / MB / assumed.EXPORT_MB
+
+    def corpus(self, w: Wildcards) -> Estimate:
+        """Estimate the export of a corpus."""
+        disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
+        return Estimate(disk, self._export_s(w.dataset))
+
+    def split(self, w: Wildcards) -> Estimate:
+        """Estimate the export of queries and judgements, or of answers."""
+        return Estimate(disk=1.5 * assumed.QUERY_BYTES * self._queries(w))
+
+    def index(self, w: Wildcards) -> Estimate:
+        """Estimate a Lucene index."""
+        text = sizes.text_bytes(self.registry, w.dataset)
+        return Estimate(text * assumed.INDEX, text / MB / assumed.INDEX_MB)
+
+    def search(self, w: Wildcards) -> Estimate:
+        """Estimate a BM25 run, with fixed RM3 or without."""
+        times = assumed.RM3 if self.registry.system(run_of(w).system, LexicalSystem).rm3 else 1
+        return _run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
+
+    def tuned_rm3(self, w: Wildcards) -> Estimate:
+        """Estimate a search at every setting of RM3, as deep as the measure looks, and a run."""
+        name = run_of(w).system
+        rm3 = self.registry.system(name, LexicalSystem).rm3
+        settings = len(rm3.grid.settings()) if rm3 and rm3.grid else 0
+        cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, place_of(w)) or "")
+        shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
+        times = assumed.RM3 + settings * (assumed.SETTING if shallow else assumed.RM3)
+        return _run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
+
+    def lexical_scores(self, w: Wildcards) -> Estimate:
+        """Estimate the BM25 scores of another system's docs: a search, and the docs one by one."""
+        lines, search = self._scored(w), self._search_s(w.dataset, self._queries(w))
+        return _run(lines, search + lines * MICRO * assumed.SCORE_US)
+
+    def negatives(self, w: Wildcards) -> Estimate:
+        """Estimate training tuples: a search for each training query, scores of what is drawn."""
+        place = self.registry.train_place(w.model)
+        model, pairs = self.registry.model(w.model, OnPairs), sizes.pairs(self.registry, place)
+        drawn = pairs * (model.negatives.per_pair or 0)
+        queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
+        seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
+        return _run(pairs + drawn, seconds + self._export_s(place.dataset))
+
+    def run(self, w: Wildcards) -> Estimate:
+        """Estimate a run that is fused of others, or written in another order."""
+        lines, parts = self._lines(w), len(self.registry.parts(run_of(w).system))
+        return _run(lines, max(1, parts) * lines * MICRO * assumed.LINE_US)
+
+    def merged_run(self, w: Wildcards) -> Estimate:
+        """Estimate a run merged from the hits of all shards."""
+        lines = self._lines(w)
+        return _run(lines, lines * self.registry.shards(w.dataset) * MICRO * assumed.LINE_US)
+
+    def tuned_fusion(self, w: Wildcards) -> Estimate:
+        """Estimate the choice of lambda: every value is tried on the union of the lists."""
+        system = self.registry.system(run_of(w).system, FusionSystem)
+        each = assumed.LINE_US + len(system.interpolation.grid or []) * assumed.TRIAL_US
+        return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
+
+    def depths(self, w: Wildcards) -> Estimate:
+        """Estimate the measures of reranked lists: every pair at every depth."""
+        runs = reranked(self.registry, w.reranker, place_of(w), all_available)
+        trials = max((len(run.grid) for run in runs.values()), default=0)
+        return Estimate(core_s=self._pairs(w) * trials * MICRO * assumed.TRIAL_US)
+
+    def measures(self, w: Wildcards) -> Estimate:
+        """Estimate the measures of a run; answers are looked for in the texts of its docs."""
+        texts = self._export_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
+        return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
+
+    def page(self, w: Wildcards) -> Estimate:
+        """Estimate a page: tests, tables, figures, case studies, the ledger."""
+        return Estimate(core_s=assumed.PAGE_S)
+
+    def backbone(self, w: Wildcards) -> Estimate:
+        """Estimate a small backbone made of corpora on the processor."""
+        datasets = corpora_of(self.registry, w.backbone)
+        text = sum(sizes.text_bytes(self.registry, dataset) for dataset in datasets)
+        shape = sizes.shape_of_model(self.registry, w.backbone)
+        return Estimate(4.0 * shape.parameters, text / MB / assumed.LSA_MB)
+
+    def adaptation(self, w: Wildcards) -> Estimate:
+        """Estimate masked-language modelling on corpora."""
+        datasets = corpora_of(self.registry, w.backbone)
+        docs = sum(sizes.docs(self.registry, dataset) for dataset in datasets)
+        model = self.registry.model(w.backbone, MaskedLanguage)
+        return self._trained(w.backbone, model, datasets[0], docs)
+
+    def training(self, w: Wildcards) -> Estimate:
+        """Estimate a training on a split's pairs."""
+        model, place = self.registry.model(w.model, OnPairs), self.registry.train_place(w.model)
+        return self._trained(w.model, model, place.dataset, sizes.pairs(self.registry, place))
+
+    def _trained(
+        self, name: str, model: OnPairs | MaskedLanguage, dataset: str, examples: int
+    ) -> Estimate:
+        """Estimate a training on `examples`: pairs, or docs of a dataset."""
+        tokens, most = _example(model, dataset)
+        shape, batch = sizes.shape_of_model(self.registry, name), model.training.batch_size
+        steps = sizes.steps(model.training, examples)
+        held = assumed.ACTIVATIONS * shape.hidden * shape.layers * batch * most
+        return Estimate(
+            disk=4.0 * shape.parameters,
+            operations=2.0 * TRAINED * shape.layer_parameters * steps * batch * tokens,
+            steps=steps,
+            card=assumed.MEMORY * shape.parameters + held,
+        )
+
+    def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
+        """Estimate the vectors of texts that have `tokens` each."""
+        shape = sizes.shape_of_model(self.registry, w.model)
+        read = _read(shape, texts * tokens, self.registry.scale.batch_size * limit)
+        return read._replace(disk=4.0 * shape.hidden * texts)
+
+    def term_weights(self, w: Wildcards) -> Estimate:
+        """Estimate the term weights of a corpus."""
+        limit = self.registry.model(w.model, TermWeights).length
+        docs, tokens = sizes.docs(self.registry, w.dataset), sizes.doc_tokens(w.dataset, limit)
+        disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
+        return self._encoded(w, docs, tokens, limit)._replace(disk=disk)
+
+    def _shard(self, dataset: str) -> float:
+        """Return the vectors of a shard."""
+        return sizes.vectors(self.registry, dataset) / self.registry.shards(dataset)
+
+    def _all_queries(self, dataset: str, model: str, seed: str) -> int:
+        """Return the queries of all splits that a model searches."""
+        splits = encoded_splits(self.registry, dataset, model, int(seed))
+        return sum(sizes.queries(self.registry, Place(dataset, split)) for split in splits)
+
+    def doc_vectors(self, w: Wildcards) -> Estimate:
+        """Estimate the vectors of one shard of a corpus."""
+        limit = self.registry.model(w.model, DualEncoder).encoder.doc_length
+        return self._encoded(w, self._shard(w.dataset), sizes.doc_tokens(w.dataset, limit), limit)
+
+    def query_vectors(self, w: Wildcards) -> Estimate:
+        """Estimate the vectors of all queries that a model searches."""
+        limit = self.registry.model(w.model, DualEncoder).encoder.query_length
+        queries = self._searched(w.dataset, w.model, w.seed)
+        return self._encoded(w, queries, _query_tokens(limit), limit)
+
+    def dense_search(self, w: Wildcards) -> Estimate:
+        """Estimate an exact search of one shard for all splits."""
+        queries, vectors = self._searched(w.dataset, w.model, w.seed), self._shard(w.dataset)
+        products = 2.0 * sizes.shape_of_model(self.registry, w.model).hidden * vectors * queries
+        return _run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
+
+    def dense_scores(self, w: Wildcards) -> Estimate:
+        """Estimate the inner products of another system's docs: the vectors are read once."""
+        model = self.registry.system(run_of(w).system, DenseSystem).model
+        hidden, lines = sizes.shape_of_model(self.registry, model).hidden, self._scored(w)
+        read = 4.0 * hidden * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
+        return _run(lines, read + lines * MICRO * assumed.LINE_US)
+
+    def pair_scores(self, w: Wildcards) -> Estimate:
+        """Estimate the scores of all candidates; the store of a rerun keeps them a second time."""
+        registry, player = self.registry, player_of(self.registry, w.reranker)
+        if isinstance(player, HubReranker):
+            reading = player.reading
+        else:
+            reading = registry.model(player.model, CrossEncoder).reading
+        pairs, at_once = self._pairs(w), registry.scale.pair_batch_size
+        tokens = pairs * _pair_tokens(w.dataset, reading)
+        read = _read(sizes.shape(registry, player), tokens, at_once * reading.length)
+        return read._replace(disk=2 * assumed.LINE_BYTES * pairs)

@@ -1,0 +1,156 @@
+"""How much there is to do, from config/ alone: docs, queries, pairs, tokens, steps, parameters.
+
+Usage: `sizes.queries(registry, Place("msmarco-passage", "dev"))`. Counts are the pins of
+config/datasets; where nothing is pinned, they are stated assumptions. Must not know rules or costs.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.core.registry import Place, Registry, Start
+from residuum.core.schema.datasets import SplitCount
+from residuum.core.schema.models import Backbone, Training
+from residuum.core.schema.scales import FromModel, FromPath
+from residuum.core.schema.systems import ExternalSystem, RerankSystem
+from residuum.wiring.assumptions import TOKEN_BYTES
+from residuum.wiring.models import start_of
+
+# Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
+DOC_BYTES = {
+    "msmarco-passage": 340,
+    "msmarco-document": 6900,
+    "nq-dpr": 630,
+    "nq-250k": 630,
+    "robust04": 3000,
+    "nfcorpus": 2400,
+    "generated-mini": 290,
+    "generated-smoke": 290,
+    "generated-articles-mini": 1700,
+    "generated-articles-smoke": 1700,
+}
+OTHER_DOC_BYTES = 1000
+SPECIAL_TOKENS = 2
+UNPINNED_QUERIES = 1000
+EXTERNAL_HITS = 1000
+
+
+class Shape(NamedTuple):
+    """What decides a transformer's parameters and its operations."""
+
+    layers: int
+    hidden: int
+    intermediate: int
+    vocabulary: int = 30522
+
+    @property
+    def layer_parameters(self) -> int:
+        """Return the weights of all layers' matrices, which do the work."""
+        attention, forward = 4 * self.hidden**2, 2 * self.hidden * self.intermediate
+        return self.layers * (attention + forward)
+
+    @property
+    def parameters(self) -> int:
+        """Return all weights but biases and norms: the layers' and the embeddings'."""
+        return self.layer_parameters + (self.vocabulary + 514) * self.hidden
+
+
+BASE = Shape(12, 768, 3072)
+LARGE = Shape(24, 1024, 4096)
+
+
+def shape_of_hub(name: str) -> Shape:
+    """Guess a hub model's shape from its name: L6-H384 as it says, else BERT-large or BERT-base."""
+    if match := re.search(r"\bL-?(\d+)[-_]H-?(\d+)", name):
+        layers, hidden = int(match[1]), int(match[2])
+        return Shape(layers, hidden, 4 * hidden)
+    return LARGE if "large" in name.lower() else BASE
+
+
+def shape(registry: Registry, start: Start) -> Shape:
+    """Return the shape of what plays a backbone or a reranker."""
+    if isinstance(start, FromPath):
+        entry = json.loads((Path(start.path) / "config.json").read_text(encoding="utf-8"))
+        names = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")
+        return Shape(*(entry.get(name, size) for name, size in zip(names, BASE, strict=True)))
+    if isinstance(start, FromModel):
+        return shape_of_model(registry, start.model)
+    return shape_of_hub(start.hub)
+
+
+def shape_of_model(registry: Registry, name: str) -> Shape:
+    """Return the shape of an entry of config/models: its own, or that of what it starts from."""
+    model = registry.models[name]
+    if isinstance(model, Backbone):
+        return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
+    return shape(registry, start_of(registry, name))
+
+
+def docs(registry: Registry, dataset: str) -> int:
+    """Return the docs of a corpus, of its largest edition."""
+    return max(edition.docs for edition in registry.datasets[dataset].editions)
+
+
+def text_bytes(registry: Registry, dataset: str) -> int:
+    """Return the bytes of a corpus's text."""
+    return docs(registry, dataset) * doc_bytes(dataset)
+
+
+def doc_bytes(dataset: str) -> int:
+    """Return the mean bytes of a doc's text."""
+    return DOC_BYTES.get(dataset, OTHER_DOC_BYTES)
+
+
+def doc_tokens(dataset: str, limit: int) -> float:
+    """Return the mean wordpieces that a model reads of a doc, at most its limit."""
+    return min(limit, doc_bytes(dataset) / TOKEN_BYTES + SPECIAL_TOKENS)
+
+
+def vectors(registry: Registry, dataset: str) -> int:
+    """Return the vectors of a corpus: one a doc, or as many as it is expected to have passages."""
+    windows = registry.datasets[dataset].windows
+    return docs(registry, dataset) * (windows.expected if windows else 1)
+
+
+def queries(registry: Registry, place: Place) -> int:
+    """Return the queries of a split, without those that are held out of it."""
+    return _pinned(registry, place, lambda pin: pin.queries)
+
+
+def pairs(registry: Registry, place: Place) -> int:
+    """Return the (query, positive) pairs of a training split; a held out query takes one away."""
+    level = registry.datasets[place.dataset].splits[place.split].positive_level
+
+    def positive(pin: SplitCount) -> int:
+        return sum(n for grade, n in pin.relevance.items() if grade >= level) or pin.qrels
+
+    return _pinned(registry, place, positive)
+
+
+def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
+    dataset, name = registry.datasets[place.dataset], place.split
+    if holdout := dataset.splits[name].holdout:
+        return holdout.queries
+    drawn = [other.holdout for other in dataset.splits.values() if other.holdout]
+    held_out = sum(holdout.queries for holdout in drawn if holdout.of == name)
+    counts = [count(edition.splits[name]) for edition in dataset.editions if name in edition.splits]
+    return max(counts) - held_out if counts else UNPINNED_QUERIES
+
+
+def steps(training: Training, examples: int) -> int:
+    """Return the steps of a training that has `examples` to visit."""
+    if training.steps is not None:
+        return training.steps
+    share = examples / training.part[1]
+    return max(1, math.ceil((training.epochs or 0) * share / training.batch_size))
+
+
+def hits(registry: Registry, system: str) -> int:
+    """Return the most docs that a run of a system holds for a query."""
+    entry = registry.systems[system]
+    if isinstance(entry, RerankSystem):
+        return hits(registry, entry.first_stage)
+    return EXTERNAL_HITS if isinstance(entry, ExternalSystem) else entry.k
