@@ -17,7 +17,7 @@ from residuum import lexical
 from residuum.core import trec
 from residuum.core.errors import ResiduumError
 from residuum.core.schema.systems import Rm3
-from residuum.lucene import jvm
+from residuum.lucene import anserini, jvm
 
 THREE = [("d1", "apple banana apple"), ("d2", "banana cherry"), ("d3", "cherry date elder fig")]
 AWKWARD = [
@@ -188,7 +188,9 @@ def test_score_refuses_rm3(three, tmp_path):
         lexical.score(three, queries, [other], spec(rm3=RM3), "x", tmp_path / "scores.trec.gz")
 
 
-def test_ties_at_the_cut_are_broken_by_doc_id(tmp_path):
+@pytest.mark.parametrize("slack", [1, 100])
+def test_ties_at_the_cut_are_broken_by_doc_id(tmp_path, monkeypatch, slack):
+    monkeypatch.setattr(anserini, "SLACK", slack)
     docs = [(f"d{i}", "same words") for i in (5, 3, 9, 1, 7)]
     index = make_index(tmp_path, docs)
     assert set(hits(index, "words", k=3)) == {"d1", "d3", "d5"}

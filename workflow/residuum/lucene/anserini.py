@@ -28,8 +28,10 @@ from residuum.lucene.jvm import JavaObject, cast, java, told
 
 SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
 REF = f"{LUCENE}.util.BytesRef"
+SLACK = 100  # hits behind the cut-off, among which docs of equal scores mostly end
 CHUNK = 256  # queries whose hits wait in memory as text
 HITS = pl.Schema({"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32})
+SCORES = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 NAMES = {"doc": pl.Int32, "doc_id": pl.String}
 
 
@@ -77,13 +79,13 @@ class Searcher:
 
         Equal scores are cut by doc_id. A query without a hit has no row.
         """
-        hits = [pl.DataFrame(schema=HITS)]
+        hits = [pl.DataFrame(schema=SCORES)]
         with told("searching"):
             for chunk in chunks(queries, CHUNK):
                 query_ids, texts = map(list, zip(*chunk, strict=True))
                 lucene = self._expanded(texts, rm3) if rm3 else self._bags_of_words(texts)
                 hits.append(self._top(query_ids, lucene, k))
-            return self._with_doc_ids(pl.concat(hits))
+        return pl.concat(hits)
 
     def search_grid(
         self, queries: Sequence[tuple[str, str]], grid: Sequence[Rm3], k: int
@@ -101,8 +103,7 @@ class Searcher:
                     models = self._models(docs, *sizes)
                     for rm3 in settings:
                         lucene = self._interpolated(own, models, rm3)
-                        hits = self._top(query_ids, lucene, k)
-                        yield query_ids, rm3, self._with_doc_ids(hits)
+                        yield query_ids, rm3, self._top(query_ids, lucene, k)
 
     def _expanded(self, texts: list[str], rm3: Rm3) -> JavaObject:
         own, docs = self._firsts(texts, rm3.feedback_docs)
@@ -153,18 +154,23 @@ class Searcher:
         return self._generator.buildQuery(named, self._analyzer, text)
 
     def _top(self, query_ids: list[str], queries: JavaObject, k: int) -> pl.DataFrame:
-        """Return the top k hits of Lucene's queries; equal scores are cut by doc_id.
+        """Return query_id, doc_id, score of the top k; equal scores are cut by doc_id.
 
-        To order by doc_id as well costs Lucene twice the time, so that only those queries are
-        searched so whose hits k and k + 1 have equal scores.
+        To order by doc_id as well costs Lucene twice the time, so that it does so only for a query
+        whose docs of the score of hit k go on behind hit k + SLACK.
         """
-        hits = self._hits(query_ids, self._by_score(k + 1), queries)
-        tied = _tied_at(hits, k)
-        again = [number for number, query_id in enumerate(query_ids) if query_id in tied]
+        hits = self._hits(query_ids, self._by_score(k + SLACK), queries)
+        tied = _tied_at(hits, k, k)
+        endless = set(_tied_at(hits, k, k + SLACK - 1))
+        again = [number for number, query_id in enumerate(query_ids) if query_id in endless]
         some = objects(queries.get(number) for number in again)
         exact = self._hits([query_ids[n] for n in again], self._by_score_and_id(k), some)
-        clear = hits.filter(~pl.col("query_id").is_in(tied))
-        return pl.concat([clear.group_by("query_id", maintain_order=True).head(k), exact])
+        known = hits.filter(~pl.col("query_id").is_in(endless))
+        clear = known.filter(~pl.col("query_id").is_in(tied)).group_by("query_id").head(k)
+        named = self._with_doc_ids(known.filter(pl.col("query_id").is_in(tied)))
+        ordered = named.sort("score", "doc_id", descending=[True, False])
+        ordered = ordered.group_by("query_id", maintain_order=True).head(k)
+        return pl.concat([self._with_doc_ids(pl.concat([clear, exact])), ordered])
 
     def _by_score(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, of which equal scores are cut anyhow."""
@@ -194,7 +200,7 @@ class Searcher:
         parts = pl.col("hit").str.split_exact(" score=", 1).struct
         score = parts.field("field_1").str.split_exact(" ", 1).struct.field("field_0")
         found = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
-        return found.cast(pl.Schema(HITS))
+        return found.select(pl.col(name).cast(kind) for name, kind in HITS.items())
 
     def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
         """Return query_id, doc_id and score of hits in their order."""
@@ -220,8 +226,7 @@ def _sizes(rm3: Rm3) -> tuple[int, int]:
     return rm3.feedback_docs, rm3.feedback_terms
 
 
-def _tied_at(hits: pl.DataFrame, k: int) -> list[str]:
-    """Return the queries whose hits k and k + 1 have equal scores."""
-    at = hits.group_by("query_id").agg(pl.len(), pl.col("score").slice(k - 1, 2))
-    tied = (pl.col("len") > k) & (pl.col("score").list.first() == pl.col("score").list.last())
-    return at.filter(tied)["query_id"].to_list()
+def _tied_at(hits: pl.DataFrame, k: int, place: int) -> list[str]:
+    """Return the queries whose hit k and whose hit at a place behind it have equal scores."""
+    one, other = (pl.col("score").slice(place, 1).first() for place in (k - 1, place))
+    return hits.group_by("query_id").agg(one == other).filter("score")["query_id"].to_list()
