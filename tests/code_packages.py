@@ -19,7 +19,7 @@ def library(folder, files):
 
     `VERB(x):` in its text begins the verb's function.
     """
-    files = {"core/tables.py": TABLES, "core/roots.py": ROOTS, **files}
+    files = {"code/tables.py": TABLES, "config/roots.py": ROOTS, **files}
     for name, text in files.items():
         path = folder / "residuum" / name
         path.parent.mkdir(parents=True, exist_ok=True)

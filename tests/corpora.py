@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 from residuum import lexical
-from residuum.core import command, contracts
-from residuum.core.schema.systems import LexicalSystem
+from residuum.artefacts import contracts
+from residuum.cli import command
+from residuum.config.schema.systems import LexicalSystem
 
 PORTER = {"stemmer": "porter", "stopwords": "lucene"}
 RM3 = {"value": {"feedback_docs": 10, "feedback_terms": 10, "original_query_weight": 0.5}}

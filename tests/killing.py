@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from residuum.core import tables
+from residuum.code import tables
 
 WORKFLOW = Path(__file__).resolve().parents[1] / "workflow"
 

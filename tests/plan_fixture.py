@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 from pydantic import TypeAdapter
 
-from residuum.core.registry import Registry
-from residuum.core.schema.datasets import Dataset
-from residuum.core.schema.models import Model
-from residuum.core.schema.scales import Config, Scale
-from residuum.core.schema.systems import System
+from residuum.config.registry import Registry
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.models import Model
+from residuum.config.schema.scales import Config, Scale
+from residuum.config.schema.systems import System
 
 MODEL = TypeAdapter(Model)
 SYSTEM = TypeAdapter(System)

@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from residuum import characteristics, evaluate, figures, ledger, lexical, significance, tables
-from residuum.core import contracts, files, manifest, trec
+from residuum.artefacts import contracts, files, manifest, trec
+from residuum.config.specs import canonical_json
 from residuum.wiring.bound import BoundCharacteristics
-from residuum.wiring.specs import canonical_json
 from tables_fixture import job, spec
 
 QUERIES = [f"q{i:02d}" for i in range(12)]

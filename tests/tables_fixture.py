@@ -4,10 +4,10 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import trec
-from residuum.core.schema.papers import Table, Tests
+from residuum.artefacts import trec
+from residuum.config.schema.papers import Table, Tests
+from residuum.config.specs import canonical_json
 from residuum.wiring.bound import BoundTable
-from residuum.wiring.specs import canonical_json
 
 TABLE = {
     "kind": "table",

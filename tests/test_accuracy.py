@@ -7,7 +7,7 @@ import pytest
 from pyserini.eval.evaluate_dpr_retrieval import SimpleTokenizer, has_answers
 
 from residuum import accuracy
-from residuum.core import trec
+from residuum.artefacts import trec
 
 FORM = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 TOKENIZER = SimpleTokenizer()

@@ -4,10 +4,10 @@ import polars as pl
 import pytest
 
 from residuum import cases
-from residuum.core import contracts, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.papers import Cases
-from residuum.wiring.specs import canonical_json
+from residuum.artefacts import contracts, manifest, trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Cases
+from residuum.config.specs import canonical_json
 
 QUERIES = {"q1": "brief government definition", "q2": "who is robert gray", "q3": "never judged"}
 DOCS = {

@@ -5,12 +5,13 @@ import pytest
 
 from conftest import ROOT, irds_process
 from residuum import characteristics, ledger
-from residuum.core import entries, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.datasets import Dataset
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries
+from residuum.config.schema.datasets import Dataset
+from residuum.config.specs import canonical_json
 from residuum.pages import grids
 from residuum.wiring.bound import BoundCharacteristics
-from residuum.wiring.specs import canonical_json
 
 ROWS = [
     {"id": "queries", "label": "# of queries", "quantity": "queries"},

@@ -12,11 +12,11 @@ import pytest
 
 from conftest import ROOT
 from residuum import data
+from residuum.artefacts import answers, contracts, files, trec
+from residuum.cli.errors import NotRun, ResiduumError
 from residuum.collections import splits
-from residuum.core import answers, contracts, files, trec
-from residuum.core.errors import NotRun, ResiduumError
-from residuum.core.schema.datasets import Collection
-from residuum.wiring.specs import canonical_json
+from residuum.config.schema.datasets import Collection
+from residuum.config.specs import canonical_json
 
 DOCS = [("d1", "one"), ("007", "tab\tnewline\nemoji 🙂 " + "x" * 100_000), ("NA", "")]
 
@@ -366,9 +366,9 @@ def irds_collection(**source):
 IRDS = """
 import sys
 from residuum.collections import irds
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.datasets import Collection
-from residuum.wiring.specs import canonical_json
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.datasets import Collection
+from residuum.config.specs import canonical_json
 collection = Collection.model_validate_json(sys.argv[1])
 try:
     print(list(irds.docs(collection)))

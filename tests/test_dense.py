@@ -14,8 +14,8 @@ import pytest
 
 from killing import WORKFLOW
 from residuum import dense
-from residuum.core import contracts, files, trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import contracts, files, trec
+from residuum.cli.errors import ResiduumError
 from residuum.neural import search
 
 

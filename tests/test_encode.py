@@ -9,10 +9,10 @@ import pytest
 
 from corpora import make_corpus
 from residuum import encode
-from residuum.core import contracts, files, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import Encoder as EncoderSchema
-from residuum.core.schema.sources import Windows
+from residuum.artefacts import contracts, files, trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.sources import Windows
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.windows import passages

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from residuum import evaluate as stage
-from residuum.core import manifest, trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import manifest, trec
+from residuum.cli.errors import ResiduumError
 from residuum.evaluate import evaluate, means
 
 RUN_FORM = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}

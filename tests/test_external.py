@@ -6,8 +6,8 @@ import pytest
 
 from corpora import make_corpus
 from residuum import evaluate, external
-from residuum.core import trec
-from residuum.core.errors import NotRun
+from residuum.artefacts import trec
+from residuum.cli.errors import NotRun
 
 GOOD = "q1 Q0 d2 1 3.5 their\nq1 Q0 d1 2 3.5 their\nq2 Q0 d3 1 0.25 their\n"
 SPEC = json.dumps({"kind": "external", "source": "them", "runs": {"role": "their.txt"}})

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from residuum import figures, paired
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.papers import Tests
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Tests
+from residuum.config.specs import canonical_json
 from residuum.paired import corrections
-from residuum.wiring.specs import canonical_json
 
 QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from residuum import fusion
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import FusionSystem
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import FusionSystem
+from residuum.config.specs import canonical_json
 from residuum.evaluate import evaluate
 from residuum.tuning import fused
-from residuum.wiring.specs import canonical_json
 
 GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from residuum import ledger, significance, tables
-from residuum.core import manifest
+from residuum.artefacts import manifest
 from residuum.pages.grids import GridCell
 from tables_fixture import job, spec, write_metrics
 

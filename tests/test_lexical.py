@@ -14,9 +14,9 @@ import pytest
 
 from corpora import PORTER, RM3, form, hits, make_corpus, make_index, spec, system
 from residuum import lexical
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import Rm3
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import Rm3
 from residuum.lucene import anserini, jvm
 
 THREE = [("d1", "apple banana apple"), ("d2", "banana cherry"), ("d3", "cherry date elder fig")]

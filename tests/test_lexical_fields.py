@@ -7,8 +7,8 @@ import pytest
 
 from corpora import form, hits, make_corpus, make_index, make_weights, spec, system
 from residuum import lexical
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
 
 WEIGHTS = {"title": 1.0, "body": 2.0}
 DOCS = [

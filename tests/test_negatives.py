@@ -10,9 +10,11 @@ import pytest
 
 from corpora import make_corpus
 from residuum import lexical, negatives
-from residuum.core import command, contracts, seeds, spill, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import LexicalSystem
+from residuum.artefacts import contracts, spill, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config import seeds
+from residuum.config.schema.systems import LexicalSystem
 
 SYSTEM = {
     "kind": "lexical",

@@ -12,9 +12,9 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, DistilB
 from corpora import make_corpus
 from killing import as_command, run_and_kill
 from residuum import pretrain
-from residuum.core import files
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, lsa
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners import masked

@@ -12,10 +12,10 @@ import pytest
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import rerank
-from residuum.core import depth_curves, files, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import Reading
-from residuum.core.schema.systems import RerankSystem
+from residuum.artefacts import depth_curves, files, trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Reading
+from residuum.config.schema.systems import RerankSystem
 from residuum.evaluate import evaluate
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair

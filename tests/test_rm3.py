@@ -7,8 +7,8 @@ import pytest
 
 from corpora import RM3, make_index, spec
 from residuum import evaluate, lexical, rm3
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
 
 GRID = {"feedback_docs": [2, 5], "feedback_terms": [3], "original_query_weight": [0.2, 0.5, 0.9]}
 MEASURES = {"dev": "RR@5"}

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from residuum import significance
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
 from residuum.pages import tsv
 from residuum.paired import Comparison
 from tables_fixture import job, spec, write_metrics

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from residuum import significance, tables
-from residuum.core import manifest, trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import manifest, trec
+from residuum.cli.errors import ResiduumError
 from residuum.pages import layout
 from tables_fixture import TABLE, job, spec, write_metrics
 

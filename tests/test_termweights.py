@@ -12,9 +12,9 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import termweights, train
-from residuum.core import contracts, files
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import TermWeights
+from residuum.artefacts import contracts, files
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import TermWeights
 from residuum.neural import devices
 from residuum.neural.learners import Start, TrainingData, terms
 from residuum.neural.termweighter import TermWeighter, Weighting

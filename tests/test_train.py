@@ -11,9 +11,9 @@ import torch
 from corpora import make_corpus
 from killing import as_command, run_and_kill
 from residuum import train as stage
-from residuum.core import contracts, files, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import DualEncoder
+from residuum.artefacts import contracts, files, trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import DualEncoder
 from residuum.neural import devices, learners
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners import dual
@@ -181,7 +181,7 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
 def test_saved_work_of_another_spec_is_discarded_with_a_note(
     toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("residuum.core.files.whole_directory", interrupted)
+    monkeypatch.setattr("residuum.artefacts.files.whole_directory", interrupted)
     with pytest.raises(KeyboardInterrupt):
         toy.train(tmp_path / "model", spec=model_spec(steps=6, checkpoint_every=2))
     assert (tmp_path / "model.work" / "state.pt").exists()

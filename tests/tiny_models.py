@@ -8,7 +8,7 @@ import numpy as np
 
 from corpora import make_corpus
 from residuum import pretrain
-from residuum.core import contracts, trec
+from residuum.artefacts import contracts, trec
 
 BACKBONE = {
     "kind": "backbone",

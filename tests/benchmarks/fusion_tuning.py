@@ -42,7 +42,7 @@ def make(folder: Path, queries: int) -> Path:
     """Write two runs and qrels of a relevant doc per query, which both runs hold and rank high."""
     import polars as pl
 
-    from residuum.core import trec
+    from residuum.artefacts import trec
 
     generator = np.random.default_rng(1)
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in RUNS}
@@ -64,7 +64,7 @@ def make(folder: Path, queries: int) -> Path:
 
 def residuum(folder: Path) -> list[str]:
     """Return the command that chooses lambda."""
-    from residuum.core.schema.systems import FusionSystem
+    from residuum.config.schema.systems import FusionSystem
 
     tuned = {"grid": LAMBDAS, "tune_on": "tune", "measure": "RR@10"}
     system = FusionSystem.model_validate(

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core.schema.models import Encoder as EncoderSchema
-from residuum.core.schema.models import Training
+from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.models import Training
 from residuum.neural import devices, gradients, optimisers
 from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.encoders import Encoder

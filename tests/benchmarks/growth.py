@@ -98,7 +98,7 @@ def _write_vectors(folder: Path, docs: int, queries: int) -> None:
     """Write random embeddings of docs, as one shard, and of queries by the package's own writer."""
     import numpy as np
 
-    from residuum.core import contracts
+    from residuum.artefacts import contracts
 
     random = np.random.default_rng(1)
     parts = {

@@ -25,7 +25,7 @@ import growth
 
 sys.path.insert(0, str(growth.PACKAGE))
 
-from residuum.core import contracts
+from residuum.artefacts import contracts
 from residuum.lucene import jvm
 
 ANALYSIS = growth.ANALYSIS["analysis"]

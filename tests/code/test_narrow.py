@@ -78,7 +78,7 @@ def test_a_change_of_words_changes_nothing(tmp_path, what):
 
 
 def test_a_comment_in_a_file_of_words_changes_nothing(tmp_path):
-    text = "from residuum.core.roots import packaged\nVERB():\n    return packaged('w.yaml')\n"
+    text = "from residuum.config.roots import packaged\nVERB():\n    return packaged('w.yaml')\n"
     files = {"s.py": text, "w.yaml": "a: [1, 2]\n"}
     assert not changes(tmp_path, files, "w.yaml", "a: [1, 2]", "# Numbers\na:\n  - 1\n  - 2")
     assert changes(tmp_path / "order", files, "w.yaml", "1, 2", "2, 1")
@@ -114,7 +114,7 @@ UNION = {
     "class Form(BaseModel):\n    loss: Loss\n    other: A | B = Field(discriminator='kind')\n",
 }
 TABLE = {
-    "s.py": "from residuum.core.tables import OpenTable\n"
+    "s.py": "from residuum.code.tables import OpenTable\n"
     "LOSSES: OpenTable[object] = OpenTable({'a': 'residuum.a:f', 'b': 'residuum.b:g'}, 'loss')\n"
     "VERB(x):\n    return LOSSES[x]()\n",
     "a.py": "def f():\n    return 1\n",
@@ -167,15 +167,15 @@ def test_an_entry_that_stands_elsewhere_is_seen(tmp_path):
 def test_a_field_that_holds_an_entry_follows_the_table(tmp_path):
     form = (
         "from typing import Annotated\nfrom pydantic import BaseModel\n"
-        "from residuum.core.tables import Kinds\nclass Form(BaseModel):\n"
+        "from residuum.code.tables import Kinds\nclass Form(BaseModel):\n"
         "    loss: Annotated[object, Kinds('residuum.t:LOSSES')]\n"
     )
     files = {
         "s.py": "from residuum.forms import Form\nVERB(x):\n    return Form(loss=x)\n",
         "forms.py": form,
-        "t.py": "from residuum.core.tables import OpenTable\n"
+        "t.py": "from residuum.code.tables import OpenTable\n"
         "LOSSES = OpenTable({'a': 'residuum.a:f', 'b': 'residuum.b:g'})\n",
-        "core/tables.py": "class OpenTable: ...\nclass Kinds: ...\n",
+        "code/tables.py": "class OpenTable: ...\nclass Kinds: ...\n",
         "a.py": "def f():\n    return 1\n",
         "b.py": "import random\nrandom.seed(1)\ndef g():\n    return 2\n",
     }
@@ -185,7 +185,7 @@ def test_a_field_that_holds_an_entry_follows_the_table(tmp_path):
 
 @pytest.mark.parametrize("table", ["OpenTable(ENTRIES)", "OpenTable({'a': NAME})", "OpenTable()"])
 def test_a_table_that_is_not_written_out_is_refused(tmp_path, table):
-    text = f"from residuum.core.tables import OpenTable\nNAME = 'residuum.a:f'\nT = {table}\n"
+    text = f"from residuum.code.tables import OpenTable\nNAME = 'residuum.a:f'\nT = {table}\n"
     stage = "from residuum.t import T\nVERB(x):\n    return T[x]\n"
     with pytest.raises(ValueError, match=r"t\.py, line 3: write the entries of the table out"):
         lines(tmp_path, {"s.py": stage, "t.py": text.replace("ENTRIES", "{**NAME}")})

@@ -208,9 +208,9 @@ WAYS = {
         "VERB(f):\n    print('a line', file=f)\n", {}, "s.py", "a line", "another",
     ),
     "the items that progress is shown of": (
-        "from residuum.core.progress import track\nVERB():\n"
+        "from residuum.cli.progress import track\nVERB():\n"
         "    return list(track(['a', 'b'], 'read'))\n",
-        {"core/progress.py": "def track(items, what):\n    yield from items\n"},
+        {"cli/progress.py": "def track(items, what):\n    yield from items\n"},
         "s.py", "'b'", "'c'",
     ),
     "a text that is kept as well as printed": (
@@ -255,7 +255,7 @@ def test_a_change_is_seen(tmp_path, way):
 
 
 WORDS = (
-    "from residuum.core.roots import packaged\nWORDS = packaged('words/one.yaml')\n"
+    "from residuum.config.roots import packaged\nWORDS = packaged('words/one.yaml')\n"
     "def one():\n    return WORDS.read_text()\n"
     "def two():\n    return packaged('words/two.yaml').read_text()\n"
 )
@@ -291,9 +291,9 @@ def test_a_file_of_the_package_counts_where_it_is_read(tmp_path, reader, one, tw
      "residuum.a has no missing"),
     ("from residuum import missing\nVERB():\n    return missing.f()\n",
      "residuum has no missing"),
-    ("from residuum.core.roots import packaged\nVERB(x):\n    return packaged(x)\n",
+    ("from residuum.config.roots import packaged\nVERB(x):\n    return packaged(x)\n",
      "'' is not a file of data"),
-    ("from residuum.core.roots import packaged\nVERB():\n    return packaged('s.py')\n",
+    ("from residuum.config.roots import packaged\nVERB():\n    return packaged('s.py')\n",
      "'s.py' is not a file of data"),
     ("from pathlib import Path\nVERB(x):\n"
      "    return Path(__file__).with_name(x)\n", "__file__"),

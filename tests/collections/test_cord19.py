@@ -6,8 +6,8 @@ import pytest
 
 from replicas import cord19 as written
 from replicas import damage
+from residuum.cli.errors import ResiduumError
 from residuum.collections import cord19
-from residuum.core.errors import ResiduumError
 
 
 @pytest.fixture(params=["subsets", "parses"])

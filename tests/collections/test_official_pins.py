@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from conftest import ROOT, irds_process
-from residuum.core import entries, trec
-from residuum.core.schema.datasets import Dataset
-from residuum.wiring.specs import canonical_json
+from residuum.artefacts import trec
+from residuum.config import entries
+from residuum.config.schema.datasets import Dataset
+from residuum.config.specs import canonical_json
 
 DATASETS = ROOT / "config" / "datasets"
 

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from residuum.__main__ import app
-from residuum.core import files
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling, verifying
 from results_fixture import build, change
 

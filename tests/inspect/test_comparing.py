@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.papers import Tests
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Tests
 from residuum.inspect import comparing
 
 QUERIES = [f"q{i:02d}" for i in range(24)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from projects import copy_project, snakemake
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import dryrun
 
 SAID = """Building DAG of jobs...
@@ -18,7 +18,7 @@ data_corpus        1
 
 [Sat Nov 21 06:02:23 2026]
 rule data_corpus:
-    input: workflow/residuum/data.py, workflow/residuum/core/files.py
+    input: workflow/residuum/data.py, workflow/residuum/artefacts/files.py
     output: results/full/data/toy/corpus/manifest.json
     log: results/full/logs/data/toy.corpus.log
     jobid: 5

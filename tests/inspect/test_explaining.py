@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from residuum.__main__ import app
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing, explaining
 from results_fixture import QUERIES, build, change, edit, make_pages, record, write_run
 

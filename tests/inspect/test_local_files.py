@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from conftest import ROOT
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import checking, local_files
 
 YAML = """

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from conftest import ROOT
 from projects import copy_project
 from residuum.__main__ import app
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import planning
 from residuum.inspect.dryrun import Job
 from residuum.lucene import jvm

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import differences, provenance
 from results_fixture import build, edit
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from corpora import make_corpus
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import Encoder as EncoderSchema
-from residuum.core.schema.models import Reading
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.crossencoder import CrossEncoder, Pair

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from residuum.core.contracts import Tuple
-from residuum.core.errors import ResiduumError
+from residuum.artefacts.contracts import Tuple
+from residuum.cli.errors import ResiduumError
 from residuum.neural.batches import Batch, EpochSampler, GroupBatches, Positives, part_of
 
 

@@ -19,11 +19,11 @@ from transformers import (
 
 from corpora import make_corpus
 from residuum import train as stage
-from residuum.core import contracts, files
-from residuum.core.contracts import Tuple
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import CrossEncoder as CrossEncoderSchema
-from residuum.core.schema.models import Reading
+from residuum.artefacts import contracts, files
+from residuum.artefacts.contracts import Tuple
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
+from residuum.config.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import Start, TrainingData, cross, training_data

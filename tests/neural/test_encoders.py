@@ -9,8 +9,8 @@ import torch
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
 from corpora import make_corpus
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from tiny_models import ENCODER, make_backbone, toy_docs

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from residuum.core import contracts
-from residuum.core.schema.models import (
+from residuum.artefacts import contracts
+from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
     MaskedLanguage,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from residuum.core.schema.models import Training
+from residuum.config.schema.models import Training
 from residuum.neural import optimisers
 
 

@@ -17,9 +17,9 @@ from safetensors.numpy import load_file
 from killing import WORKFLOW, run_and_kill
 from residuum import pretrain
 from residuum import train as stage
-from residuum.core import files
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.scales import Config
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.scales import Config
 from residuum.neural import processes
 from tiny_models import masked_language_spec, model_spec, term_weights_spec, write_problem
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from residuum.core.schema.sources import Windows
+from residuum.config.schema.sources import Windows
 from residuum.neural import windows
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "unknownword", "zetaeta", "x"]

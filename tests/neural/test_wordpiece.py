@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from transformers import BertTokenizer
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.neural import wordpiece
 
 TEXTS = ["Low lower lowest", "new newer newest", "wide wider widest", "Café, naïve!"] * 3

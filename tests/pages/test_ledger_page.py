@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from residuum.__main__ import app
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.pages import layout, ledger_page, tsv
 from residuum.pages.ledger_page import LedgerRow
 from residuum.wiring import driver

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.pages import tsv
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from residuum import paired
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.papers import Tests
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Tests
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "none", "family": "column"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.paired import flips
 from residuum.paired.contrasts import Contrasts
 

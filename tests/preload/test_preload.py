@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from conftest import ROOT
-from residuum.core.schema.scales import Config
+from residuum.config.schema.scales import Config
 from residuum.preload import benchmarks, server
 from residuum.wiring import driver
 

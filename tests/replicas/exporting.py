@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from conftest import ROOT
 from replicas.truth import Replica
-from residuum.core import entries
-from residuum.core.schema.datasets import Dataset
-from residuum.wiring.specs import canonical_json
+from residuum.config import entries
+from residuum.config.schema.datasets import Dataset
+from residuum.config.specs import canonical_json
 
 
 class Folders(NamedTuple):

@@ -14,7 +14,7 @@ from replicas import (
     msmarco_passage,
     nfcorpus,
 )
-from residuum.core import answers, contracts, trec
+from residuum.artefacts import answers, contracts, trec
 
 WRITERS = {
     "msmarco-passage": lambda folders: msmarco_passage.write(folders.home),

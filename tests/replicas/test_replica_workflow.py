@@ -15,8 +15,9 @@ from conftest import ROOT
 from projects import copy_project, snakemake
 from replicas import hub, writing
 from replicas.truth import Replica
-from residuum.core import entries, trec
-from residuum.core.schema.datasets import Dataset, Edition
+from residuum.artefacts import trec
+from residuum.config import entries
+from residuum.config.schema.datasets import Dataset, Edition
 
 pytestmark = pytest.mark.workflow
 DATASETS = ["msmarco-passage", "msmarco-document", "nq-dpr", "nq-250k", "robust04", "cord19",

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import Interpolation
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import Interpolation
 from residuum.tuning import folds
 from residuum.tuning.choosing import choose, edges, means
 from residuum.tuning.record import Record, Tuned

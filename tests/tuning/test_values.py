@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from residuum.core import trec
+from residuum.artefacts import trec
 from residuum.evaluate import evaluate
 from residuum.tuning.values import of_rankings
 

@@ -4,9 +4,10 @@ import itertools
 
 import pytest
 
-from residuum.wiring import paths, specs
+from residuum.config import specs
+from residuum.config.run_ids import FixedId, RunId
+from residuum.wiring import paths
 from residuum.wiring.paths import Below, Paths
-from residuum.wiring.run_ids import FixedId, RunId
 
 MINI = Paths("results/mini")
 

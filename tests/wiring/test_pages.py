@@ -10,7 +10,7 @@ import yaml
 
 from conftest import ROOT
 from plan_fixture import named
-from residuum.core import loading
+from residuum.config import loading
 from residuum.neural import hub
 from residuum.wiring import binding, driver
 from residuum.wiring.availability import all_available

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from plan_fixture import BM25, SYSTEM, named, registry
-from residuum.core.errors import ResiduumError
-from residuum.core.registry import Place
-from residuum.core.schema.scales import Config, FromModel, FromPath
-from residuum.core.schema.sources import FilesSource
+from residuum.cli.errors import ResiduumError
+from residuum.config.registry import Place
+from residuum.config.schema.scales import Config, FromModel, FromPath
+from residuum.config.schema.sources import FilesSource
 from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.constraints import Constraints

@@ -8,11 +8,11 @@ import yaml
 
 from conftest import ROOT
 from plan_fixture import registry
-from residuum.core import loading
-from residuum.core.registry import Place
-from residuum.core.schema.models import Training
-from residuum.core.schema.scales import FromPath
-from residuum.core.schema.sources import Windows
+from residuum.config import loading
+from residuum.config.registry import Place
+from residuum.config.schema.models import Training
+from residuum.config.schema.scales import FromPath
+from residuum.config.schema.sources import Windows
 from residuum.wiring import sizes
 
 TOY = registry()

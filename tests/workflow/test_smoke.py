@@ -23,9 +23,9 @@ import pytest
 
 from conftest import ROOT
 from projects import PARTS, command, copy_project, snakemake
+from residuum.artefacts import trec
 from residuum.code.closure import Job, digest
 from residuum.code.names import Library
-from residuum.core import trec
 
 pytestmark = pytest.mark.workflow
 BASELINES = sorted(
@@ -294,10 +294,10 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         text = path.read_text()
         edited(path, text, text.replace('"""', '"""In other words: ', 1) + "\n# and no more\n")
     for name, old, new in [
-        ("core/errors.py", "Did you mean", "Is it"),
-        ("core/progress.py", "about {left:.0f} s left", "{left:.0f} s left"),
-        ("core/command.py", "unknown key", "no such key"),
-        ("core/schema/models.py", "give exactly one of epochs", "choose one of epochs"),
+        ("cli/errors.py", "Did you mean", "Is it"),
+        ("cli/progress.py", "about {left:.0f} s left", "{left:.0f} s left"),
+        ("cli/command.py", "unknown key", "no such key"),
+        ("config/schema/models.py", "give exactly one of epochs", "choose one of epochs"),
         ("data.py", "A download may be incomplete", "A file may be cut short"),
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
         ("lexical.py", "Run the same command again", "Try once more"),
@@ -312,14 +312,15 @@ def test_a_new_kind_reruns_nothing(project, edited):
     entry = '    {\n        "new": "residuum.neural.learners.dual:make",\n'
     edited(f"{PACKAGE}/neural/learners/__init__.py", "    {\n", entry)
     member = 'class Soft(Strict):\n    kind: Literal["soft"]\n\n\nLoss = Annotated[Soft | '
-    edited(f"{PACKAGE}/core/schema/models.py", "Loss = Annotated[", member)
+    edited(f"{PACKAGE}/config/schema/models.py", "Loss = Annotated[", member)
     assert planned(project) == set()
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "folders"),
     [
-        ("core/schema/papers.py", "limit: Positive = Field(3", "limit: Positive = Field(4", PAGES),
+        ("config/schema/papers.py", "limit: Positive = Field(3", "limit: Positive = Field(4",
+         PAGES),
         ("evaluate.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),
         ("neural/learners/cross.py", "LAST = 10", "LAST = 11",

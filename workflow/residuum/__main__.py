@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from residuum.core import command
+from residuum.cli import command
 from residuum.inspect import comparing
 from residuum.wiring.paths import results_of
 

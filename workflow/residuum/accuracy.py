@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from residuum.core.measures import cutoff
-from residuum.core.trec import METRICS
+from residuum.artefacts.trec import METRICS
+from residuum.config.measures import cutoff
 
 BORDER = "\x1f"  # between tokens; no token holds a control character
 

@@ -13,12 +13,13 @@ from typing import Annotated, NamedTuple
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.papers import Cases, Condition
-from residuum.core.trec import PAIR
-from residuum.core.words import STOP_WORDS
+from residuum.artefacts import contracts, manifest, trec
+from residuum.artefacts.trec import PAIR
+from residuum.artefacts.words import STOP_WORDS
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.papers import Cases, Condition
 from residuum.pages import layout
 from residuum.pages.layout import TextCell
 from residuum.wiring.bound import BoundCases

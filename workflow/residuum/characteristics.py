@@ -11,8 +11,9 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.core import command, manifest, trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
 from residuum.pages import grids, layout, tsv
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell

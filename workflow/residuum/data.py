@@ -10,14 +10,16 @@ from typing import Annotated
 
 import typer
 
+from residuum.artefacts import answers as core_answers
+from residuum.artefacts import contracts, files, manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.code.tables import OpenTable
 from residuum.collections import files as from_files
 from residuum.collections import splits
-from residuum.core import answers as core_answers
-from residuum.core import command, contracts, entries, files, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.datasets import Collection, Edition
-from residuum.core.tables import OpenTable
+from residuum.config import entries
+from residuum.config.schema.datasets import Collection, Edition
 
 app = command.app(__doc__)
 DOCS: OpenTable[Callable[[Collection], Iterator[tuple[str, dict[str, str]]]]] = OpenTable(

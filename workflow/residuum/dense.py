@@ -20,9 +20,10 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, files, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import DenseSystem
+from residuum.artefacts import contracts, files, manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import DenseSystem
 from residuum.neural import search
 
 app = command.app(__doc__)

@@ -15,10 +15,11 @@ from typing import Annotated, Any
 
 import typer
 
-from residuum.core import command, contracts, files, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.sources import Windows
+from residuum.artefacts import contracts, files, manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.sources import Windows
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
 from residuum.neural.windows import passages

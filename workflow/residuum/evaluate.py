@@ -1,6 +1,6 @@
 """Per-query metrics of a run: ir_measures on ranks, every judged query present.
 
-Measures of our own are functions of other modules: residuum.core.measures has their table.
+Measures of our own are functions of other modules: residuum.config.measures has their table.
 Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
 """
 
@@ -13,10 +13,12 @@ from typing import Annotated, NamedTuple
 import polars as pl
 import typer
 
-from residuum.core import answers as core_answers
-from residuum.core import command, contracts, indexes, manifest, measures, trec
-from residuum.core.errors import NotRun, ResiduumError
-from residuum.core.progress import track
+from residuum.artefacts import answers as core_answers
+from residuum.artefacts import contracts, indexes, manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import NotRun, ResiduumError
+from residuum.cli.progress import track
+from residuum.config import measures
 
 app = command.app(__doc__)
 

@@ -12,9 +12,10 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import ExternalSystem
+from residuum.artefacts import contracts, manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import ExternalSystem
 
 app = command.app(__doc__)
 

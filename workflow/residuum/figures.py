@@ -14,7 +14,8 @@ import polars as pl
 import typer
 
 from residuum import paired
-from residuum.core import command, depth_curves, files, manifest
+from residuum.artefacts import depth_curves, files, manifest
+from residuum.cli import command
 from residuum.pages import curves, drawing, layout, tsv
 from residuum.pages.curves import Curves, Point, Tests
 from residuum.pages.layout import DASH, TextCell

@@ -12,10 +12,11 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.core import command, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.measures import cutoff
-from residuum.core.schema.systems import FusionSystem
+from residuum.artefacts import manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config.measures import cutoff
+from residuum.config.schema.systems import FusionSystem
 from residuum.tuning import folds, fused
 from residuum.tuning.choosing import choose
 from residuum.tuning.record import Record

@@ -11,10 +11,11 @@ from typing import Annotated
 
 import typer
 
-from residuum.core import command, files, manifest
-from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema.papers import Cell as PrintedCell
-from residuum.core.schema.papers import parts_of
+from residuum.artefacts import files, manifest
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.schema.papers import Cell as PrintedCell
+from residuum.config.schema.papers import parts_of
 from residuum.pages import grids, ledger_page, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.ledger_page import LedgerRow

@@ -12,11 +12,12 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, files, manifest, trec
-from residuum.core.chunks import chunks
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.systems import IndexForm, LexicalSystem
+from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts.chunks import chunks
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.systems import IndexForm, LexicalSystem
 from residuum.lucene import feedback, indexing, jvm, reading
 from residuum.lucene.anserini import Searcher
 

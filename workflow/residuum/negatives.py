@@ -17,15 +17,17 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.core import command, contracts, manifest, seeds, trec
-from residuum.core.chunks import chunks
-from residuum.core.contracts import Tuple
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.base import Positive, Strict
-from residuum.core.schema.models import Negatives
-from residuum.core.schema.systems import LexicalSystem
-from residuum.core.spill import DiskList, disk_list
+from residuum.artefacts import contracts, manifest, trec
+from residuum.artefacts.chunks import chunks
+from residuum.artefacts.contracts import Tuple
+from residuum.artefacts.spill import DiskList, disk_list
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config import seeds
+from residuum.config.schema.base import Positive, Strict
+from residuum.config.schema.models import Negatives
+from residuum.config.schema.systems import LexicalSystem
 from residuum.lexical import open_index, require_queries
 from residuum.lucene.anserini import Searcher
 from residuum.pools import POOLS, Draw

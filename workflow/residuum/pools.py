@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import Annotated, Literal, NamedTuple
 
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.base import Id, Positive, Ref
-from residuum.core.schema.models import Pool, Source
-from residuum.core.tables import OpenTable
+from residuum.cli.errors import ResiduumError
+from residuum.code.tables import OpenTable
+from residuum.config.schema.base import Id, Positive, Ref
+from residuum.config.schema.models import Pool, Source
 
 
 class Draw(NamedTuple):

@@ -18,11 +18,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from residuum.core import command, contracts, files, manifest
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.models import Backbone, MaskedLanguage
-from residuum.core.seeds import derive
+from residuum.artefacts import contracts, files, manifest
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.models import Backbone, MaskedLanguage
+from residuum.config.seeds import derive
 from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
 from residuum.neural.learners.base import Start

@@ -18,11 +18,12 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.core import command, depth_curves, files, manifest, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.base import Positive, Strict
-from residuum.core.schema.models import Reading
-from residuum.core.schema.systems import Depth, RerankSystem
+from residuum.artefacts import depth_curves, files, manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import Positive, Strict
+from residuum.config.schema.models import Reading
+from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill

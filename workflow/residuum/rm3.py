@@ -13,11 +13,12 @@ import polars as pl
 import typer
 
 from residuum import lexical
-from residuum.core import command, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.measures import cutoff
-from residuum.core.progress import track
-from residuum.core.schema.systems import LexicalSystem, Rm3, Rm3Setting
+from residuum.artefacts import trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.measures import cutoff
+from residuum.config.schema.systems import LexicalSystem, Rm3, Rm3Setting
 from residuum.evaluate import evaluate
 from residuum.lucene.anserini import CHUNK, Searcher
 from residuum.tuning import folds

@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from residuum import paired
-from residuum.core import command, files, manifest
-from residuum.core.schema.papers import parts_of
+from residuum.artefacts import files, manifest
+from residuum.cli import command
+from residuum.config.schema.papers import parts_of
 from residuum.pages import scores, tsv
 from residuum.wiring.bound import BoundTable
 

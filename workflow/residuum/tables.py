@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
-from residuum.core import command, indexes, manifest
-from residuum.core.schema.papers import DEPTH, Row, Table
+from residuum.artefacts import indexes, manifest
+from residuum.cli import command
+from residuum.config.schema.papers import DEPTH, Row, Table
 from residuum.pages import grids, layout, scores, table_notes, tsv
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell

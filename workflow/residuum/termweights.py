@@ -16,7 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from residuum.core import command, contracts, files, manifest
+from residuum.artefacts import contracts, files, manifest
+from residuum.cli import command
 from residuum.neural import devices, pretrained
 from residuum.neural.parts import Part, open_folder, work_off
 from residuum.neural.resume import fingerprint

@@ -16,8 +16,8 @@ from typing import Annotated
 import pydantic
 import typer
 
-from residuum.core import command
-from residuum.core.schema.models import Trained
+from residuum.cli import command
+from residuum.config.schema.models import Trained
 from residuum.neural import devices, fitting, learners, processes
 
 app = command.app(__doc__)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from residuum.code.normal import Dotted, chain
 
-TABLE = "residuum.core.tables.OpenTable"
-FIELD = "residuum.core.tables.Kinds"  # annotates a field that holds an entry of a table
+TABLE = "residuum.code.tables.OpenTable"
+FIELD = "residuum.code.tables.Kinds"  # annotates a field that holds an entry of a table
 KEY = "kind"
 
 

@@ -21,12 +21,12 @@ PACKAGE = Path(__file__).resolve().parents[1]
 # What cannot change a byte of a result, and why.
 APART = {
     "residuum.code": "finds out what is reached",
-    "residuum.core.tables": "an entry is followed to where it stands",
-    "residuum.core.roots:packaged": "a file counts where it is named",
-    "residuum.core.progress": "hands items through and says how far the work is",
-    "residuum.core.manifest:environment": "stands apart in manifests",
-    "residuum.core.manifest:command_line": "stands apart in manifests",
-    "residuum.core.manifest:made_by": "stands apart in manifests",
+    "residuum.code.tables": "an entry is followed to where it stands",
+    "residuum.config.roots:packaged": "a file counts where it is named",
+    "residuum.cli.progress": "hands items through and says how far the work is",
+    "residuum.artefacts.manifest:environment": "stands apart in manifests",
+    "residuum.artefacts.manifest:command_line": "stands apart in manifests",
+    "residuum.artefacts.manifest:made_by": "stands apart in manifests",
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
     "residuum.neural.resume:log": "a line in a log",
 }

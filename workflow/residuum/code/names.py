@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import yaml
 
+from residuum.artefacts import files
 from residuum.code import statements
 from residuum.code.statements import Chain, Module, Statement
-from residuum.core import files
 
 
 class Node(NamedTuple):

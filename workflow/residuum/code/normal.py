@@ -19,7 +19,7 @@ MESSAGES = {
     "print": 0,
     "typer.echo": 0,
     "warnings.warn": 0,
-    "residuum.core.progress.track": 1,
+    "residuum.cli.progress.track": 1,
     "residuum.neural.resume.log": 0,
 }
 # Keywords that hold the texts of --help and of the JSON schemas of config/.

@@ -14,19 +14,19 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from residuum.artefacts import files
 from residuum.code import choices, normal
 from residuum.code.imports import Imports, imported, loaded, unclear
 from residuum.code.normal import chain
-from residuum.core import files
 
-PACKAGED = "residuum.core.roots.packaged"
+PACKAGED = "residuum.config.roots.packaged"
 # Decorators and calls that change nothing but what they return.
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
-PURE |= {"enum.unique", "typing.overload", "residuum.core.command.app", choices.TABLE}
+PURE |= {"enum.unique", "typing.overload", "residuum.cli.command.app", choices.TABLE}
 PURE |= {
-    f"residuum.core.{name}" for name in ("schema.base.Ref", "schema.base.Name", "measures.Own")
+    f"residuum.config.{name}" for name in ("schema.base.Ref", "schema.base.Name", "measures.Own")
 }
-PURE |= {"residuum.core.measures.OWN.items", PACKAGED}
+PURE |= {"residuum.config.measures.OWN.items", PACKAGED}
 # What finds code by names that are made when it runs, or reads what a normal form leaves out.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
@@ -143,7 +143,7 @@ class _Reader:
             self.bindings.setdefault(name, []).append(target)
 
     def dotted(self, node: ast.expr) -> str:
-        """Write a name as its import does, such as `residuum.core.trec.rank`; else empty."""
+        """Write a name as its import does, such as `residuum.artefacts.trec.rank`; else empty."""
         first, *rest = chain(node) or [""]
         root = f"{self.name}.{first}" if first in self.own else self.names.get(first, first)
         return ".".join([root.replace(":", "."), *rest])

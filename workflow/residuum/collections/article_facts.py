@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.collections.draws import Zipf, pick, sample, shuffled, zipf
 from residuum.collections.worlds import Concept, Key
-from residuum.core import entries
-from residuum.core.roots import packaged
-from residuum.core.schema.base import Strict
+from residuum.config import entries
+from residuum.config.roots import packaged
+from residuum.config.schema.base import Strict
 
 if TYPE_CHECKING:
-    from residuum.core.schema.sources import GeneratedArticles
+    from residuum.config.schema.sources import GeneratedArticles
 
 WORDS = packaged("collections/words/articles.yaml")
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5

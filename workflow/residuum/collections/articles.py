@@ -17,7 +17,7 @@ from residuum.collections.draws import shuffled, stream
 from residuum.collections.worlds import Collection, Grades, collection, refuse
 
 if TYPE_CHECKING:
-    from residuum.core.schema.sources import GeneratedArticles
+    from residuum.config.schema.sources import GeneratedArticles
 
 NOT_RELEVANT = 40
 ENOUGH = 4

@@ -17,10 +17,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
 from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, Packed, streamed
-from residuum.core import files
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
 
 METADATA = "metadata.csv"
 Row = dict[str, str]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from xml.etree.ElementTree import ParseError
 
-from residuum.core import roots
+from residuum.config import roots
 
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 COMPRESSED = (".z", ".0z", ".1z", ".2z")  # Unix compress, as on TREC's disks

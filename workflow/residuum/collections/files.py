@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from residuum.artefacts import trec
+from residuum.artefacts.files import damaged
+from residuum.cli.errors import ResiduumError
 from residuum.collections.irds import Qrels, Queries, join_fields, unquoted
-from residuum.core import roots, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.files import damaged
-from residuum.core.schema.datasets import Collection
-from residuum.core.schema.sources import FilesSource
+from residuum.config import roots
+from residuum.config.schema.datasets import Collection
+from residuum.config.schema.sources import FilesSource
 
 
 def resolve(name: str, access: str) -> Path:

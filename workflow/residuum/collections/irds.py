@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from residuum.cli.errors import ResiduumError
 from residuum.collections import faults, opened, releases
-from residuum.core import roots
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.datasets import Collection
-from residuum.core.schema.sources import IrdsSource
+from residuum.config import roots
+from residuum.config.schema.datasets import Collection
+from residuum.config.schema.sources import IrdsSource
 
 MOST_SHOWN = 300  # characters of somebody else's error
 MOST_QUOTED = 60  # characters of an offending value

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from residuum.collections.draws import another, pick, sample, shuffled
 from residuum.collections.worlds import Concept, enumerated
-from residuum.core import entries
-from residuum.core.roots import packaged
-from residuum.core.schema.base import Strict
+from residuum.config import entries
+from residuum.config.roots import packaged
+from residuum.config.schema.base import Strict
 
 WORDS = packaged("collections/words/places.yaml")
 BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # the rest of the queries give one word of the name

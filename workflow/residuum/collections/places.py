@@ -21,7 +21,7 @@ from residuum.collections.place_texts import Place, patterns, words
 from residuum.collections.worlds import Collection, Grades, Judgement, Key, collection, refuse
 
 if TYPE_CHECKING:
-    from residuum.core.schema.sources import GeneratedSource
+    from residuum.config.schema.sources import GeneratedSource
 
 SPLITS = ("train", "tune", "dev", "judged")
 MENTION, ASIDE, FILLER = 0.75, 0.75, 0.2

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from residuum.cli.errors import ResiduumError
+from residuum.code.tables import OpenTable
 from residuum.collections import faults, irds, opened
 from residuum.collections import files as from_files
 from residuum.collections.irds import Qrels, Queries
-from residuum.core import roots
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.datasets import Collection, Holdout, SplitCount
-from residuum.core.tables import OpenTable
+from residuum.config import roots
+from residuum.config.schema.datasets import Collection, Holdout, SplitCount
 
 T = TypeVar("T")
 SPLITS: OpenTable[Callable[[Collection, str], tuple[Queries, Qrels]]] = OpenTable(

@@ -5,11 +5,11 @@ Usage: `docs(collection)`, `split(collection, name)`. Must not know how they are
 
 from collections.abc import Callable, Iterator
 
+from residuum.cli.errors import ResiduumError
+from residuum.code.tables import OpenTable
 from residuum.collections.irds import Qrels, Queries
 from residuum.collections.worlds import Collection as Generated
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.datasets import Collection
-from residuum.core.tables import OpenTable
+from residuum.config.schema.datasets import Collection
 
 MAKERS: OpenTable[Callable[..., Generated]] = OpenTable(
     {

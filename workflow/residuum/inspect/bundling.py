@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from residuum import __version__
-from residuum.core import files, manifest
-from residuum.core.errors import ResiduumError
-from residuum.core.roots import ROOT
+from residuum.artefacts import files, manifest
+from residuum.cli.errors import ResiduumError
+from residuum.config.roots import ROOT
 from residuum.wiring.paths import Paths, Template
 
 FORMAT = 2

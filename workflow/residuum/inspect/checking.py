@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum import data
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
 from residuum.collections import splits
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.datasets import Dataset
+from residuum.config.schema.datasets import Dataset
 from residuum.inspect import local_files
 from residuum.inspect.local_files import File
 

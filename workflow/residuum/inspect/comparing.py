@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 from pydantic import ValidationError
 
-from residuum.core import command
-from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema.papers import Tests
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.schema.papers import Tests
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,7 +71,7 @@ def verb(
     workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
 ) -> None:
     """Test every pair of runs on the same judged queries, and print the table."""
-    from residuum.core import files, trec
+    from residuum.artefacts import files, trec
     from residuum.inspect import external_runs
     from residuum.pages import layout, tsv
     from residuum.paired import Comparison

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import trec
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
 from residuum.inspect import provenance
 from residuum.inspect.differences import Difference, changed, differences
 from residuum.inspect.explaining import PATHS, Cell, find, values

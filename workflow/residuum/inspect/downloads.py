@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from residuum.core import roots
-from residuum.core.registry import Registry, Start
-from residuum.core.schema.scales import FromHub
+from residuum.config import roots
+from residuum.config.registry import Registry, Start
+from residuum.config.schema.scales import FromHub
 from residuum.inspect import local_files
 from residuum.inspect.dryrun import Job
 from residuum.inspect.local_files import File

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 
 JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)

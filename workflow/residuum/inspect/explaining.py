@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from residuum.core import trec
-from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema.papers import DEPTH, parts_of
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.inspect.provenance import Artefact
 from residuum.inspect.text import described, line, together, wrapped

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import trec
-from residuum.core.errors import NotRun, ResiduumError
+from residuum.artefacts import trec
+from residuum.cli.errors import NotRun, ResiduumError
 
 ENDINGS = (".gz", ".trec", ".run", ".txt", ".res")
 RELEVANT = 1  # the lowest grade that a measure without a level of its own counts

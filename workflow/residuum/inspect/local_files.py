@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.collections import splits
-from residuum.core import entries, roots
-from residuum.core.errors import ResiduumError, unknown
-from residuum.core.schema.datasets import Dataset
-from residuum.core.schema.sources import GENERATED_SPLITS, Download
+from residuum.config import entries, roots
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.sources import GENERATED_SPLITS, Download
 from residuum.inspect.text import line
 from residuum.pages import layout
 

@@ -9,9 +9,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from residuum.core import entries, loading
-from residuum.core.errors import ResiduumError
-from residuum.core.registry import Registry
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries, loading
+from residuum.config.registry import Registry
 from residuum.inspect import downloads, dryrun
 from residuum.inspect.dryrun import Job
 from residuum.inspect.local_files import File, amount

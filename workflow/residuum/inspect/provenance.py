@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from residuum.core import files
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
 from residuum.wiring.paths import MANIFEST, Paths
 
 FOLDER = "manifest.json"

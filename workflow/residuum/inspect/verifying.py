@@ -11,13 +11,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.core import manifest
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.papers import Table
+from residuum.artefacts import manifest
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Table
+from residuum.config.specs import canonical_json
 from residuum.inspect import bundling, provenance
 from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
 from residuum.wiring.paths import Paths, Template
-from residuum.wiring.specs import canonical_json
 
 PATHS = Paths()
 LONG = 90  # characters of a differing line that are shown

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core.chunks import chunks
-from residuum.core.schema.systems import Analysis, Bm25, Rm3
+from residuum.artefacts.chunks import chunks
+from residuum.config.schema.systems import Analysis, Bm25, Rm3
 from residuum.lucene import feedback, handles
 from residuum.lucene.handles import OBJECT, STRING, bound, boxed, chain, method, objects, static
 from residuum.lucene.indexing import (

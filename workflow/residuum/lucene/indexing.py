@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from residuum.core.chunks import chunks
-from residuum.core.schema.systems import Analysis, IndexForm
+from residuum.artefacts.chunks import chunks
+from residuum.config.schema.systems import Analysis, IndexForm
 from residuum.lucene import jvm
 from residuum.lucene.handles import objects
 from residuum.lucene.jvm import JavaObject, cast, java, told

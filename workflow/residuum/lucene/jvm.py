@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed

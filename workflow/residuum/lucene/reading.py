@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from residuum.core import contracts
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import IndexForm
+from residuum.artefacts import contracts
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import IndexForm
 from residuum.lucene import indexing
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.neural.resume import log
 
 Item = TypeVar("Item")

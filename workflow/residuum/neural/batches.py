@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core.contracts import Tuple
-from residuum.core.errors import ResiduumError
-from residuum.core.seeds import derive
+from residuum.artefacts.contracts import Tuple
+from residuum.cli.errors import ResiduumError
+from residuum.config.seeds import derive
 
 
 class Batch(NamedTuple):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import Reading
-from residuum.core.seeds import derive
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Reading
+from residuum.config.seeds import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.encoders import TEXTS_AT_ONCE

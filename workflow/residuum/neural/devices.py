@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from residuum.core.errors import ResiduumError, unknown
+from residuum.cli.errors import ResiduumError, unknown
 
 if TYPE_CHECKING:
     import numpy as np

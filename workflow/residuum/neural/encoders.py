@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core.chunks import chunks
-from residuum.core.progress import track
-from residuum.core.schema.models import Encoder as EncoderSchema
+from residuum.artefacts.chunks import chunks
+from residuum.cli.progress import track
+from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained
 from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.heads import HEADS, Kind

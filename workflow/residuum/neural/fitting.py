@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from residuum.core import files, manifest
-from residuum.core.errors import ResiduumError
-from residuum.core.progress import track
-from residuum.core.schema.models import MaskedLanguage, Trained, Training
+from residuum.artefacts import files, manifest
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.models import MaskedLanguage, Trained, Training
 from residuum.neural import gradients, optimisers, processes
 from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.learners.base import Learner, Start

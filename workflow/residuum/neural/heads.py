@@ -9,9 +9,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Literal
 
-from residuum.core.schema.base import Positive
-from residuum.core.schema.models import Pooling
-from residuum.core.tables import OpenTable
+from residuum.code.tables import OpenTable
+from residuum.config.schema.base import Positive
+from residuum.config.schema.models import Pooling
 
 if TYPE_CHECKING:
     from torch import Tensor

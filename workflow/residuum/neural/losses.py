@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from residuum.core.schema.models import Loss, Needs
-from residuum.core.tables import OpenTable
+from residuum.code.tables import OpenTable
+from residuum.config.schema.models import Loss, Needs
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from residuum.core.schema.models import Training
+from residuum.config.schema.models import Training
 
 if TYPE_CHECKING:
     from torch.nn import Module

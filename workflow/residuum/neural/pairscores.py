@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from residuum.core import contracts, files, trec
-from residuum.core.progress import track
-from residuum.core.trec import PAIR
+from residuum.artefacts import contracts, files, trec
+from residuum.artefacts.trec import PAIR
+from residuum.cli.progress import track
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.parts import open_folder
 from residuum.neural.resume import log

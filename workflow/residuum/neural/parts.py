@@ -9,9 +9,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from residuum.core import contracts, files
-from residuum.core.chunks import chunks
-from residuum.core.progress import track
+from residuum.artefacts import contracts, files
+from residuum.artefacts.chunks import chunks
+from residuum.cli.progress import track
 from residuum.neural.resume import log
 
 MARK = "fingerprint"

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from residuum.core import entries, files
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.base import Strict
-from residuum.core.seeds import derive
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries
+from residuum.config.schema.base import Strict
+from residuum.config.seeds import derive
 from residuum.neural import devices
 
 Settings = TypeVar("Settings", bound=Strict)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from typing import TYPE_CHECKING, Any
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from residuum.core import files, manifest
+from residuum.artefacts import files, manifest
 
 
 def fingerprint(module: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:

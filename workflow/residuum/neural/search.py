@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 
 SPARE = 64  # hits asked for beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core.chunks import chunks
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.base import Positive, Strict
+from residuum.artefacts.chunks import chunks
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import Positive, Strict
 from residuum.neural import devices, pretrained
 from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.termrecall import first_subwords, frequencies

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residuum.core.chunks import chunks
-from residuum.core.errors import ResiduumError
+from residuum.artefacts.chunks import chunks
+from residuum.cli.errors import ResiduumError
 from residuum.neural import devices
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from residuum.core.schema.sources import Windows
+from residuum.config.schema.sources import Windows
 
 HEAD_SHARE = 0.5  # of a passage; a longer head is cut, so that the body gets its half
 

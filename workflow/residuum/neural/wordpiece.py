@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 
 MARKERS = ("[QRY]", "[DOC]")
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *MARKERS)

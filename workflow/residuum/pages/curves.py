@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from residuum.core.depth_curves import DOCS_RERANKED, RECALL
-from residuum.core.errors import ResiduumError
+from residuum.artefacts.depth_curves import DOCS_RERANKED, RECALL
+from residuum.cli.errors import ResiduumError
 from residuum.paired import Comparison, same_queries
 from residuum.wiring.bound import BoundFigure
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residuum.core import files, measures
-from residuum.core.schema.papers import Panel
+from residuum.artefacts import files
+from residuum.config import measures
+from residuum.config.schema.papers import Panel
 from residuum.pages.curves import Point, Tests
 from residuum.wiring.bound import BoundFigure
 

@@ -7,7 +7,7 @@ text; superscripts, arrows and bold words are put in by form. Must not know what
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from residuum.core import files
+from residuum.artefacts import files
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 from residuum.pages import tsv
 from residuum.pages.layout import DASH, MARKDOWN, MORE, grid
 from residuum.wiring.paths import Paths

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.core import indexes, trec
-from residuum.core.errors import NotRun, ResiduumError
-from residuum.core.schema.papers import Column, Row
+from residuum.artefacts import indexes, trec
+from residuum.cli.errors import NotRun, ResiduumError
+from residuum.config.schema.papers import Column, Row
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.bound import BoundTable
 

@@ -6,8 +6,8 @@ p-values are computed, nor how a parameter was chosen.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from residuum.core import indexes
-from residuum.core.schema.papers import DEPTH, Column
+from residuum.artefacts import indexes
+from residuum.config.schema.papers import DEPTH, Column
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.pages.tuned import note

@@ -12,8 +12,8 @@ from typing import TypeVar, get_args
 
 import polars as pl
 
-from residuum.core import files
-from residuum.core.errors import ResiduumError
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
 
 AGAIN = "make it again: delete it, then snakemake --cores all"
 TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}

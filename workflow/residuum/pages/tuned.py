@@ -4,8 +4,8 @@ Usage: `note(Tuned.read(Path("tuning/nfcorpus/dev/clear.seed1.json")))`. Must no
 setting is chosen, nor how a table is laid out.
 """
 
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.papers import Column, Row
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Column, Row
 from residuum.tuning.record import Choice, Tuned
 from residuum.wiring.bound import BoundTable
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.papers import Tests
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Tests
 from residuum.paired import classical, effects, flips, seeds
 from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix, same_queries
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
 
 TIE = 1e-12  # values per query, and means of them, this close to each other count as equal
 

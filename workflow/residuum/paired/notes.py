@@ -7,7 +7,7 @@ Must not know how p-values are computed, nor how a page is laid out.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from residuum.core.schema.papers import Tests
+from residuum.config.schema.papers import Tests
 from residuum.paired.comparisons import Comparison
 
 Name = Callable[[Comparison], str]

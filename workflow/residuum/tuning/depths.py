@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from residuum.core import depth_curves, trec
-from residuum.core.errors import ResiduumError
-from residuum.core.measures import cutoff
-from residuum.core.schema.systems import Depth
-from residuum.core.trec import PAIR
+from residuum.artefacts import depth_curves, trec
+from residuum.artefacts.trec import PAIR
+from residuum.cli.errors import ResiduumError
+from residuum.config.measures import cutoff
+from residuum.config.schema.systems import Depth
 from residuum.evaluate import evaluate
 from residuum.tuning.choosing import choose
 from residuum.tuning.record import Record

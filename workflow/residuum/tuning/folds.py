@@ -6,8 +6,8 @@ has folds of its own. Pure functions. Must not know what is chosen on them.
 
 from collections.abc import Collection, Sequence
 
-from residuum.core import seeds
-from residuum.core.errors import ResiduumError
+from residuum.cli.errors import ResiduumError
+from residuum.config import seeds
 
 
 def split(

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from residuum.core import trec
-from residuum.core.chunks import chunks
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.systems import FusionSystem
-from residuum.core.trec import PAIR
+from residuum.artefacts import trec
+from residuum.artefacts.chunks import chunks
+from residuum.artefacts.trec import PAIR
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import FusionSystem
 
 QUERIES_AT_ONCE = 256  # bounds the pairs in memory
 QUERY_BITS = 16  # of a pair's key, for the number of its query

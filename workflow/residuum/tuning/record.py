@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import pydantic
 from pydantic import Field
 
-from residuum.core import command, files, manifest
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.base import Strict
+from residuum.artefacts import files, manifest
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import Strict
 
 Setting = dict[str, int | float]
 

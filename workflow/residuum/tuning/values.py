@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from residuum.core.trec import PAIR
+from residuum.artefacts.trec import PAIR
 from residuum.evaluate import evaluate
 from residuum.tuning.choosing import Values
 

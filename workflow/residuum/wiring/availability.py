@@ -7,12 +7,12 @@ such systems are not run; everything else is. Must not use the network itself.
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from residuum.core import roots
-from residuum.core.errors import not_cast
-from residuum.core.references import references
-from residuum.core.registry import Place, Registry, Start
-from residuum.core.schema.scales import FromModel, FromPath
-from residuum.core.schema.systems import ExternalSystem
+from residuum.cli.errors import not_cast
+from residuum.config import roots
+from residuum.config.references import references
+from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.scales import FromModel, FromPath
+from residuum.config.schema.systems import ExternalSystem
 from residuum.wiring.splits import rm3_measure
 
 Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None

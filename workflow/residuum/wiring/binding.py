@@ -7,10 +7,11 @@ page. Snakemake imports this; stages do not. Must not know paths below results/.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from residuum.core.errors import not_cast
-from residuum.core.references import references
-from residuum.core.registry import Registry
-from residuum.core.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
+from residuum.cli.errors import not_cast
+from residuum.config.references import references
+from residuum.config.registry import Registry
+from residuum.config.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
+from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
     Bound,
@@ -20,7 +21,6 @@ from residuum.wiring.bound import (
     BoundTable,
     corrected_with,
 )
-from residuum.wiring.specs import FOR_READERS, canonical_json
 
 
 class Gap(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from residuum.core.errors import ResiduumError, not_cast
-from residuum.core.schema.base import Strict
-from residuum.core.schema.papers import (
+from residuum.cli.errors import ResiduumError, not_cast
+from residuum.config.schema.base import Strict
+from residuum.config.schema.papers import (
     Cases,
     Characteristics,
     Column,

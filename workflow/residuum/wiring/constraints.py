@@ -5,9 +5,9 @@ Usage: `Constraints(registry).runs("dense")`. Must not know rules or paths.
 
 from collections.abc import Iterable
 
-from residuum.core.registry import Registry
-from residuum.core.schema.systems import LexicalSystem
-from residuum.wiring.run_ids import SEED
+from residuum.config.registry import Registry
+from residuum.config.run_ids import SEED
+from residuum.config.schema.systems import LexicalSystem
 
 
 def either(names: Iterable[str]) -> str:

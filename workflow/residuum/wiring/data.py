@@ -5,8 +5,7 @@ Usage: `Data(registry, paths, hub).split_files(wildcards)`. Must not know models
 
 import sys
 
-from residuum.core import roots
-from residuum.wiring import specs
+from residuum.config import roots, specs
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from residuum.core import files
-from residuum.core.errors import ResiduumError
-from residuum.core.registry import Registry
-from residuum.core.schema.scales import Config
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.config.registry import Registry
+from residuum.config.schema.scales import Config
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
 from residuum.wiring import binding

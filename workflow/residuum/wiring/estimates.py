@@ -9,8 +9,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from residuum.core.registry import Place, Registry
-from residuum.core.schema.models import (
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
     MaskedLanguage,
@@ -18,8 +18,8 @@ from residuum.core.schema.models import (
     Reading,
     TermWeights,
 )
-from residuum.core.schema.scales import HubReranker
-from residuum.core.schema.systems import DenseSystem, FusionSystem, LexicalSystem
+from residuum.config.schema.scales import HubReranker
+from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available

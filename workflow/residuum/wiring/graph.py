@@ -7,7 +7,7 @@ know rules.
 from collections.abc import Mapping
 from pathlib import Path
 
-from residuum.core import loading
+from residuum.config import loading
 from residuum.wiring import driver
 from residuum.wiring.constraints import Constraints
 from residuum.wiring.data import Data

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 
-from residuum.core.errors import ResiduumError
-from residuum.core.references import references
-from residuum.core.registry import Place, Registry, Start
-from residuum.core.schema.models import OnPairs
-from residuum.core.schema.scales import FromModel, FromPath
-from residuum.wiring import specs
+from residuum.cli.errors import ResiduumError
+from residuum.config import specs
+from residuum.config.references import references
+from residuum.config.registry import Place, Registry, Start
+from residuum.config.run_ids import RunId
+from residuum.config.schema.models import OnPairs
+from residuum.config.schema.scales import FromModel, FromPath
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
-from residuum.wiring.run_ids import RunId
 
 
 def start_of(registry: Registry, model: str) -> Start:

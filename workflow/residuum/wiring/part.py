@@ -7,11 +7,11 @@ made of inputs is in `residuum.wiring.options`, which knows no registry. Must no
 
 from typing import Protocol
 
-from residuum.core.registry import Place, Registry
-from residuum.core.schema.systems import LexicalSystem
+from residuum.config.registry import Place, Registry
+from residuum.config.run_ids import FixedId, RunId
+from residuum.config.schema.systems import LexicalSystem
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template
-from residuum.wiring.run_ids import FixedId, RunId
 
 
 class Wildcards(Protocol):

@@ -7,7 +7,7 @@ Usage: `resources: **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000)`. A cluster li
 from collections.abc import Callable, Iterable
 from math import ceil
 
-from residuum.core.registry import Registry
+from residuum.config.registry import Registry
 from residuum.wiring.assumptions import CORE_GFLOPS, START_S, STEP_S
 from residuum.wiring.estimates import Estimate
 from residuum.wiring.part import Wildcards

@@ -6,12 +6,12 @@ Usage: `Runs(registry, paths, hub).fused(wildcards)`. Must not know how runs are
 from shlex import quote
 from typing import NamedTuple
 
-from residuum.core.errors import ResiduumError
-from residuum.core.registry import Place, Registry
-from residuum.core.schema.papers import Figure
-from residuum.core.schema.scales import FromModel, HubReranker
-from residuum.core.schema.systems import FusionSystem, RerankSystem
-from residuum.wiring import specs
+from residuum.cli.errors import ResiduumError
+from residuum.config import specs
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.papers import Figure
+from residuum.config.schema.scales import FromModel, HubReranker
+from residuum.config.schema.systems import FusionSystem, RerankSystem
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.models import Checkpoints
 from residuum.wiring.part import Wildcards, place_of, run_of

@@ -6,14 +6,14 @@ Usage: `Searching(registry, paths, hub).index_behind(wildcards)`. Must not know 
 from collections.abc import Callable
 from shlex import quote
 
-from residuum.core.errors import ResiduumError
-from residuum.core.registry import Registry
-from residuum.core.schema.systems import DenseSystem, LexicalSystem
-from residuum.wiring import specs
+from residuum.cli.errors import ResiduumError
+from residuum.config import specs
+from residuum.config.registry import Registry
+from residuum.config.run_ids import FixedId, RunId
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template
-from residuum.wiring.run_ids import FixedId, RunId
 from residuum.wiring.splits import mined, rm3_measure, searched
 
 

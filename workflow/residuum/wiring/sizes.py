@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.core.registry import Place, Registry, Start
-from residuum.core.schema.datasets import SplitCount
-from residuum.core.schema.models import Backbone, Training
-from residuum.core.schema.scales import FromModel, FromPath
-from residuum.core.schema.systems import ExternalSystem, RerankSystem
+from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.datasets import SplitCount
+from residuum.config.schema.models import Backbone, Training
+from residuum.config.schema.scales import FromModel, FromPath
+from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.wiring.assumptions import TOKEN_BYTES
 from residuum.wiring.models import start_of
 

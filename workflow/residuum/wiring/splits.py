@@ -3,10 +3,10 @@
 Usage: `searched(registry, "nfcorpus")`. Must not know paths or rules.
 """
 
-from residuum.core.measures import reads
-from residuum.core.registry import Place, Registry
-from residuum.core.schema.scales import FromModel
-from residuum.core.schema.systems import LexicalSystem
+from residuum.config.measures import reads
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.scales import FromModel
+from residuum.config.schema.systems import LexicalSystem
 
 
 def is_tuned(registry: Registry, system: str) -> bool:

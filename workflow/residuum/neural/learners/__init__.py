@@ -8,8 +8,8 @@ Must not know the training loop, its log or the manifest.
 from collections.abc import Callable
 from typing import Any
 
-from residuum.core.schema.models import Trained
-from residuum.core.tables import OpenTable
+from residuum.code.tables import OpenTable
+from residuum.config.schema.models import Trained
 from residuum.neural.learners.base import Learner, Start, TrainingData
 
 __all__ = ["KINDS", "Learner", "Start", "TrainingData", "make"]

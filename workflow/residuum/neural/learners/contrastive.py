@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from residuum.core.schema.models import Contrastive
+from residuum.config.schema.models import Contrastive
 from residuum.neural import losses
 from residuum.neural.batches import Batch
 from residuum.neural.learners.base import BatchLoss, Learner, Outputs

@@ -5,7 +5,7 @@ Usage: see the package. Must not know the training loop, or which runs will be r
 
 from __future__ import annotations
 
-from residuum.core.schema.models import CrossEncoder as CrossEncoderSchema
+from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.neural.batches import Batch
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners.base import Outputs, Start, TrainingData

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residuum.core.schema.models import DualEncoder
+from residuum.config.schema.models import DualEncoder
 from residuum.neural.batches import Batch
 from residuum.neural.devices import put
 from residuum.neural.encoders import Encoder

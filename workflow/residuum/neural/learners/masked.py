@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.core.errors import ResiduumError
-from residuum.core.schema.models import MaskedLanguage
-from residuum.core.seeds import derive
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import MaskedLanguage
+from residuum.config.seeds import derive
 from residuum.neural import batches, devices, masking, pretrained
 from residuum.neural.devices import Device
 from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start

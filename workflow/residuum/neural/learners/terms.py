@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import contracts
-from residuum.core.chunks import chunks
-from residuum.core.schema.models import TermWeights
+from residuum.artefacts import contracts
+from residuum.artefacts.chunks import chunks
+from residuum.config.schema.models import TermWeights
 from residuum.neural import batches, losses
 from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start, TrainingData
 from residuum.neural.learners.training_data import steps_of, wanted_docs, wanted_queries

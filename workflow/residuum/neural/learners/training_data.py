@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residuum.core import contracts, trec
-from residuum.core.schema.models import Contrastive, Training
+from residuum.artefacts import contracts, trec
+from residuum.config.schema.models import Contrastive, Training
 from residuum.neural import batches
 from residuum.neural.heads import Kind
 from residuum.neural.learners.base import TrainingData

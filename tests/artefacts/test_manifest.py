@@ -1,0 +1,72 @@
+"""Manifests: the command stands apart from what the artefact is, and is ready to paste."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+from conftest import ROOT
+from residuum.artefacts import manifest
+from residuum.code import closure
+
+RUN = "q1 Q0 d1 1 2.0 x\n"
+
+
+def evaluate(folder, name):
+    """Run the stage `evaluate` as a command, with a path that the shell would take apart."""
+    folder.mkdir(exist_ok=True)
+    (folder / "a run.trec").write_text(RUN)
+    (folder / "qrels.trec").write_text("q1 0 d1 1\n")
+    words = ["-m", "residuum.evaluate", "run", "--run", "a run.trec", "--qrels", "qrels.trec"]
+    words += ["--measure", "RR@10", "--output", name]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "workflow")}
+    subprocess.run([sys.executable, *words], cwd=folder, env=environment, check=True)
+    return json.loads((folder / f"{name}.manifest.json").read_text()), ["python", *words]
+
+
+def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
+    first, words = evaluate(tmp_path, "one.tsv")
+    second, _ = evaluate(tmp_path, "two.tsv")
+    assert shlex.split(first["environment"].pop("command")) == words
+    assert "--run 'a run.trec'" in second["environment"].pop("command")
+    paths = [record["environment"].pop("path") for record in (first, second)]
+    assert paths == ["one.tsv.manifest.json", "two.tsv.manifest.json"]
+    assert first == second, "nothing else depends on the command line"
+    verb = {"module": "residuum.evaluate", "verb": "run", "kinds": None}
+    assert first["code"] == {**verb, "sha256": closure.sha256("residuum.evaluate", "run")}
+    assert manifest.same_code(first["code"])
+    assert not manifest.same_code({**first["code"], "sha256": "0" * 64})
+    assert not manifest.same_code({**first["code"], "verb": "no-such-verb"})
+
+
+def test_a_kind_that_no_argument_names_counts_once_it_is_used():
+    code = (
+        "import sys; from residuum.artefacts import manifest; from residuum.code import tables;"
+        "sys.modules['__main__'].__spec__ = type('Spec', (), {'name': 'residuum.evaluate'});"
+        "table = tables.OpenTable({'a': 'json:dumps', 'b': 'json:loads'});"
+        "table['a']; print(manifest.made_by('residuum.evaluate')['kinds']);"
+        "table['b']; print(manifest.made_by('residuum.evaluate')['kinds'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "--spec", '{"kind": "a"}'],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "workflow")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "['a']\n['a', 'b']\n"
+
+
+def test_the_same_command_gives_the_same_bytes(tmp_path):
+    for folder in ("a", "b"):
+        evaluate(tmp_path / folder, "one.tsv")
+    name = "one.tsv.manifest.json"
+    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_function_that_is_called_has_no_command(tmp_path):
+    manifest.write(tmp_path / "m.json", artefact={}, spec={}, inputs=[], module="residuum.ledger")
+    record = json.loads((tmp_path / "m.json").read_text())
+    assert record["environment"]["command"] is None
+    whole = {"module": "residuum.ledger", "verb": None, "kinds": None}
+    assert record["code"] == {**whole, "sha256": closure.sha256("residuum.ledger")}

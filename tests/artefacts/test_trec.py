@@ -1,0 +1,153 @@
+"""Runs, qrels, queries and metrics survive a round trip and bad ones are refused by name."""
+
+import gzip
+
+import polars as pl
+import pytest
+
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+
+
+def scores(rows):
+    return pl.DataFrame(
+        rows, schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}, orient="row"
+    )
+
+
+def test_rank_orders_by_score_then_doc_id_and_cuts():
+    ranked = trec.rank(scores([("q", "b", 1.0), ("q", "a", 1.0), ("q", "c", 2.0)]), k=2)
+    assert ranked.rows() == [("q", "c", 1, 2.0), ("q", "a", 2, 1.0)]
+
+
+def test_scores_equal_after_rounding_are_ties():
+    # The two differ in the ninth decimal only, which a run file does not keep.
+    ranked = trec.rank(scores([("q", "b", 1.000000002), ("q", "a", 1.000000001)]))
+    assert ranked["doc_id"].to_list() == ["a", "b"]
+
+
+def test_ids_are_strings_always(tmp_path):
+    run = trec.rank(scores([("007", "NA", 2.5), ("007", "null", 1.5), ("1e3", "nan", -0.25)]))
+    trec.write_run(tmp_path / "run.gz", run, "t")
+    assert trec.read_run(tmp_path / "run.gz").equals(run)
+    trec.write_qrels(tmp_path / "qrels", [("007", "NA", 1), ("1e3", "0012", 0)])
+    assert trec.read_qrels(tmp_path / "qrels").rows() == [("007", "NA", 1), ("1e3", "0012", 0)]
+
+
+def test_run_file_is_trec_and_its_bytes_do_not_depend_on_the_clock(tmp_path):
+    run = trec.rank(scores([("q", "d1", 2.5), ("q", "d2", -1.0)]))
+    trec.write_run(tmp_path / "a.gz", run, "bm25")
+    trec.write_run(tmp_path / "b.gz", run, "bm25")
+    text = gzip.decompress((tmp_path / "a.gz").read_bytes()).decode()
+    assert text == "q Q0 d1 1 2.5 bm25\nq Q0 d2 2 -1.0 bm25\n"
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert (tmp_path / "a.gz").read_bytes()[4:8] == b"\0\0\0\0"  # gzip's mtime
+
+
+def test_a_run_in_parts_is_the_whole_run(tmp_path, monkeypatch):
+    rows = [(f"q{query}", f"d{doc}", doc / 7) for query in range(5) for doc in range(query + 1)]
+    run = trec.rank(scores(rows))
+    trec.write_run(tmp_path / "whole.gz", run, "t")
+    monkeypatch.setattr(trec, "LINES_AT_ONCE", 2)
+    parts = run.partition_by("query_id", maintain_order=True)
+    trec.write_run_parts(tmp_path / "parts.gz", iter([run.clear(), *parts]), "t")
+    assert (tmp_path / "parts.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
+    assert trec.read_run(tmp_path / "parts.gz").equals(run)
+
+
+def test_a_run_whose_later_part_is_wrong_is_not_written(tmp_path):
+    good, other = (trec.rank(scores([(query, "d", 1.0)])) for query in ("a", "b"))
+    with pytest.raises(ResiduumError, match="score must be finite"):
+        bad = other.with_columns(pl.lit(float("nan")).alias("score"))
+        trec.write_run_parts(tmp_path / "run.gz", [good, bad], "t")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("q Q0 d 1 nan t\n", "line 1: score must be finite"),
+        ("q Q0 d 1 inf t\n", "line 1: score must be finite"),
+        ("q Q0 d 1 2 t\nq Q0 d 2 1 t\n", "line 2: duplicate document in a query"),
+        ("q Q0 d 1 1 t\nq Q0 e 2 2 t\n", "line 2: scores must not rise"),
+        ("q Q0 d 0 1 t\n", "line 1: ranks must count 1, 2, 3"),
+        ("q Q0 d 1 2 t\nq Q0 e 3 1 t\n", "line 2: ranks must count 1, 2, 3"),
+        ("q Q0 a 1 2 t\nr Q0 a 1 2 t\nq Q0 b 1 1 t\n", "line 3: ranks must count 1, 2, 3"),
+        ("q Q0 d 1 2 t\nq Q0 e 2 1\n", "line 2: expected 6 columns"),
+        ("q Q0 d 1 high t\n", "line 1: score must be a number, found 'high'"),
+        ("q Q0 d 1\n", "expected 6 columns (query_id, q0, doc_id, rank, score, tag), found 4"),
+        ("", "the file is empty"),
+    ],
+)
+def test_bad_runs_are_refused_with_line_and_value(tmp_path, text, says):
+    path = tmp_path / "run.trec"
+    path.write_text(text)
+    with pytest.raises(ResiduumError, match=r"run\.trec") as caught:
+        trec.read_run(path)
+    assert says in str(caught.value)
+
+
+def test_truncated_gzip_is_named_with_the_remedy(tmp_path):
+    path = tmp_path / "run.trec.gz"
+    trec.write_run(path, trec.rank(scores([("q", f"d{i}", i) for i in range(999)])), "t")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ResiduumError, match=r"run\.trec\.gz: the gzip data is truncated.*again"):
+        trec.read_run(path)
+
+
+def test_writing_refuses_what_reading_would(tmp_path):
+    bad = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "rank": [1], "score": [float("nan")]})
+    with pytest.raises(ResiduumError, match="finite"):
+        trec.write_run(tmp_path / "run.gz", bad, "t")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_queries_keep_order_and_lose_only_white_space(tmp_path):
+    trec.write_queries(tmp_path / "q.tsv", [("2", "a\tb\nc  d 🙂"), ("01", "x")])
+    assert trec.read_queries(tmp_path / "q.tsv") == {"2": "a b c d 🙂", "01": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1 no tab\n", "line 1: expected query_id TAB text"),
+        ("1\ta\n1\tb\n", "line 2: duplicate query_id 1"),
+    ],
+)
+def test_bad_queries(tmp_path, text, says):
+    (tmp_path / "q.tsv").write_text(text)
+    with pytest.raises(ResiduumError, match=says):
+        trec.read_queries(tmp_path / "q.tsv")
+
+
+def test_qrels_take_tabs_and_refuse_a_pair_judged_twice(tmp_path):
+    (tmp_path / "qrels").write_text("q\t0\td1  2\nq 0 d2 0\n")
+    assert trec.read_qrels(tmp_path / "qrels").rows() == [("q", "d1", 2), ("q", "d2", 0)]
+    (tmp_path / "qrels").write_text("q 0 d1 2\nq 0 d1 1\n")
+    with pytest.raises(ResiduumError, match="line 2: duplicate judgement of a pair"):
+        trec.read_qrels(tmp_path / "qrels")
+
+
+def test_metrics_round_trip_exactly(tmp_path):
+    rows = [("007", "RR@10", 1 / 3), ("NA", "RR@10", 0.1 + 0.2)]
+    metrics = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
+    trec.write_metrics(tmp_path / "m.tsv", metrics)
+    assert trec.read_metrics(tmp_path / "m.tsv").rows() == rows
+    with pytest.raises(ResiduumError, match="finite"):
+        trec.write_metrics(tmp_path / "m.tsv", metrics.with_columns(value=float("nan")))
+
+
+def test_hits_survive_to_the_last_bit_and_damage_is_named(tmp_path):
+    path = tmp_path / "dev.parquet"
+    rows = [("007", "NA", 0.1 + 0.2), ("007", "d", -1e-300), ("b", "NA", 123456789.000001)]
+    hits = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    trec.write_hits(path, hits)
+    assert trec.read_hits(path).rows() == rows
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ResiduumError, match=r"dev\.parquet: cannot be read as Parquet"):
+        trec.read_hits(path)
+    hits.select("query_id", "score").write_parquet(path)
+    with pytest.raises(ResiduumError, match=r"dev\.parquet: expected columns query_id, doc_id, sc"):
+        trec.read_hits(path)
+    with pytest.raises(ResiduumError, match=r"no\.parquet: cannot be read"):
+        trec.read_hits(tmp_path / "no.parquet")

@@ -1,0 +1,67 @@
+"""The names of measures: ir_measures' own, and the table of ours."""
+
+import pytest
+
+from residuum.cli.errors import ResiduumError
+from residuum.config import measures
+
+
+@pytest.mark.parametrize(
+    ("measure", "reads", "cutoff"),
+    [
+        ("RR@10", "judgements", 10),
+        ("R(rel=2)@1000", "judgements", 1000),
+        ("AP", "judgements", None),
+        ("nDCG(dcg='exp-log2')@10", "judgements", 10),
+        ("AnswerAccuracy@20", "answers", 20),
+    ],
+)
+def test_what_a_measure_reads_and_where_it_stops(measure, reads, cutoff):
+    assert measures.reads(measure) == reads
+    assert measures.cutoff(measure) == cutoff
+    assert measures.fault(measure, ["judgements", "answers"], tuned=False) is None
+
+
+@pytest.mark.parametrize(
+    ("measure", "says"),
+    [
+        ("AnswerAccuracy", "write such as AnswerAccuracy@20"),
+        ("AnswerAccuracy@0", "write such as AnswerAccuracy@20"),
+        ("answeraccuracy@20", "Close: AnswerAccuracy"),
+        ("ndcg@10", "Close: nDCG"),
+        ("RR10", "A measure is written as in nDCG@10"),
+        ("P", "it needs a cutoff"),
+        ("", "cannot read the measure ''"),
+    ],
+)
+def test_a_name_that_is_no_measure_is_told_with_what_is_close(measure, says):
+    with pytest.raises(ResiduumError) as caught:
+        measures.cutoff(measure)
+    assert says in str(caught.value)
+    assert measures.fault(measure, ["judgements"], tuned=False) == str(caught.value)
+
+
+def test_a_measure_that_needs_what_a_key_has_not():
+    fault = measures.fault("AnswerAccuracy@20", ["judgements"], tuned=False)
+    assert fault == "'AnswerAccuracy@20' is by answers; measures of this key: by judgements"
+
+
+def test_what_is_better_when_lower_is_not_tuned_by(monkeypatch):
+    holes = measures.Own("Share of docs without a judgement", "judgements", better="lower")
+    monkeypatch.setitem(measures.OWN, "Holes", holes)
+    assert measures.fault("Holes@10", ["judgements"], tuned=False) is None
+    assert "better where it is lower" in measures.fault("Holes@10", ["judgements"], tuned=True)
+
+
+def test_measures_in_words():
+    assert measures.words("RR@10") == "Reciprocal rank at 10 (RR@10)"
+    assert measures.words("R(rel=2)@1000") == "Recall at 1000 (R(rel=2)@1000)"
+    assert measures.words("AP") == "Average precision (AP)"
+    accuracy = "Share of questions answered by the docs at 20 (AnswerAccuracy@20)"
+    assert measures.words("AnswerAccuracy@20") == accuracy
+    assert measures.words("Bpref") == "Bpref"
+
+
+def test_every_measure_of_ours_has_a_function():
+    assert set(measures.OWN) == set(measures.VALUES)
+    assert all(callable(measures.VALUES[name]) for name in measures.VALUES)

@@ -1,0 +1,654 @@
+"""The configuration: what a scale makes of it, and how its faults are worded."""
+
+import json
+import shutil
+from functools import partial
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries, loading, registry, specs
+from residuum.config.schema.papers import parts_of
+from residuum.config.schema.scales import FromPath
+from residuum.neural.losses import ConstantMargin
+from residuum.wiring import availability, binding, splits
+
+BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+
+
+def load(folder=ROOT / "config", **config):
+    return loading.load(folder, {**BASE, **config})
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Return a copy of config/ whose files a test may damage."""
+    return shutil.copytree(ROOT / "config", tmp_path / "config")
+
+
+def edit(folder, name, **changes):
+    path = folder / name
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize("scale", sorted(p.stem for p in (ROOT / "config/scales").glob("*.yaml")))
+def test_every_scale_loads(scale):
+    assert load(scale=scale).config.scale == scale
+
+
+def test_full_scale_keeps_the_papers_hyper_parameters():
+    clear = load(scale="full").models["clear"]
+    assert clear.training.model_dump(include={"learning_rate", "batch_size", "epochs"}) == {
+        "learning_rate": 2e-5,
+        "batch_size": 28,
+        "epochs": 8,
+    }
+    loss = {"kind": "residual_margin", "weight": 1.0, "xi": 1.0, "lambda_train": 0.1}
+    assert [one.model_dump() for one in clear.objectives] == [loss]
+    assert clear.negatives.pools["errors"].top == 1000
+
+
+def test_a_scale_lays_its_budget_over_the_model():
+    clear = load(scale="mini").models["clear"]
+    assert (clear.training.steps, clear.training.epochs) == (150, None)
+    assert clear.negatives.pools["errors"].model_dump() == {
+        "kind": "hits", "system": "bm25", "top": 100, "seed": 1
+    }  # fmt: skip
+    assert clear.loss.xi == 1.0
+
+
+def test_runs_carry_seeds_only_behind_a_trained_model():
+    loaded = load(scale="mini", seeds=[4, 7])
+    assert loaded.runs("bm25") == ["bm25"]
+    assert loaded.runs("clear") == ["clear.seed4", "clear.seed7"]
+
+
+def test_encoder_replaces_hub_backbones_only(tmp_path):
+    assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased") == (
+        FromPath(path=str(tmp_path))
+    )
+    with pytest.raises(
+        ResiduumError, match=r"would replace nothing: scale mini makes its backbones"
+    ):
+        load(scale="mini", encoder=str(tmp_path))
+
+
+def test_measures_are_those_of_the_split_and_of_the_tables():
+    loaded = load(scale="mini")
+    assert loaded.measures(registry.Place("generated-mini", "dev")) == ["R@100", "R@1000", "RR@10"]
+    judged = loaded.measures(registry.Place("generated-mini", "judged"))
+    assert {"nDCG@10", "AP(rel=2)@1000", "R(rel=2)@1000"} <= set(judged)
+
+
+def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
+    loaded = load(scale="mini")
+    assert splits.searched(loaded, "generated-mini") == ["tune", "dev", "judged"]
+    assert splits.searched(loaded, "nfcorpus") == ["dev", "test"]
+    found = splits.searched(load(scale="full"), "msmarco-passage")
+    assert found == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
+
+
+def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(config):
+    assert load(scale="full").shards("msmarco-passage") == 18  # 8,841,823 docs, 500,000 each
+    assert load(scale="full").shards("msmarco-document") == 39, "3,213,835 docs of 6 passages"
+    assert load(scale="mini").shards("generated-mini") == 1
+    assert load(scale="smoke").shards("generated-smoke") == 2
+    edit(config, "scales/nfcorpus.yaml", shard_docs=500)
+    assert load(config, scale="nfcorpus").shards("nfcorpus") == 11  # of 5,371 docs, or of 3,395
+    edit(
+        config,
+        "datasets/cacm.yaml",
+        editions=[{"name": "whole", "docs": 6000}, {"name": "sample", "docs": 3}],
+    )
+    assert load(config, scale="nfcorpus").shards("cacm") == 3, "none is empty in either"
+
+
+def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
+    assert binding.family(load(config), "clear-table1") == []
+    edit(config, "tests/clear.yaml", family="paper")
+    made = load(config)
+    assert binding.family(made, "clear-table1") == ["clear-table2"]
+    assert binding.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
+
+
+def test_a_page_is_cast_with_its_tests(config):
+    def hub(model, revision):
+        return None
+
+    edit(config, "tests/clear.yaml", seed=7)
+    made = load(config, scale="mini")
+    assert binding.bind_table(made, "clear-table1", hub).tests == made.tests["clear"]
+    assert json.loads(binding.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
+    figure = json.loads(binding.page_spec(made, "clear-figure1", hub))
+    assert figure["tests"]["correction"] == "holm"
+
+
+def test_unknown_key_names_file_key_and_what_is_valid(config):
+    edit(config, "systems/bm25.yaml", bm25={"k1": 0.9, "bee": 0.4})
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert "systems/bm25.yaml: bm25.bee: unknown key; valid: b, k1." in text
+    assert "systems/bm25.yaml: bm25.b: missing key" in text
+
+
+def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(config):
+    parts = {"parts": ["clear-embedding", "bm52"], "unretrieved": "minimum"}
+    edit(config, "systems/clear.yaml", **parts, interpolation={"weighted": "bm52", "value": 0.5})
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert "systems/clear.yaml: parts: no system 'bm52'; known: bert-siamese, " in text
+    assert "Did you mean bm25?" in text
+    assert f"To add one: {config}/systems/bm52.yaml" in text
+
+
+def test_all_faults_come_in_one_message(config):
+    edit(config, "systems/bm25.yaml", k=0)
+    edit(config, "models/clear.yaml", backbone="bert-bass-uncased")
+    edit(config, "papers/clear/table1.yaml", tolerance={"dev-rrr": 0.1})
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="mini", papers=["cleer"])
+    text = str(caught.value)
+    assert "k: Input should be greater than 0 (found 0)" in text
+    assert "Did you mean bert-base-uncased?" in text
+    assert "tolerance.dev-rrr: no column 'dev-rrr'" in text
+    assert "no paper 'cleer'; known: clear, dualrm, lexical-baselines. Did you mean clear?" in text
+
+
+ONE = {"editions": [{"name": "one", "docs": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("scales/mini.yaml", {"roles": {"msmarco-train": "x"}}, "write dataset/split, found 'x'"),
+        ("scales/mini.yaml", {"backbones": {"b": {"model": "nope"}}}, "no model 'nope'"),
+        ("models/clear.yaml", {"negatives": {}},
+         "loss residual_margin needs sampled negatives with lexical scores: give negatives.pools"),
+        ("models/clear.yaml", {"loss": {"kind": "residual_margn", "xi": 1}},
+         "loss: no kind 'residual_margn'; known: constant_margin, nll, residual_margin. Did"),
+        ("models/clear.yaml", {"loss": {"kind": "nll", "xi": 1}},
+         "loss.xi: unknown key; valid: kind, weight."),
+        ("models/clear.yaml", {"losses": ["nll"]}, "give exactly one of loss and losses"),
+        ("models/reranker-base.yaml", {"loss": None, "losses": ["nll", {"kind": "nll"}]},
+         "losses nll, nll: one of them stands twice"),
+        ("models/clear.yaml", {"budgets": ["tripled"]}, "Did you mean triplet?"),
+        ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"any": "corpus"},
+         "scores": "bm25-rm3", "per_pair": 1}}, "negatives.scores: 'bm25-rm3' is not plain BM25"),
+        ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"errors": {"kind": "hits",
+         "top": 9, "system": "clear-embedding"}}, "scores": "bm25", "per_pair": 1}},
+         "the model would be made from itself"),
+        ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"own": {"kind": "hits",
+         "top": 9, "system": "clear"}}, "scores": "bm25", "per_pair": 1}},
+         "negatives.pools.own.system: system 'clear' is of kind fusion; fitting: bert-siamese"),
+        ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "per_pair": 1}},
+         "pools, scores and per_pair go together"),
+        ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "scores": "bm25",
+         "per_pair": 1}}, "config/scales/mini.yaml: negatives.pools.errors: missing key kind"),
+        ("models/clear.yaml", {"negatives": {"same_as": "clear-random", "per_pair": 1}},
+         "same_as takes the other model's tuples"),
+        ("models/clear.yaml", {"negatives": {"scores": "bm25", "per_pair": 1, "pools": {
+         n: {"kind": "hits", "system": "bm25", "top": 9} for n in ("a", "b")}}},
+         "two pools hold the hits of one system"),
+        ("models/bert-siamese.yaml", {"negatives": {"same_as": "warm-start"}},
+         "'warm-start' has no tuples of its own"),
+        ("systems/clear.yaml", {"parts": ["bm25", "bm25-bert-base"]},
+         "parts: system 'bm25-bert-base' is of kind rerank; fitting: "),
+        ("systems/clear.yaml", {"parts": ["bm25", "bm25-rm3"]},
+         "true_score is computed for dense systems and plain BM25 only, and 'bm25-rm3' is neither"),
+        ("systems/clear.yaml", {"parts": ["bm25", "clear"]},
+         "the system would be made from itself"),
+        ("systems/clear.yaml", {"parts": ["clear-embedding", "bm25-default"]},
+         "interpolation.weighted: no part 'bm25'; known: bm25-default, clear-embedding"),
+        ("systems/clear.yaml", {"unretrieved": {"bm25": "minimum"}}, "name every part, or write"),
+        ("systems/clear.yaml", {"unretrieved": {"bm25": "minimum", "clear-embedding": "minimum",
+         "bm52": "minimum"}}, "unretrieved.bm52: no part 'bm52'; known: bm25, clear-embedding"),
+        ("systems/clear.yaml", {"parts": ["bm25", "clear-embedding", "bm25"]},
+         "parts: 'bm25' is given twice"),
+        ("systems/bert-siamese.yaml", {"model": "mini-bert"},
+         "model: model 'mini-bert' is of kind backbone; fitting: bert-siamese, clear"),
+        ("systems/deepct.yaml", {"weights": "clear"}, 
+         "weights: model 'clear' is of kind dual-encoder; fitting: deepct"),
+        ("systems/bm25-fields.yaml", {"rm3": {"value": {"feedback_docs": 1,
+         "feedback_terms": 1, "original_query_weight": 0.5}}}, "fields go with plain BM25"),
+        ("systems/bm25-rm3.yaml", {"rm3": {"folds": 2}},
+         "give value, or grid, folds, seed and measures"),
+        ("systems/bm25-bert-base.yaml", {"reranker": "bert-bas-reranker"},
+         "no reranker role 'bert-bas-reranker'"),
+        ("systems/bm25-bert-base.yaml", {"first_stage": "clear-bert-large"}, 
+         "first_stage: system 'clear-bert-large' is of kind rerank; fitting: "),
+        ("systems/clear.yaml", {"interpolation": {"weighted": "bm25", "value": 0.5, "grid": [0.1]}},
+         "give value, or grid"),
+        ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
+        ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
+         "model 'clear' is of kind dual-encoder; fitting: reranker-base, reranker-large"),
+        ("models/reranker-base.yaml", {"negatives": {}},
+         "a cross-encoder needs negatives"),
+        ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
+         "series.a.system: system 'bm25' is of kind lexical; fitting: bm25-bert-base"),
+        ("papers/clear/table3.yaml", {"kind": "tabel"},
+         "no kind 'tabel'; known: cases, characteristics, figure, table. Did you mean table?"),
+        ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
+        ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
+        ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ^9"}}},
+         "no row has the index 9"),
+        ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ↓"}}},
+         "an arrow, but the row has no `below:`"),
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}, **ONE},
+         "splits.test.measures: cannot read the measure 'RR10': measure not found: RR10"),
+        ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["P"]}}, **ONE},
+         "cannot read the measure 'P': it needs a cutoff"),
+        ("datasets/cacm.yaml",
+         {"editions": [{"name": "x", "docs": 1, "splits": {"tset": {"queries": 1, "qrels": 1}}}]},
+         "editions.0.splits.tset: no split 'tset'; known: test. Did you mean test?"),
+        ("datasets/cacm.yaml", {"downloads": [{"file": "x", "splits": ["dev"]}]},
+         "downloads.0.splits: no split 'dev'; known: test"),
+        ("datasets/cacm.yaml",
+         {"windows": {"length": 9, "stride": 5, "body": "body", "expected": 2}},
+         "windows: docs keep no field body; kept: none"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"questions": "a", "queries": "b"}}},
+         "questions brings the queries; leave out queries, qrels and irds"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"queries": "a", "qrels": "b", "irds": "c"}}},
+         "irds and answers_field go with source irds, not with files"),
+        ("datasets/robust04.yaml",
+         {"splits": {"test": {"irds": "x", "folds": ["a", "a"]}, "a": {"irds": "y"}}, **ONE,
+          "downloads": []},
+         "splits.test.folds: 'a' is the split itself, or is given twice"),
+        ("datasets/robust04.yaml",
+         {"splits": {"test": {"irds": "x", "folds": ["b"]}, "a": {"irds": "y"}}, **ONE,
+          "downloads": []}, "splits.test.folds: no split 'b'; known: a, test"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"holdout": {"of": "all", "queries": 1,
+         "seed": 1}}}}, "splits.test.holdout.of: no split 'all'; known: test"),
+        ("datasets/cacm.yaml", {"budgets": ["tripled"]}, "mean triplet? To add one: budgets: of a"),
+        ("systems/clear.yaml",
+         {"interpolation": {"weighted": "bm25", "grid": [0.1], "tune_on": "msmarco-tune",
+          "measure": "AnswerAccuracy@20"}},
+         "interpolation.measure: 'AnswerAccuracy@20' is by answers; measures of this key: by "
+         "judgements"),
+        ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
+            "tset": {"queries": 1, "qrels": 1}}}]}},
+         "cacm.yaml with editions of config/scales/mini.yaml: editions.0.splits.tset: no split"),
+        ("scales/mini.yaml", {"editions": {"cacn": [{"name": "x", "docs": 1}]}},
+         "editions.cacn: no dataset 'cacn'; known: cacm, "),
+        ("scales/mini.yaml", {"roles": {"msmarco-train": "generated-mini/tran"}},
+         "roles.msmarco-train: no split 'tran'; known: dev, judged, train, tune. Did you mean t"),
+        ("scales/mini.yaml", {"base": "ful"}, "scales without a base 'ful'; known: full, "),
+        ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
+         "a generated collection has train, tune, dev, judged"),
+        ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed is given twice"),
+        ("papers/clear/table1.yaml", {"tests": "cleer"},
+         "tests: no tests 'cleer'; known: clear, depths, me-bert, roc. Did you mean clear? To add"),
+        ("papers/clear/table1.yaml", {"tests": "roc", "baselines": ["bm52"], "reported": {}},
+         "baselines: no row 'bm52'; known: bert-siamese, bm25,"),
+        ("papers/clear/table1.yaml", {"tests": "roc"}, "roc: its tests name rows in `baselines:`"),
+        ("papers/clear/table1.yaml", {"baselines": ["bm25"]}, "all pairs; drop `baselines:`"),
+        ("papers/clear/table1.yaml", {"tests": "roc", "baselines": ["bm25"]},
+         "reported.clear.dev-rr: a marker about deepct, which is not in `baselines:`"),
+        ("papers/clear/figure1.yaml", {"tests": "cleer"}, "no tests 'cleer'"),
+        ("papers/clear/figure1.yaml", {"tests": "clear"}, "compares with its first series only"),
+        ("tests/depths.yaml", {"family": "paper"}, "is not in its paper's family"),
+        ("tests/clear.yaml", {"resamples": 0},
+         "resamples: Input should be greater than 0 (found 0)"),
+        ("tests/clear.yaml", {"correction": "holms"}, "tests/clear.yaml: correction: Input should"),
+        ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0,1"}}},
+         "cannot read the cell '0,1'"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_broken_reference(config, name, changes, says):
+    edit(config, name, **changes)
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="mini")
+    assert says in str(caught.value)
+    assert name.rsplit("/", 1)[1] in str(caught.value)
+
+
+def nothing_missing(model, revision):
+    return None
+
+
+def test_what_a_scale_does_not_cast_is_not_run_with_its_reason(config):
+    data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+    del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
+    edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
+    job = binding.bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
+    absent = {row: cells.get("dev-rr") for row, cells in job.absent.items()}
+    assert absent["bm25"] is None
+    assert absent["clear"] == "scale mini casts nothing as msmarco-tune"
+    assert absent["bert-siamese"] == "scale mini casts nothing as untrained"
+    assert absent["deepct"] == "scale mini casts nothing as untrained"
+    assert not any(path.startswith("generated-mini/dev/clear") for path in job.metrics_files())
+
+
+def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():
+    def hub(model, revision):
+        return "no such model" if "large" in model else None
+
+    loaded = load(scale="full")
+    job = binding.bind_table(loaded, "clear-table2", hub)
+    absent = {row for row, cells in job.absent.items() if cells}
+    assert absent == {"bm25-large", "clear-large"}
+    assert job.absent["bm25-large"]["dev-rr"] == "no such model"
+    assert binding.why_not_made(loaded, "clear-figure1", hub) is None
+    assert binding.why_not_made(loaded, "clear-table4", hub) == "no such model"
+
+
+def test_an_external_run_is_not_run_where_its_file_is_absent(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    loaded = load(scale="mini")
+    column = binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
+    path = tmp_path / "trec-covid" / "round2" / "GUIR_S2_run1.txt"
+    assert column.startswith(f"no such file: {path}. The best automatic run")
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    assert binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
+
+
+CACM = ("docs.jsonl", "queries.tsv", "qrels.txt")
+
+
+def test_a_dataset_whose_files_are_absent_is_not_run_with_its_access_note(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    loaded = load(scale="mini")
+
+    def absent():
+        return binding.bind_table(loaded, "lexical-baselines-cacm", nothing_missing).absent
+
+    paths = [tmp_path / "cacm" / name for name in CACM]
+    note = loaded.datasets["cacm"].access
+    why = f"no such file: {', '.join(map(str, paths))}. Access to cacm: {note}"
+    assert absent() == {row: {"ap": why, "p30": why} for row in ("bm25", "bm25-rm3")}
+    (tmp_path / "cacm").mkdir()
+    for path in paths[:2]:
+        path.write_text("")
+    assert absent()["bm25"]["ap"].startswith(f"no such file: {paths[2]}. Access to cacm: put")
+    paths[2].write_text("")
+    assert absent() == {"bm25": {}, "bm25-rm3": {}}
+
+
+def test_what_is_trained_or_tuned_on_absent_data_is_not_run(config, monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    for role in ("msmarco-train", "msmarco-tune"):
+        data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+        roles = {**data["roles"], role: "cacm/test"}
+        edit(config, "scales/mini.yaml", roles=roles)
+        made = load(config, scale="mini")
+        edit(config, "scales/mini.yaml", roles=data["roles"])
+        place = made.cast("msmarco-dev")
+        assert availability.why_unavailable(made, "bm25", place, nothing_missing) is None
+        why = availability.why_unavailable(made, "clear", place, nothing_missing)
+        assert why.startswith(f"no such file: {tmp_path / 'cacm' / 'docs.jsonl'}"), role
+
+
+def test_characteristics_of_absent_data_are_not_counted(config, monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+    edit(config, "scales/mini.yaml", roles={**data["roles"], "msmarco-dev": "cacm/test"})
+    made = load(config, scale="mini")
+    spec = json.loads(binding.page_spec(made, "dualrm-table1", nothing_missing))
+    column = next(c["id"] for c in spec["table"]["columns"] if c["role"] == "msmarco-dev")
+    queries = tmp_path / "cacm" / "queries.tsv"
+    assert set(spec["absent"]) == {column}
+    assert spec["absent"][column].startswith(f"no such file: {queries}, "), "no corpus is needed"
+
+
+def test_seeds_follow_what_is_trained_once_per_seed():
+    loaded = load(scale="mini", seeds=[1, 2])
+    assert loaded.runs("deepct-rm3") == ["deepct-rm3.seed1", "deepct-rm3.seed2"]
+    assert loaded.runs("bm25-bert-base") == ["bm25-bert-base"], "the reranker is made once"
+    assert loaded.run("clear-bert-base", 2) == "clear-bert-base.seed2"
+
+
+def test_a_grid_of_the_scale_replaces_the_papers():
+    full, mini = (load(scale=scale).systems["bm25-rm3"].rm3 for scale in ("full", "mini"))
+    assert len(full.grid.settings()) == 900
+    assert len(mini.grid.settings()) < 50 and mini.measures == full.measures
+
+
+def test_tuned_rm3_knows_the_measure_of_a_split():
+    loaded = load(scale="mini")
+    generated = partial(registry.Place, "generated-mini")
+    assert splits.rm3_measure(loaded, "bm25-rm3", generated("dev")) == "RR@10"
+    assert splits.rm3_measure(loaded, "bm25-rm3", generated("judged")) == "nDCG@10"
+    assert splits.rm3_measure(loaded, "bm25-rm3", generated("tune")) is None
+    assert "names no role that generated-mini/tune plays" in (
+        availability.why_unavailable(loaded, "bm25-rm3", generated("tune"), nothing_missing)
+    )
+
+
+def test_a_reranker_that_a_system_names_has_an_id_of_its_own(config):
+    own = {"hub": "some/reranker", "revision": "abc", "reading": {}}
+    edit(config, "systems/clear-bert-large.yaml", reranker=own)
+    edit(config, "systems/clear-bert-base.yaml", reranker=own)
+    edit(config, "systems/bm25-bert-large.yaml", reranker={"model": "reranker-base", "seed": 3})
+    loaded = load(config, scale="mini")
+    shared = loaded.reranker("clear-bert-large")
+    assert shared == loaded.reranker("clear-bert-base"), "its pairs are scored once"
+    assert shared.startswith("some_reranker@")
+    assert loaded.reranker_cast(shared).revision == "abc"
+    assert loaded.reranker("bm25-bert-large") == "reranker-base@seed3"
+    assert loaded.reranker_cast("reranker-base@seed3").seed == 3
+    assert loaded.reranker_cast("bert-large-reranker").model == "reranker-large"
+    assert loaded.reranker("bm25-bert-base") == "bert-base-reranker"
+
+
+def test_a_broken_table_does_not_make_its_paper_unknown(config):
+    edit(config, "papers/clear/table1.yaml", rows=[{"id": "a", "label": "A"}])
+    with pytest.raises(ResiduumError, match=r"rows\.0: give exactly one of system") as caught:
+        load(config)
+    assert "no paper" not in str(caught.value)
+    assert load(papers="clear").config.papers == ["clear"]
+
+
+def test_file_names_are_ids(config):
+    shutil.copy(config / "systems" / "bm25.yaml", config / "systems" / "bm25.v2.yaml")
+    (config / "papers" / "my.paper").mkdir()
+    page = config / "papers" / "clear" / "table1.yaml"
+    shutil.copy(page, config / "papers" / "clear" / "table-1.yaml")
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    assert "bm25.v2.yaml: a file's name is its id" in str(caught.value)
+    assert "my.paper: a paper's folder is named by small letters" in str(caught.value)
+    assert "table-1.yaml: a page's name has no hyphen; write _ for it" in str(caught.value)
+
+
+def test_a_paper_may_have_hyphens(config):
+    shutil.copytree(config / "papers" / "clear", config / "papers" / "clear-again")
+    made = load(config, papers="clear-again")
+    assert made.chosen("table") == ["clear-again-table1", "clear-again-table2"]
+    assert parts_of("clear-again-table1") == ("clear-again", "table1")
+    assert parts_of("clear-table1") == ("clear", "table1")
+
+
+def test_another_encoder_makes_numbers_not_comparable(tmp_path):
+    assert load(scale="full").facts()["comparable"]
+    other = load(scale="full", encoder=str(tmp_path)).facts()
+    assert not other["comparable"]
+    assert other["reason"] == f"encoder {tmp_path} takes the place of the scale's own."
+
+
+def test_what_only_people_read_is_no_part_of_a_spec(config):
+    before = load(config, scale="mini")
+    edit(config, "models/clear.yaml", description="Told better.")
+    edit(config, "systems/bm25.yaml", label="Okapi")
+    edit(config, "datasets/generated-mini.yaml", access="otherwise", title="New")
+    after = load(config, scale="mini")
+    assert specs.of_entry(before.models["clear"]) == specs.of_entry(after.models["clear"])
+    assert specs.of_entry(before.systems["bm25"]) == specs.of_entry(after.systems["bm25"])
+    one, two = before.datasets["generated-mini"], after.datasets["generated-mini"]
+    assert one.for_corpus() == two.for_corpus()
+    assert one.for_split("dev") == two.for_split("dev")
+
+
+def test_a_new_split_leaves_the_others_as_they_are(config):
+    before = load(config, scale="full").datasets["msmarco-passage"]
+    data = yaml.safe_load((config / "datasets" / "msmarco-passage.yaml").read_text())
+    data["splits"]["trec-dl-2020"] = {"irds": "msmarco-passage/trec-dl-2020/judged"}
+    edit(config, "datasets/msmarco-passage.yaml", splits=data["splits"])
+    after = load(config, scale="full").datasets["msmarco-passage"]
+    assert before.for_corpus() == after.for_corpus()
+    assert before.for_split("train") == after.for_split("train")
+    data["splits"]["more"] = {"holdout": {"of": "train", "queries": 5, "seed": 2}}
+    edit(config, "datasets/msmarco-passage.yaml", splits=data["splits"])
+    changed = load(config, scale="full").datasets["msmarco-passage"]
+    assert before.for_split("train") != changed.for_split("train"), "it loses queries"
+
+
+def test_a_key_that_is_given_twice_is_a_fault(config):
+    with open(config / "systems" / "bm25.yaml", "a") as handle:
+        handle.write("k: 10\n")
+    with pytest.raises(
+        ResiduumError, match=r"bm25.yaml: .* line 9: key 'k' is given twice"
+    ) as caught:
+        load(config)
+    assert str(caught.value).startswith("1 fault "), "what refers to the broken entry is no fault"
+
+
+def test_unknown_scale_and_unknown_config_key():
+    with pytest.raises(ResiduumError, match=r"no scale 'minii'.*Did you mean mini\?"):
+        load(scale="minii")
+    with pytest.raises(ResiduumError, match="config: scael: unknown key; valid: device, encoder"):
+        load(scael="mini")
+
+
+def test_json_schemas_are_in_step():
+    for name, text in loading.json_schemas().items():
+        path = ROOT / "config" / "schema" / name
+        assert path.read_text() == text, f"run: python -m residuum.config.loading schema ({name})"
+        json.loads(text)
+
+
+def test_a_null_in_a_budget_removes_the_key():
+    assert entries.merge({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None, "e": 4}}) == {
+        "a": 1,
+        "b": {"d": 3, "e": 4},
+    }
+
+
+def test_another_kind_replaces_what_lies_under_it():
+    base = {"loss": {"kind": "residual_margin", "xi": 1.0}, "k": 5}
+    assert entries.merge(base, {"loss": {"kind": "nll"}}) == {"loss": {"kind": "nll"}, "k": 5}
+    same = entries.merge(base, {"loss": {"kind": "residual_margin", "lambda_train": 0.1}})
+    assert same["loss"] == {"kind": "residual_margin", "xi": 1.0, "lambda_train": 0.1}
+
+
+def test_an_ablation_is_two_lines(config):
+    (config / "models" / "clear-wide.yaml").write_text(
+        "base: clear\nloss: {kind: constant_margin, margin: 2.0}\n"
+    )
+    (config / "systems" / "clear-wide.yaml").write_text("base: clear\nunretrieved: minimum\n")
+    loaded = load(config, scale="mini")
+    clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
+    assert wide.loss == ConstantMargin(kind="constant_margin", margin=2.0)
+    assert wide.model_copy(update={"loss": clear.loss}) == clear, "with its budgets"
+    system = loaded.systems["clear-wide"]
+    assert system.model_copy(update={"unretrieved": "true_score"}) == loaded.systems["clear"]
+
+
+def test_a_model_over_a_base_shares_its_tuples(config):
+    (config / "models" / "clear-wide.yaml").write_text(
+        "base: clear\nnegatives: {same_as: clear}\nloss: {xi: 2.0}\nbudgets: [triplet]\n"
+    )
+    loaded = load(config, scale="mini")
+    clear, wide = loaded.models["clear"], loaded.models["clear-wide"]
+    assert (wide.loss.xi, wide.loss.lambda_train) == (2.0, clear.loss.lambda_train)
+    assert wide.negatives.model_dump(exclude_unset=True) == {"same_as": "clear"}
+    assert loaded.tuples_of("clear-wide") == "clear"
+    same = {"loss": clear.loss, "negatives": clear.negatives, "budgets": clear.budgets}
+    assert wide.model_copy(update=same) == clear
+
+
+def test_a_fault_over_a_base_names_both_files(config):
+    (config / "models" / "clear-wide.yaml").write_text("base: clear\nencoder: {lenght: 5}\n")
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    over = f"{config}/models/clear-wide.yaml over {config}/models/clear.yaml"
+    assert f"{over}: encoder.lenght: unknown key; valid: " in str(caught.value)
+
+
+def test_a_broken_base_is_told_once_and_a_base_has_none_itself(config):
+    (config / "models" / "a.yaml").write_text("base: clear\n")
+    edit(config, "models/clear.yaml", loss={"kind": "nil"})
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert text.startswith("1 fault ") and "no kind 'nil'" in text
+    (config / "models" / "b.yaml").write_text("base: a\n")
+    with pytest.raises(ResiduumError, match="models without a base 'a'; known: bert-siamese"):
+        load(config)
+
+
+def test_a_budget_sets_the_seeds_of_a_model(config):
+    data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
+    data["budgets"]["random-negatives"]["seeds"] = [2, 9]
+    edit(config, "scales/mini.yaml", budgets=data["budgets"])
+    loaded = load(config, scale="mini")
+    assert loaded.runs("clear-random") == ["clear-random.seed2", "clear-random.seed9"]
+    assert loaded.runs("clear") == ["clear.seed1", "clear.seed2", "clear.seed3"]
+    assert load(config, scale="mini", seeds=[4]).runs("clear-random") == ["clear-random.seed4"]
+    assert specs.of_entry(loaded.models["clear-random"]) == (
+        specs.of_entry(load(scale="mini").models["clear-random"])
+    ), "which seeds there are does not change what one of them is"
+
+
+def test_runs_have_the_seeds_that_all_models_behind_them_have(config):
+    edit(config, "models/deepct.yaml", seeds=[3, 2, 7])
+    weighted = {"weighted": "deepct", "value": 0.5}
+    edit(config, "systems/clear.yaml", parts=["deepct", "clear-embedding"], interpolation=weighted)
+    assert load(config, scale="mini").runs("clear") == ["clear.seed3", "clear.seed2"]
+    edit(config, "models/deepct.yaml", seeds=[7])
+    with pytest.raises(ResiduumError, match=r"clear.yaml: its models have no seed in common: "):
+        load(config, scale="mini")
+
+
+def test_a_budget_lies_over_a_dataset(config):
+    edit(config, "datasets/msmarco-passage.yaml", budgets=["part"])
+    data = yaml.safe_load((config / "scales" / "nfcorpus.yaml").read_text())
+    sample = {"docs": 1000, "seed": 1, "keep": ["dev"]}
+    data["budgets"]["part"] = {
+        "source": {"sample": sample},
+        "editions": [{"name": "p", "docs": 1000}],
+    }
+    edit(config, "scales/nfcorpus.yaml", budgets=data["budgets"])
+    assert load(config, scale="nfcorpus").datasets["msmarco-passage"].source.sample.docs == 1000
+    assert load(config, scale="full").datasets["msmarco-passage"].source.sample is None
+
+
+def test_a_system_made_from_itself_is_a_fault(config):
+    edit(config, "systems/clear-bert-base.yaml", first_stage="clear-bert-base")
+    with pytest.raises(
+        ResiduumError, match=r"clear-bert-base.yaml: at scale smoke the system would"
+    ):
+        load(config, scale="smoke")
+
+
+def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(config):
+    edit(config, "datasets/nfcorpus.yaml", own={"train": "train", "tune": "dev"})
+    (config / "models" / "mine.yaml").write_text("base: clear\ntrain_on: own\n")
+    (config / "systems" / "mine.yaml").write_text("base: clear\ninterpolation: {tune_on: own}\n")
+    loaded = load(config, scale="mini")
+    model = loaded.model_for("mine", "nfcorpus")
+    assert model == "mine@nfcorpus.train"
+    assert loaded.train_place(model) == registry.Place("nfcorpus", "train")
+    assert loaded.tune_place("mine", "nfcorpus") == registry.Place("nfcorpus", "dev")
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
+        loaded.model_for("mine", "cacm")
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
+        loaded.tune_place("mine", "cacm")
+
+
+def test_what_has_a_role_is_the_same_on_every_collection():
+    loaded = load(scale="mini")
+    assert loaded.model_for("clear", "cacm") == "clear"
+    assert loaded.train_place("clear") == registry.Place("generated-mini", "train")
+    assert loaded.tune_place("clear", "cacm") == registry.Place("generated-mini", "tune")
+    assert loaded.tune_place("bm25", "cacm") is None
+
+
+def test_the_own_splits_of_a_dataset_are_splits_of_it(config):
+    edit(config, "datasets/nfcorpus.yaml", own={"train": "tran"})
+    with pytest.raises(ResiduumError, match=r"own.train: no split 'tran'; known: .*mean train\?"):
+        load(config)

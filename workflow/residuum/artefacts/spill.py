@@ -1,0 +1,105 @@
+"""Lists and sets of texts on disk, so that memory does not grow with the corpus.
+
+Usage: `finder.add(doc_id)` for each, then `finder.repeated()`; or
+`with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`. Must not know what the texts are.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from residuum.artefacts import files
+from residuum.artefacts.chunks import chunks
+
+DIGEST_BYTES = 8
+BUCKETS = 256  # one for each first byte of a digest
+WAITING = 1 << 17  # digests in memory: a megabyte
+TEXTS_AT_ONCE = 4096
+END = np.dtype("<i8")
+
+
+class DuplicateFinder:
+    """Digests of texts in 256 files: what repeats is found with one of the files in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._waiting = [bytearray() for _ in range(BUCKETS)]
+        self._count = 0
+
+    @staticmethod
+    def of(text: str) -> bytes:
+        """Return the digest of a text; two texts in 10^19 pairs share one."""
+        return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
+
+    def add(self, text: str) -> None:
+        """Take the digest of a text."""
+        digest = self.of(text)
+        self._waiting[digest[0]] += digest
+        self._count += 1
+        if self._count % WAITING == 0:
+            self._spill()
+
+    def _spill(self) -> None:
+        for number, waiting in enumerate(self._waiting):
+            if waiting:
+                with open(self._path(number), "ab") as handle:
+                    handle.write(waiting)
+                waiting.clear()
+
+    def _path(self, bucket: int) -> Path:
+        return self._folder / f"{bucket:03d}"
+
+    def repeated(self) -> Iterator[set[bytes]]:
+        """Yield the digests that were taken more than once, file by file."""
+        self._spill()
+        for path in sorted(self._folder.iterdir()):
+            digests, counts = np.unique(np.fromfile(path, np.uint64), return_counts=True)
+            if (counts > 1).any():
+                yield {digest.tobytes() for digest in digests[counts > 1]}
+
+
+class DiskList:
+    """Texts in a file, found by number; memory holds none of them."""
+
+    def __init__(self, texts: BinaryIO, ends: BinaryIO, length: int) -> None:
+        self._texts, self._ends, self._length = texts, ends, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, number: int) -> str:
+        """Return the text of a number from 0."""
+        ends = os.pread(self._ends.fileno(), 2 * END.itemsize, number * END.itemsize)
+        start, end = np.frombuffer(ends, END).tolist()
+        return os.pread(self._texts.fileno(), end - start, start).decode()
+
+
+@contextmanager
+def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
+    """Give texts by number, held beside `path` until the block ends."""
+    with (
+        files.scratch(path) as folder,
+        open(folder / "texts", "w+b") as held,
+        open(folder / "ends", "w+b") as ends,
+    ):
+        yield DiskList(held, ends, _fill(held, ends, texts))
+
+
+def _fill(held: BinaryIO, ends: BinaryIO, texts: Iterable[str]) -> int:
+    """Write texts one after the other, and where each ends after a first 0; return their number."""
+    length = end = 0
+    ends.write(np.zeros(1, END).tobytes())
+    for some in chunks(texts, TEXTS_AT_ONCE):
+        encoded = [text.encode() for text in some]
+        places = end + np.cumsum([len(text) for text in encoded], dtype=END)
+        held.write(b"".join(encoded))
+        ends.write(places.tobytes())
+        length, end = length + len(some), int(places[-1])
+    held.flush()
+    ends.flush()
+    return length

@@ -1,0 +1,283 @@
+"""Queries, qrels, runs and metrics: one writer and one validating reader for each.
+
+Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are strings, always.
+Must not know where a file comes from or who reads it.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+
+from residuum.artefacts import files
+from residuum.cli.errors import NotRun, ResiduumError
+
+Columns = dict[str, type[pl.DataType]]
+RUN: Columns = {
+    **{"query_id": pl.String, "q0": pl.String, "doc_id": pl.String},
+    **{"rank": pl.Int64, "score": pl.Float64, "tag": pl.String},
+}
+QRELS: Columns = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
+METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
+PAIR = ["query_id", "doc_id"]
+HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+REFUSED = "# not run: "
+LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
+SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
+POSITION = pl.int_range(pl.len()).over("query_id") + 1
+RISES = pl.col("score") > pl.col("score").shift(1).over("query_id")
+
+
+def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
+    """Rank scored docs: score descending, then doc_id; cut at `k` hits per query.
+
+    `scores` has query_id, doc_id, score. Scores are rounded to the decimals a run file
+    keeps before they are compared, so that a file never contradicts its own order.
+    Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
+    """
+    ranked = (
+        scores.select(
+            pl.col("query_id").cast(pl.String),
+            pl.col("doc_id").cast(pl.String),
+            pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0,
+        )
+        .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
+        .with_columns(POSITION.alias("rank"))
+    )
+    kept = ranked if k is None else cut(ranked, k)
+    return kept.select("query_id", "doc_id", "rank", "score")
+
+
+def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Return the docs of a run down to a rank."""
+    return run.filter(pl.col("rank") <= depth)
+
+
+def write_run(path: Path, run: pl.DataFrame, tag: str) -> None:
+    """Write a ranked frame as a gzipped TREC run after checking its contract."""
+    write_run_parts(path, [run], tag)
+
+
+def write_run_parts(path: Path, parts: Iterable[pl.DataFrame], tag: str) -> None:
+    """Write a run that comes as the ranked lists of some queries after those of others."""
+    with files.whole(path) as temporary:
+        files.write_gzip(temporary, (lines for run in parts for lines in _blocks(path, run, tag)))
+
+
+def _blocks(path: Path, run: pl.DataFrame, tag: str) -> Iterator[bytes]:
+    _check_run(path, run)
+    fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
+    for some in run.iter_slices(LINES_AT_ONCE):
+        yield _csv(some.with_columns(*fixed).select(*RUN), " ").encode()
+
+
+def read_run(path: Path) -> pl.DataFrame:
+    """Read and check a TREC run (gzipped or plain); errors name the file, line and value.
+
+    Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
+    """
+    run = read_table(path, RUN, " ").drop("q0", "tag")
+    _check_run(path, run)
+    return run
+
+
+def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
+    """Read a TREC run of any origin, and describe what was made of its ranks, if anything.
+
+    Where scores fall along the ranks, their order stands and they are counted from 1. Else docs are
+    ranked by score, ties by doc_id. A score that is not a number and a duplicate document are
+    errors all the same.
+    """
+    run = read_table(path, RUN, " ").drop("q0", "tag")
+    _check_docs(path, run)
+    ordered = run.sort("query_id", "rank", maintain_order=True)
+    message = ""
+    if ordered.select(RISES.any()).item():
+        by = ["query_id", "score", "doc_id"]
+        ordered = run.sort(by, descending=[False, True, False])
+        message = "scores rise along its ranks: ranked anew by score, then doc_id"
+    elif ordered.select((pl.col("rank") != POSITION).any()).item():
+        message = "its ranks do not count 1, 2, 3: counted anew, in their order"
+    return ordered.with_columns(POSITION.alias("rank")), message
+
+
+def write_hits(path: Path, hits: pl.DataFrame) -> None:
+    """Write ranked docs of a shard as Parquet, which is read in a tenth of a run's time."""
+    with files.whole(path) as temporary:
+        hits.select(*HITS).write_parquet(temporary)
+
+
+def read_hits(path: Path) -> pl.DataFrame:
+    """Read what `write_hits` wrote: query_id, doc_id and the very scores."""
+    try:
+        hits = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
+    if dict(hits.schema) != HITS:
+        raise ResiduumError(f"{path}: expected columns {', '.join(HITS)}, found {hits.schema}")
+    return hits
+
+
+def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
+    """Read several runs and return each query_id, doc_id once, with the first run that has it."""
+    runs = (read_run(path).with_columns(pl.lit(str(path)).alias("run")) for path in paths)
+    pairs = pl.concat(runs).select("query_id", "doc_id", "run")
+    return pairs.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+
+
+def _check_run(path: Path, run: pl.DataFrame) -> None:
+    _check_docs(path, run)
+    if not _in_order(run):
+        refuse(path, run, RISES, "scores must not rise from one rank to the next")
+        refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
+
+
+def _check_docs(path: Path, run: pl.DataFrame) -> None:
+    refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
+    if not _hashes_differ(run):
+        refuse(path, run, repeats(*PAIR), "duplicate document in a query's ranking")
+
+
+def _hashes_differ(run: pl.DataFrame) -> bool:
+    """Say whether all pairs have hashes of their own, and so differ; cheaper than comparing."""
+    pair = pl.col("query_id").hash(1) ^ pl.col("doc_id").hash(2)
+    return bool(run.select(pair.n_unique()).item() == run.height)
+
+
+def _in_order(run: pl.DataFrame) -> bool:
+    """Say whether each query's lines are together, in order: cheaper than to look per query."""
+    follows = (pl.col("query_id") == pl.col("query_id").shift(1)).fill_null(False)
+    rank, score = pl.col("rank"), pl.col("score")
+    falls = (rank == rank.shift(1) + 1) & (score <= score.shift(1))
+    right = pl.when(follows).then(falls).otherwise(rank == 1).all()
+    together = (~follows).sum() == pl.col("query_id").n_unique()
+    return bool(run.select(right & together).item())
+
+
+def repeats(*columns: str) -> pl.Expr:
+    """Return whether the values of columns stand in an earlier line already."""
+    return ~pl.struct(*columns).is_first_distinct()
+
+
+def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: bool = False) -> None:
+    """Raise an error that names the first bad line, its values and how many there are."""
+    lines = table.with_row_index("line", 1 + header).filter(bad)
+    if lines.height:
+        line, *values = lines.row(0)
+        found = ", ".join(map("{} {}".format, table.columns, values))
+        more = f" ({lines.height} such lines)" if lines.height > 1 else ""
+        raise ResiduumError(f"{path}, line {line}: {rule}; found {found}{more}")
+
+
+def write_refusal(path: Path, reason: str) -> None:
+    """Write, in place of a run or of metrics, why there is none; readers raise it as NotRun."""
+    text = f"{REFUSED}{' '.join(reason.split())}\n".encode()
+    with files.whole(path) as temporary:
+        temporary.write_bytes(files.gzip_bytes(text) if path.suffix == ".gz" else text)
+
+
+def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:
+    """Write `query_id TAB text`; runs of white space in a query become one space."""
+    lines = (f"{query_id}\t{' '.join(text.split())}\n" for query_id, text in queries)
+    files.write_text(path, "".join(lines))
+
+
+def read_queries(path: Path) -> dict[str, str]:
+    """Read queries.tsv into {query_id: text}, in file order; ids must be unique."""
+    queries: dict[str, str] = {}
+    for number, line in enumerate(files.read_lines(path), start=1):
+        query_id, tab, text = line.partition("\t")
+        if not tab or not query_id:
+            want = "expected query_id TAB text"
+            raise ResiduumError(f"{path}, line {number}: {want}, found {line!r}")
+        if query_id in queries:
+            raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
+        queries[query_id] = text
+    return queries
+
+
+def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
+    """Write TREC qrels: `query_id 0 doc_id relevance`."""
+    files.write_text(path, "".join(f"{q} 0 {d} {r}\n" for q, d, r in qrels))
+
+
+def read_qrels(path: Path) -> pl.DataFrame:
+    """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
+    qrels = read_table(path, QRELS, " ").drop("q0")
+    refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair")
+    return qrels
+
+
+def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
+    """Write per-query values, sorted by measure and query_id; NaN is refused."""
+    refuse(path, metrics, ~pl.col("value").is_finite(), "a metric must be finite")
+    table = metrics.select(*METRICS).sort("measure", "query_id")
+    files.write_text(path, "\t".join(METRICS) + "\n" + _csv(table, "\t"))
+
+
+def read_metrics(path: Path) -> pl.DataFrame:
+    """Read per-query values: query_id, measure, value."""
+    metrics = read_table(path, METRICS, "\t", header=True)
+    duplicate = repeats("query_id", "measure")
+    refuse(path, metrics, duplicate, "duplicate query of one measure", header=True)
+    return metrics
+
+
+def _csv(table: pl.DataFrame, separator: str) -> str:
+    return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
+
+
+def read_table(path: Path, columns: Columns, separator: str, header: bool = False) -> pl.DataFrame:
+    """Read lines of these columns; in a TREC file any white space separates them.
+
+    A line that does not fit is an error that names it. Where the file gives the reason why there is
+    nothing, NotRun is raised.
+    """
+    text = files.read_bytes(path)
+    if text.startswith(REFUSED.encode()):
+        raise NotRun(text.decode().removeprefix(REFUSED).strip())
+    if not text or text.isspace():
+        raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
+    names = text.partition(b"\n")[0].decode(errors="replace")
+    if header and names != separator.join(columns):
+        raise ResiduumError(f"{path}, line 1: expected {', '.join(columns)}, found {names!r}")
+    odd = separator == " " and (b"\t" in text or b"\r" in text)
+    table = None if odd else _parsed(text, columns, separator, header)
+    if table is None and separator == " ":
+        text = _one_space(text)
+        table = _parsed(text, columns, separator, header)
+    if table is None:
+        raise _fault(path, text, columns, separator, header)
+    return table
+
+
+def _parsed(text: bytes, columns: Columns, separator: str, header: bool) -> pl.DataFrame | None:
+    """Return a table, or None where a line has other columns or no number where one belongs."""
+    with suppress(pl.exceptions.PolarsError):
+        table = pl.read_csv(
+            text, separator=separator, has_header=header, schema=columns, quote_char=None
+        )
+        return None if table.null_count().sum_horizontal().item() else table
+    return None
+
+
+def _one_space(text: bytes) -> bytes:
+    """Let any white space separate the columns of a TREC file, and end it, as trec_eval does."""
+    return b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
+
+
+def _fault(
+    path: Path, text: bytes, columns: Columns, separator: str, header: bool
+) -> ResiduumError:
+    """Word what is wrong with the first line that cannot be read."""
+    for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
+        words = line.split(separator)
+        if len(words) != len(columns) or not all(words):
+            want = f"expected {len(columns)} columns ({', '.join(columns)})"
+            return ResiduumError(f"{path}, line {number}: {want}, found {len(words)}: {line!r}")
+        for (name, dtype), word in zip(columns.items(), words, strict=True):
+            if pl.Series([word]).cast(dtype, strict=False).null_count():
+                what = f"{name} must be a number, found {word!r}"
+                return ResiduumError(f"{path}, line {number}: {what}")
+    return ResiduumError(f"{path}: cannot be read")

@@ -1,0 +1,87 @@
+"""Open tables: kinds as entries, each imported when it is used and not before.
+
+Usage: `LOSSES: OpenTable[Loss] = OpenTable({"nll": "residuum.neural.losses:nll"}, "loss")`, then
+`LOSSES[form.kind]`. A new kind is a new entry. The keys are the `kind` of specs and nothing else:
+residuum.code counts an entry for the jobs whose specs name it. Must not know any table.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any, TypeVar, Union, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
+
+from residuum.cli.errors import ResiduumError, unknown
+
+T = TypeVar("T")
+USED: set[str] = set()  # kinds that this process took from any table
+
+
+class OpenTable(Mapping[str, T]):
+    """A mapping from kinds to what stands at `module:name`; `what` is the word for an entry."""
+
+    def __init__(self, entries: Mapping[str, str], what: str = "kind") -> None:
+        self.entries, self.what = dict(entries), what
+
+    def __getitem__(self, kind: str) -> T:
+        """Import and return an entry; a kind without one is an error with the closest known."""
+        if kind not in self.entries:
+            raise ResiduumError(unknown(self.what, kind, self.entries))
+        USED.add(kind)
+        return self._imported(kind)
+
+    def all(self) -> dict[str, T]:
+        """Import and return every entry."""
+        return {kind: self._imported(kind) for kind in self}
+
+    def _imported(self, kind: str) -> T:
+        module, _, name = self.entries[kind].partition(":")
+        return cast(T, getattr(import_module(module), name))
+
+    def __contains__(self, kind: object) -> bool:
+        """Say whether a kind has an entry, without importing it."""
+        return kind in self.entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+class Kinds:
+    """Annotation of a field that holds an entry of an open table, given as `module:NAME`.
+
+    The value's `kind` chooses the class that checks it; a kind alone stands for an entry without
+    parameters. The table is imported when the first value is checked.
+    """
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+
+    def classes(self) -> dict[str, type[BaseModel]]:
+        """Return the class of each kind."""
+        module, _, name = self.table.partition(":")
+        table: OpenTable[type[BaseModel]] = getattr(import_module(module), name)
+        return table.all()
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        union, annotated = cast(Any, Union), cast(Any, Annotated)  # made here, for no type checker
+        entry = union[tuple(self.classes().values())]
+        by_kind = Field(discriminator="kind"), BeforeValidator(_spelt_out)
+        return handler.generate_schema(annotated[(entry, *by_kind)])
+
+    def __get_pydantic_json_schema__(
+        self, schema: Any, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), {"enum": sorted(self.classes())}]}
+
+
+def _spelt_out(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value

@@ -1,0 +1,258 @@
+"""All entries of config/, and what a scale makes of them: casts, seeds, runs, measures.
+
+Made by `residuum.config.loading`, which lays the scale's budgets over what names them; Snakemake
+imports it and nothing heavier. Must not know files, paths below results/ or any stage.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypedDict, TypeVar
+
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config import specs
+from residuum.config.references import references
+from residuum.config.run_ids import FixedId, RunId
+from residuum.config.schema.base import OWN, Ref
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.models import Model, Negatives, OnPairs, Source
+from residuum.config.schema.papers import Page, Table, Tests, parts_of
+from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
+from residuum.config.schema.systems import RerankSystem, System
+
+Entry = TypeVar("Entry")
+Start = FromHub | FromPath | FromModel  # what plays a backbone
+
+
+class Place(NamedTuple):
+    """A split of a dataset."""
+
+    dataset: str
+    split: str
+
+
+class Facts(TypedDict):
+    """What every page says of the scale."""
+
+    scale: str
+    comparable: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Everything that config/ says, for the scale that config.yaml chose."""
+
+    config: Config
+    scale: Scale
+    datasets: dict[str, Dataset]
+    models: dict[str, Model]
+    systems: dict[str, System]
+    tests: dict[str, Tests]
+    pages: dict[str, Page]
+
+    @cached_property
+    def _named(self) -> dict[str, list[tuple[Ref, str]]]:
+        """What each system names: other systems, models, roles."""
+        to = ("system", "model", "role")
+        return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
+
+    @property
+    def scale_file(self) -> str:
+        """Return where the scale stands, for messages."""
+        return f"config/scales/{self.config.scale}.yaml"
+
+    def cast(self, role: str) -> Place | None:
+        """Return the split that plays a role at this scale, or None."""
+        cast = self.scale.roles.get(role)
+        return Place(*cast.split("/")) if cast else None
+
+    def place(self, role: str) -> Place:
+        """Return the split that plays a role that this scale must cast."""
+        place = self.cast(role)
+        if place is None:
+            raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
+        return place
+
+    def shards(self, dataset: str) -> int:
+        """Return into how many shards a corpus is cut, whichever its edition; none is empty.
+
+        A doc that models read in passages counts as many times as it is expected to have.
+        """
+        docs = [edition.docs for edition in self.datasets[dataset].editions]
+        windows = self.datasets[dataset].windows
+        vectors = max(docs) * (windows.expected if windows else 1)
+        return min(-(-vectors // self.scale.shard_docs), *docs)
+
+    def backbone(self, role: str) -> Start | None:
+        """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
+        cast = self.scale.backbones.get(role)
+        if self.config.encoder is None or cast is None or isinstance(cast, FromModel):
+            return cast
+        if Path(self.config.encoder).is_dir():
+            return FromPath(path=self.config.encoder)
+        return FromHub(hub=self.config.encoder, revision="main")
+
+    def model(self, name: str, form: type[Entry]) -> Entry:
+        """Return a model of which the caller knows the class."""
+        return _expect(self.models[name], form)
+
+    def system(self, name: str, form: type[Entry]) -> Entry:
+        """Return a system of which the caller knows the class."""
+        return _expect(self.systems[name], form)
+
+    def page(self, name: str, form: type[Entry]) -> Entry:
+        """Return a page of which the caller knows the class."""
+        return _expect(self.pages[name], form)
+
+    def tuples_of(self, name: str) -> str:
+        """Return the model whose training tuples a model uses: itself, or the one it names."""
+        shared = [m for ref, m in references(self.models[name], "model") if ref.use == "tuples"]
+        return shared[0] if shared else name
+
+    def negatives(self, name: str) -> Negatives | None:
+        """Return the negatives in a model's tuples; None for a model that learns from none."""
+        found: Negatives | None
+        found = getattr(self.models.get(self.tuples_of(name)), "negatives", None)
+        return found
+
+    def mined_models(self, name: str) -> list[str]:
+        """Return the models whose own hits are among a model's negatives."""
+        negatives = self.negatives(name)
+        systems = [system for _, system in references(negatives, "system")] if negatives else []
+        return [model for system in systems for model in self.trained_behind(system)]
+
+    def mined_from(self, name: str) -> list[Source]:
+        """Return the hits, of other systems than the one that scores, in a model's negatives."""
+        negatives = self.negatives(name)
+        return negatives.runs if negatives else []
+
+    def model_for(self, name: str, dataset: str) -> str:
+        """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
+        if getattr(self.models[name], "train_on", None) != OWN:
+            return name
+        split = self.datasets[dataset].own.train
+        return str(FixedId(name, f"{dataset}.{split}")) if split else self._no_own(dataset, "train")
+
+    def train_place(self, model: str) -> Place:
+        """Return the split that a model, by its id, is trained on."""
+        name, of = FixedId.parse(model)
+        return Place(*of.split(".")) if of else self.place(self.model(name, OnPairs).train_on)
+
+    def tune_place(self, system: str, dataset: str) -> Place | None:
+        """Return the split on which a system is tuned for a collection; None for a fixed one."""
+        role = self.tuned_on(system)
+        if role != OWN:
+            return self.place(role) if role else None
+        return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
+
+    def _no_own(self, dataset: str, key: str) -> str:
+        raise ResiduumError(
+            f"config/datasets/{dataset}.yaml: own.{key}: no split given, but what is its own is "
+            f"needed; one of {', '.join(self.datasets[dataset].splits)}"
+        )
+
+    def reranker(self, system: str) -> str:
+        """Return the id of a rerank system's reranker: its role, or one made of what it names."""
+        reranker = self.system(system, RerankSystem).reranker
+        if isinstance(reranker, str):
+            return reranker
+        if isinstance(reranker, FromModel):
+            return str(FixedId(reranker.model, f"seed{reranker.seed}"))
+        digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
+        return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
+
+    def reranker_cast(self, name: str) -> HubReranker | FromModel | None:
+        """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
+        for system, entry in self.systems.items():
+            own = isinstance(entry, RerankSystem) and entry.reranker
+            if own and not isinstance(own, str) and self.reranker(system) == name:
+                return own
+        return self.scale.rerankers.get(name)
+
+    def parts(self, system: str) -> list[str]:
+        """Return the systems whose runs a system is made from."""
+        return [name for ref, name in self._named.get(system, []) if ref.to == "system"]
+
+    def trained_for(self, system: str) -> str | None:
+        """Return the model of a system itself, trained once per seed; None without one."""
+        own = [name for ref, name in self._named[system] if ref.to == "model"]
+        return next((name for name in own if name in self.trained_behind(system)), None)
+
+    def tuned_on(self, system: str) -> str | None:
+        """Return the role of the split on which something of a system is chosen, or None."""
+        tuned = (name for ref, name in self._named[system] if ref.use == "tuning")
+        return next(tuned, None)
+
+    def trained_behind(self, system: str) -> list[str]:
+        """Return the models, trained once per seed, of a system and of all that it is made from."""
+        systems = [system]
+        for name in systems:
+            systems += [part for part in self.parts(name) if part not in systems]
+        return [
+            model
+            for name in systems
+            for ref, model in self._named.get(name, [])
+            if ref.to == "model" and ref.use != "released"
+        ]
+
+    def seeded(self, system: str) -> bool:
+        """Say whether a system descends from a model that is trained once per seed."""
+        return bool(self.trained_behind(system))
+
+    def seeds_of(self, system: str) -> list[int]:
+        """Return the seeds of a system's runs: those that every model behind it is trained with.
+
+        A model has seeds of its own if its file or a budget says so, unless the command line does.
+        """
+        if self.config.seeds:
+            return self.config.seeds
+        trained = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
+        every = [seeds or self.scale.seeds for seeds in trained] or [self.scale.seeds]
+        return [seed for seed in every[0] if all(seed in seeds for seeds in every)]
+
+    def run(self, system: str, seed: int | None) -> str:
+        """Return the run id of a system for a seed, which unseeded systems ignore."""
+        return str(RunId(system, seed if self.seeded(system) else None))
+
+    def runs(self, system: str) -> list[str]:
+        """Return the run ids of a system: one per seed if a trained model is behind it."""
+        return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds_of(system)))
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Return the ids of all systems of one kind."""
+        return [name for name, system in self.systems.items() if system.kind == kind]
+
+    def models_of(self, kind: str) -> list[str]:
+        """Return the ids of all models of one kind."""
+        return [name for name, model in self.models.items() if model.kind == kind]
+
+    def chosen(self, *kinds: str) -> list[str]:
+        """Return the ids of the chosen papers' pages that are of one of the kinds."""
+        wanted = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
+        return [page for page in wanted if self.pages[page].kind in kinds]
+
+    def measures(self, place: Place) -> list[str]:
+        """Return the measures evaluated on a split: its own and those the tables ask for."""
+        own = list(self.datasets[place.dataset].splits[place.split].measures)
+        tables = [page for page in self.pages.values() if isinstance(page, Table)]
+        columns = [c for table in tables for c in table.columns if not c.is_depth]
+        asked = [column.measure for column in columns if self.cast(column.role) == place]
+        return sorted({*own, *asked})
+
+    def facts(self) -> Facts:
+        """Return what every page says of the scale: its name, and whether numbers compare."""
+        replaced = self.config.encoder
+        instead = f"encoder {replaced} takes the place of the scale's own."
+        return {
+            "scale": self.config.scale,
+            "comparable": self.scale.comparable and replaced is None,
+            "reason": self.scale.reason if replaced is None else instead,
+        }
+
+
+def _expect(entry: object, form: type[Entry]) -> Entry:
+    if not isinstance(entry, form):
+        raise TypeError(f"{form.__name__} required, {type(entry).__name__} given")
+    return entry

@@ -1,0 +1,300 @@
+"""config/models/*.yaml: what is trained: backbone, losses, negatives, hyper-parameters.
+
+Losses, poolings and pools are open: their classes stand beside their code, in the tables that
+`Kinds` names. Must not know how any of them computes.
+"""
+
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from residuum.code.tables import Kinds
+from residuum.config.schema.base import (
+    BackboneRole,
+    Budgets,
+    Id,
+    Positive,
+    Probability,
+    Ref,
+    Role,
+    Seeds,
+    Strict,
+    TrainRole,
+)
+
+Needs = Literal["negatives", "candidates", "vectors"]
+NEEDS: dict[Needs, str] = {
+    "negatives": "sampled negatives with lexical scores: give negatives.pools or negatives.same_as",
+    "candidates": "the scores of more docs than the positive",
+    "vectors": "the vectors of queries and docs: only a dual encoder has them",
+}
+
+
+class Entry(Strict):
+    """What all models share."""
+
+    description: str = Field("", description="for readers; no part of any spec")
+    budgets: Budgets = Field(default=[])
+
+
+class Backbone(Entry):
+    """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
+
+    kind: Literal["backbone"]
+    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
+    vocabulary: Positive
+    hidden: Positive
+    layers: Positive
+    heads: Positive
+    intermediate: Positive
+    max_length: Positive
+    seed: int
+
+
+class Pooling(Strict):
+    """Base of what makes vectors of a text's tokens; an entry of residuum.neural.heads.HEADS."""
+
+    kind: str
+
+
+class Encoder(Strict):
+    """How text becomes vectors (CLEAR Eq. 2-4)."""
+
+    pooling: Annotated[Pooling, Kinds("residuum.neural.heads:HEADS")] = Field(
+        "mean", validate_default=True, description="how tokens become vectors"
+    )
+    query_marker: str = Field("[QRY]", description="special token before a query")
+    doc_marker: str = Field("[DOC]", description="special token before a doc")
+    query_length: Positive = Field(description="tokens kept of a query, special ones included")
+    doc_length: Positive
+    score_scale: float = Field(
+        1.0, gt=0, description="s_emb = score_scale * dot product; decides whether a margin binds"
+    )
+
+
+class Source(NamedTuple):
+    """A system whose hits for the training queries a pool needs, and the seed of its model."""
+
+    system: str
+    top: int
+    seed: int
+
+
+class Pool(Strict):
+    """Base of what negatives are drawn from; an entry of residuum.pools.POOLS."""
+
+    kind: str
+
+    @property
+    def source(self) -> Source | None:
+        """The hits that the pool needs, if any."""
+        return None
+
+
+class Negatives(Strict):
+    """Negatives drawn uniformly from the union of pools, relevant docs left out.
+
+    Without pools there are none but the other docs of a batch. `same_as` names the model whose
+    tuples are used, so that an ablation differs in one thing only.
+    """
+
+    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(
+        default={}, description="joined in the order of their names, which budgets use too"
+    )
+    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = Field(
+        default=None, description="lexical system that scores the positive and the negatives"
+    )
+    per_pair: Positive | None = Field(
+        default=None,
+        description="negatives stored for each training pair; a visit draws from these",
+    )
+    seed: int = 1
+    same_as: Annotated[Id, Ref("model", use="tuples")] | None = Field(
+        default=None, description="model whose tuples are used"
+    )
+
+    @property
+    def sampled(self) -> bool:
+        """Say whether training pairs come with negatives of their own."""
+        return bool(self.pools or self.same_as)
+
+    @property
+    def sources(self) -> list[Source]:
+        """The hits that the pools need."""
+        return [source for pool in self.pools.values() if (source := pool.source)]
+
+    @property
+    def runs(self) -> list[Source]:
+        """Those that are no hits of the system that scores, so that a run gives them."""
+        return [source for source in self.sources if source.system != self.scores]
+
+    @model_validator(mode="after")
+    def whole(self) -> "Negatives":
+        """Pools come with scores and per_pair; a reference comes alone."""
+        told = {key for key in ("scores", "per_pair") if getattr(self, key) is not None}
+        if self.same_as and (told or self.pools):
+            raise ValueError("same_as takes the other model's tuples: give nothing beside it")
+        if bool(self.pools) != (told == {"scores", "per_pair"}):
+            raise ValueError("pools, scores and per_pair go together: give all or none of them")
+        if len({source.system for source in self.sources}) < len(self.sources):
+            raise ValueError("two pools hold the hits of one system: give one, as deep as needed")
+        return self
+
+
+class Loss(Strict):
+    """Base of every loss; an entry of residuum.neural.losses.LOSSES."""
+
+    kind: str
+    weight: float = Field(1.0, gt=0, description="factor of this loss in the sum of several")
+    needs: ClassVar[frozenset[Needs]] = frozenset()
+
+
+class Training(Strict):
+    """How long and with which optimiser. One of epochs and steps is given."""
+
+    optimizer: Literal["adam"] = "adam"
+    learning_rate: float = Field(gt=0)
+    warmup_steps: int = Field(0, ge=0, description="steps in which the rate rises from 0, linearly")
+    decay: Literal["constant", "linear"] = Field(
+        "constant", description="linear: after the warm-up the rate falls to 0 at the last step"
+    )
+    weight_decay: float = Field(
+        0.0, ge=0, description="decoupled from the gradient; biases and layer norms have none"
+    )
+    clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
+    batch_size: Positive
+    epochs: float | None = Field(None, gt=0)
+    steps: Positive | None = None
+    dropout: Probability | None = Field(None, description="absent: as the backbone has it")
+    part: tuple[Positive, Positive] = Field(
+        (1, 1), description="[i, n]: train on the i-th of n equal parts of the pairs"
+    )
+    checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
+
+    @model_validator(mode="after")
+    def one_length(self) -> "Training":
+        """Exactly one of epochs and steps says how long, and the part exists."""
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("give exactly one of epochs and steps")
+        if self.part[0] > self.part[1]:
+            raise ValueError(f"part {list(self.part)}: the first number exceeds the second")
+        return self
+
+
+class MaskedLanguage(Entry):
+    """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
+
+    kind: Literal["masked-language"]
+    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
+    mask: Probability = Field(0.15, description="share of the tokens that are predicted")
+    length: Positive = Field(description="tokens kept of a doc, special ones included")
+    training: Training
+    seed: int
+
+
+class OnPairs(Entry):
+    """What all models share that are trained on (query, positive) pairs."""
+
+    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    train_on: TrainRole = Field(
+        description="role of the training split; own: that of the collection that is searched"
+    )
+    negatives: Negatives = Field(
+        default_factory=lambda: Negatives(),
+        description="absent: the other docs of a batch, where they count",
+    )
+    training: Training
+    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
+
+
+class TermWeights(OnPairs):
+    """DeepCT: a BERT that predicts the recall of each word of a doc in the doc's queries."""
+
+    kind: Literal["term-weights"]
+    length: Positive = Field(128, description="tokens kept of a doc, special ones included")
+    scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
+
+    @model_validator(mode="after")
+    def pairs_only(self) -> "TermWeights":
+        """Recall is a matter of (query, positive) pairs."""
+        if self.negatives.pools:
+            raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
+        return self
+
+
+class Contrastive(OnPairs):
+    """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
+
+    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = Field(
+        None, description="short for a list of one"
+    )
+    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(
+        default=[], description="losses that are summed, each once"
+    )
+    group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
+    gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
+
+    @property
+    def objectives(self) -> list[Loss]:
+        """The losses whose weighted sum is minimised."""
+        return [self.loss] if self.loss else self.losses
+
+    @property
+    def drawn(self) -> int:
+        """Negatives that a visit of a pair draws: none if pairs come without."""
+        return self.group if self.negatives.sampled else 0
+
+    @model_validator(mode="after")
+    def losses_fit(self) -> "Contrastive":
+        """Every loss finds what it needs in a batch."""
+        if bool(self.loss) == bool(self.losses):
+            raise ValueError("give exactly one of loss and losses")
+        kinds = [loss.kind for loss in self.objectives]
+        if len({*kinds}) < len(kinds):
+            raise ValueError(f"losses {', '.join(kinds)}: one of them stands twice")
+        given = self.gives | ({"negatives"} if self.negatives.sampled else set())
+        for loss in self.objectives:
+            for need in sorted(loss.needs - given):
+                raise ValueError(f"loss {loss.kind} needs {NEEDS[need]}")
+        return self
+
+
+class Reading(Strict):
+    """How a cross-encoder reads a query and a doc."""
+
+    pooling: Literal["mean", "cls"] = "cls"
+    query_length: Positive = Field(64, description="tokens kept of a query")
+    length: Positive = Field(512, description="tokens kept of the pair, special ones included")
+
+
+class CrossEncoder(Contrastive):
+    """A reranker: one encoder reads query and doc together and gives a score.
+
+    Its candidates are the positive and the `group` negatives of its own query.
+    """
+
+    kind: Literal["cross-encoder"]
+    reading: Reading
+
+    @model_validator(mode="after")
+    def has_negatives(self) -> "CrossEncoder":
+        """A group needs negatives of its own query."""
+        if not self.negatives.sampled:
+            raise ValueError("a cross-encoder needs negatives of its own: give negatives.pools")
+        return self
+
+
+class DualEncoder(Contrastive):
+    """One shared encoder for queries and docs; its candidates are all docs of the batch."""
+
+    kind: Literal["dual-encoder"]
+    encoder: Encoder
+    gives: ClassVar[frozenset[Needs]] = frozenset({"candidates", "vectors"})
+
+
+Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
+Model = Annotated[
+    Backbone | MaskedLanguage | DualEncoder | TermWeights | CrossEncoder,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,263 @@
+"""config/systems/*.yaml: how a run is made."""
+
+from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar
+
+from pydantic import Field, model_validator
+
+from residuum.config.schema.base import (
+    Budgets,
+    Id,
+    Name,
+    Positive,
+    Probability,
+    Ref,
+    Role,
+    Strict,
+    TunedMeasure,
+    TuningRole,
+)
+from residuum.config.schema.scales import HubReranker, RerankerModel
+
+RerankerRole = Annotated[Id, Ref("reranker")]
+
+
+class Analysis(Strict):
+    """How Lucene turns text into terms; part of what names the index."""
+
+    language: Literal["en"] = "en"
+    stemmer: Literal["porter", "krovetz", "none"]
+    stopwords: Literal["lucene", "none"]
+
+    def index_id(self) -> str:
+        """Return the id of the analysis, such as en-porter-lucene."""
+        return f"{self.language}-{self.stemmer}-{self.stopwords}"
+
+
+class IndexForm(Strict):
+    """What decides a Lucene index of a corpus: the analysis, and fields that are kept apart."""
+
+    analysis: Analysis
+    fields: list[Id] = Field(default=[], description="empty: the whole text as one field")
+
+    def index_id(self) -> str:
+        """Return the id of the index, such as en-porter-lucene or en-porter-lucene.body.title."""
+        return ".".join([self.analysis.index_id(), *sorted(self.fields)])
+
+
+class Bm25(Strict):
+    """Parameters of Lucene's BM25."""
+
+    k1: float = Field(ge=0)
+    b: Probability
+
+
+class Rm3(Strict):
+    """Parameters of Anserini's RM3."""
+
+    feedback_docs: Positive
+    feedback_terms: Positive
+    original_query_weight: Probability
+
+
+class Rm3Grid(Strict):
+    """The values of each RM3 parameter that are tried, all with all."""
+
+    feedback_docs: list[Positive] = Field(min_length=1)
+    feedback_terms: list[Positive] = Field(min_length=1)
+    original_query_weight: list[Probability] = Field(min_length=1)
+
+    def settings(self) -> list[Rm3]:
+        """Return every setting, docs varying slowest and the weight fastest."""
+        return [
+            Rm3(feedback_docs=docs, feedback_terms=terms, original_query_weight=weight)
+            for docs in self.feedback_docs
+            for terms in self.feedback_terms
+            for weight in self.original_query_weight
+        ]
+
+
+Floats = Annotated[list[float], Field(min_length=1)]
+Depths = Annotated[list[Positive], Field(min_length=1)]
+Value = TypeVar("Value")
+Grid = TypeVar("Grid")
+
+
+class Setting(Strict, Generic[Value, Grid]):
+    """A parameter that is fixed by a value or else tuned, by all the keys of `tuned_by`."""
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "tune_on", "measure")
+
+    value: Value | None = Field(None, description="fixed, in place of all that tunes it")
+    grid: Grid | None = Field(None, description="what is tried; the first of equals is chosen")
+
+    @property
+    def tuned(self) -> bool:
+        """Say whether the setting is chosen from a grid."""
+        return self.value is None
+
+    @model_validator(mode="after")
+    def fixed_or_tuned(self) -> Self:
+        """A value, or all that tuning asks for."""
+        given = [getattr(self, key) not in (None, {}) for key in self.tuned_by]
+        if self.tuned != all(given) or (any(given) and not self.tuned):
+            *first, last = self.tuned_by
+            raise ValueError(f"give value, or {', '.join(first)} and {last}")
+        return self
+
+
+class Rm3Setting(Setting[Rm3, Rm3Grid]):
+    """RM3's parameters: fixed, or chosen for each fold of the queries on the other folds."""
+
+    tuned_by: ClassVar[tuple[str, ...]] = ("grid", "folds", "seed", "measures")
+
+    folds: int | None = Field(None, ge=2)
+    seed: int | None = Field(None, description="of the split of the queries into folds")
+    measures: dict[Role, TunedMeasure] = Field(
+        default={}, description="role of a split: the measure that is reported on it"
+    )
+
+
+class LexicalSystem(Strict):
+    """A Lucene run: BM25 over the text, over named fields, or over predicted term weights."""
+
+    kind: Literal["lexical"]
+    label: str = Field("", description="for readers; no part of any spec")
+    analysis: Analysis
+    fields: dict[Id, Annotated[float, Field(gt=0)]] = Field(
+        default={},
+        description="field: weight; the score is the weighted sum of the fields' own BM25 scores",
+    )
+    weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
+        None, description="model of kind term-weights whose weights take the place of tf"
+    )
+    bm25: Bm25
+    rm3: Rm3Setting | None = None
+    k: Positive = Field(description="hits asked for")
+    budgets: Budgets = Field(default=[])
+
+    def index(self) -> IndexForm:
+        """Return the form of the index that the system searches."""
+        return IndexForm(analysis=self.analysis, fields=sorted(self.fields))
+
+    @property
+    def expands(self) -> bool:
+        """Say whether the query depends on its own first hits, so that docs have no fixed score."""
+        return self.rm3 is not None
+
+    @property
+    def tunes_rm3(self) -> bool:
+        """Say whether RM3's parameters are chosen on the split that is searched."""
+        return self.rm3 is not None and self.rm3.tuned
+
+    @model_validator(mode="after")
+    def parts_fit(self) -> "LexicalSystem":
+        """RM3 does not expand a query over several fields."""
+        if self.fields and (self.expands or self.weights):
+            raise ValueError("fields go with plain BM25: without rm3 and weights")
+        return self
+
+
+class DenseSystem(Strict):
+    """An exact inner-product search over a model's embeddings."""
+
+    kind: Literal["dense"]
+    label: str = Field("", description="for readers; no part of any spec")
+    model: Annotated[Id, Ref("model", kinds=("dual-encoder",))]
+    k: Positive
+
+
+Part = Annotated[Id, Ref("part")]
+
+
+class Interpolation(Setting[float, Floats]):
+    """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on."""
+
+    weighted: Part = Field(
+        description="the part whose scores are weighted; CLEAR Eq. 8: the lexical"
+    )
+    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
+    measure: TunedMeasure | None = None
+    others: dict[Part, float] = Field(
+        default={}, description="part: its fixed weight; 1 for each that is not named"
+    )
+
+
+Unretrieved = Literal["true_score", "minimum"]
+RuledPart = Annotated[Id, Ref("part", besides=("true_score", "minimum"))]
+
+
+class FusionSystem(Strict):
+    """A weighted sum of the scores of several systems over the union of their lists."""
+
+    kind: Literal["fusion"]
+    label: str = Field("", description="for readers; no part of any spec")
+    parts: list[Annotated[Id, Ref("system", but=("rerank",)), Name("part")]] = Field(
+        min_length=2, description="systems, in the order of the sum"
+    )
+    interpolation: Interpolation
+    unretrieved: Unretrieved | dict[RuledPart, Unretrieved] = Field(
+        description="what a part gives to a doc that only another one's list holds: for all, or "
+        "for each part"
+    )
+    k: Positive = Field(description="hits that are kept")
+
+    def rule(self, part: str) -> Unretrieved:
+        """Return what a part gives to a doc that it did not retrieve."""
+        return self.unretrieved[part] if isinstance(self.unretrieved, dict) else self.unretrieved
+
+    def true_scores(self) -> list[tuple[str, str]]:
+        """Return each part that gives true scores, with each other one whose docs it scores."""
+        scoring = [part for part in self.parts if self.rule(part) == "true_score"]
+        return [(part, other) for part in scoring for other in self.parts if other != part]
+
+    @model_validator(mode="after")
+    def one_weight_and_rule(self) -> "FusionSystem":
+        """The weighted part has no fixed weight too, and each part has a rule."""
+        if self.interpolation.weighted in self.interpolation.others:
+            raise ValueError("others: the weighted part has its weight from value or grid")
+        if isinstance(self.unretrieved, dict) and {*self.parts} - {*self.unretrieved}:
+            raise ValueError("unretrieved: name every part, or write one word for all")
+        return self
+
+
+class Depth(Setting[Positive, Depths]):
+    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on."""
+
+    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
+    measure: TunedMeasure | None = None
+
+    def tried(self) -> list[int]:
+        """Return the depths whose docs are scored, the least first."""
+        return sorted(set(self.grid or [])) if self.value is None else [self.value]
+
+
+class RerankSystem(Strict):
+    """A first stage whose top docs a cross-encoder puts into a new order; the rest follows."""
+
+    kind: Literal["rerank"]
+    label: str = Field("", description="for readers; no part of any spec")
+    first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))] = Field(
+        description="system that gives the candidates"
+    )
+    reranker: RerankerRole | HubReranker | RerankerModel = Field(
+        description="reranker role that the scale casts, or the reranker itself"
+    )
+    depth: Depth
+    budgets: Budgets = Field(default=[])
+
+
+class ExternalSystem(Strict):
+    """External runs: TREC run files, validated and evaluated like ours."""
+
+    kind: Literal["external"]
+    label: str = Field("", description="for readers; no part of any spec")
+    source: str = Field(description="who made it and where to get it; shown where it is absent")
+    runs: dict[Role, str] = Field(
+        min_length=1, description="role of a split: file below the folder of RESIDUUM_DATA"
+    )
+
+
+System = Annotated[
+    LexicalSystem | DenseSystem | FusionSystem | RerankSystem | ExternalSystem,
+    Field(discriminator="kind"),
+]
