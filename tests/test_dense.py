@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from contents import contents
 from killing import WORKFLOW
 from residuum import dense
-from residuum.artefacts import contracts, files, trec
+from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.neural import search
 
@@ -298,4 +299,4 @@ def test_vectors_of_another_model_are_refused(made: Made, tmp_path: Path) -> Non
 
 def test_the_same_shard_searched_twice_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:
     one, two = (made.hits(tmp_path / name, 2, 9)[0] for name in ("one", "two"))
-    assert files.sha256_tree(one) == files.sha256_tree(two)
+    assert contents(one) == contents(two)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, DistilBertConfig
 
+from contents import contents
 from corpora import make_corpus
 from killing import as_command, run_and_kill
 from residuum import pretrain
@@ -34,7 +35,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_same_corpus_gives_the_same_bytes(corpus: Path, tmp_path: Path) -> None:
     one, two = (make_backbone(tmp_path / name, corpus) for name in ("one", "two"))
-    assert files.sha256_tree(one) == files.sha256_tree(two)
+    assert contents(one) == contents(two)
 
 
 def test_another_seed_gives_other_weights(corpus: Path, tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_killed_adapting_goes_on_and_ends_with_the_same_bytes(
     capfd.readouterr()
     adapt(corpus, start, tmp_path / "killed", spec)
     assert "resuming after step" in capfd.readouterr().err
-    assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
+    assert contents(tmp_path / "killed") == contents(whole)
 
 
 def test_a_head_asked_about_hidden_tokens_alone_says_what_the_whole_model_says() -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
+from contents import contents
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import termweights, train
@@ -188,7 +189,7 @@ def test_killed_prediction_goes_on_at_the_first_missing_part(
     monkeypatch.setattr(TermWeighter, "predict", recording)
     termweights.predict(**arguments)
     assert docs[1][1] not in read and docs[-1][1] in read
-    assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(tmp_path / "whole")
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
 
 
 def test_a_checkpoint_of_another_kind_is_refused(
@@ -203,7 +204,7 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
     spec = term_weights_spec(steps=4)
     one, again = (toy.train(tmp_path / name, spec) for name in ("one", "again"))
     other = toy.train(tmp_path / "other", spec, seed=2)
-    assert files.sha256_tree(one) == files.sha256_tree(again)
+    assert contents(one) == contents(again)
     assert files.sha256(one / "model.safetensors") != files.sha256(other / "model.safetensors")
 
 

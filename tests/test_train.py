@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from contents import contents
 from corpora import make_corpus
 from killing import as_command, run_and_kill
 from residuum import train as stage
@@ -156,7 +157,7 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
     spec = model_spec(steps=5)
     one, again = (toy.train(tmp_path / name, spec=spec) for name in ("one", "again"))
     other = toy.train(tmp_path / "other", spec=spec, seed=2)
-    assert files.sha256_tree(one) == files.sha256_tree(again)
+    assert contents(one) == contents(again)
     assert files.sha256(one / "model.safetensors") != files.sha256(other / "model.safetensors")
 
 
@@ -174,7 +175,7 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     capfd.readouterr()
     stage.train(**arguments)
     assert "resuming after step" in capfd.readouterr().err
-    assert files.sha256_tree(tmp_path / "killed") == files.sha256_tree(whole)
+    assert contents(tmp_path / "killed") == contents(whole)
     assert not (tmp_path / "killed.work").exists()
 
 
@@ -191,7 +192,7 @@ def test_saved_work_of_another_spec_is_discarded_with_a_note(
         "stale checkpoint (data, spec, seed or code changed): restarting" in capfd.readouterr().err
     )
     expected = toy.train(tmp_path / "fresh", spec=model_spec(steps=5, checkpoint_every=2))
-    assert files.sha256_tree(model) == files.sha256_tree(expected)
+    assert contents(model) == contents(expected)
 
 
 def interrupted(path: Path) -> None:
@@ -238,7 +239,7 @@ def test_the_state_of_torch_outside_is_not_needed(toy: Toy, tmp_path: Path) -> N
     one = toy.train(tmp_path / "one", spec=spec)
     torch.rand(17)
     two = toy.train(tmp_path / "two", spec=spec)
-    assert files.sha256_tree(one) == files.sha256_tree(two)
+    assert contents(one) == contents(two)
 
 
 def test_every_topic_has_its_answer() -> None:

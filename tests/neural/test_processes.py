@@ -14,6 +14,7 @@ import pytest
 from pydantic import ValidationError
 from safetensors.numpy import load_file
 
+from contents import contents
 from killing import WORKFLOW, run_and_kill
 from residuum import pretrain
 from residuum import train as stage
@@ -181,7 +182,7 @@ def test_the_manifest_counts_the_processes(toy: Path) -> None:
     for folder, count in (("one", 1), ("two", 2)):
         record = json.loads((toy / folder / "nll" / "manifest.json").read_text())
         assert record["spec"]["processes"] == count
-    assert files.sha256_tree(toy / "one" / "nll") != files.sha256_tree(toy / "two" / "nll")
+    assert contents(toy / "one" / "nll") != contents(toy / "two" / "nll")
 
 
 def test_one_process_speaks_and_cleans_up(toy: Path) -> None:

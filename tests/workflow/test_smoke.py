@@ -311,8 +311,11 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
 def test_a_new_kind_reruns_nothing(project, edited):
     entry = '    {\n        "new": "residuum.neural.learners.dual:make",\n'
     edited(f"{PACKAGE}/neural/learners/__init__.py", "    {\n", entry)
-    member = 'class Soft(Strict):\n    kind: Literal["soft"]\n\n\nLoss = Annotated[Soft | '
-    edited(f"{PACKAGE}/config/schema/models.py", "Loss = Annotated[", member)
+    table = "LOSSES: OpenTable[type[Objective]] = OpenTable(\n    {\n"
+    loss = '        "soft": "residuum.neural.losses:Soft",\n'
+    edited(f"{PACKAGE}/neural/losses.py", table, table + loss)
+    member = 'class Soft(Strict):\n    kind: Literal["soft"]\n\n\nSystem = Annotated[\n    Soft | '
+    edited(f"{PACKAGE}/config/schema/systems.py", "System = Annotated[\n    ", member)
     assert planned(project) == set()
 
 
@@ -323,7 +326,7 @@ def test_a_new_kind_reruns_nothing(project, edited):
          PAGES),
         ("evaluate.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),
-        ("neural/learners/cross.py", "LAST = 10", "LAST = 11",
+        ("neural/learners/cross.py", ".view(len(grouped), -1)", ".view(len(grouped), -1) * 2",
          PAGES | {"models", "metrics", "tuning", "rerank", "runs"}),
         ("collections/words/articles.yaml", "airborne", "windborne", None),
     ],
@@ -355,7 +358,7 @@ ALTERED = [
     ("negatives.py", ".seed, query_id, positive)", ".seed, positive, query_id)",
      "training/clear/tuples.jsonl.gz", {"negatives"}),
     ("neural/lsa.py", "DECIMALS = 6", "DECIMALS = 3", "backbones/mini-bert", {"pretrain"}),
-    ("neural/fitting.py", "(step + 1) * how", "(step + 2) * how",
+    ("neural/fitting.py", "(step + 1) * batch_size", "(step + 2) * batch_size",
      "models/clear/seed1", {"pretrain", "train"}),
     ("neural/termrecall.py", "value >= 1}", "value >= 2}",
      "weights/generated-smoke/deepct/seed1", {"termweights", "train"}),
@@ -364,7 +367,7 @@ ALTERED = [
     ("neural/search.py", "left.astype(np.float64)", "left.astype(np.float16)",
      "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
     ("evaluate.py", "float(m.value)", "float(m.value) / 2",
-     "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "lexical", "rerank"}),
+     "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),
     ("paired/effects.py", "LEVEL = 0.95", "LEVEL = 0.9",
      "significance/clear-table1.tsv", {"significance", "figures"}),
     ("figures.py", ":.3f", ":.2f", "figures/clear-figure1.tsv", {"figures"}),
@@ -538,7 +541,7 @@ def test_a_hub_model_that_is_not_there_empties_its_rows_only(project, edited):
 
 def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):
     before = hashes(project)
-    edited("config/systems/clear.yaml", "lexical: bm25", "lexical: bm52")
+    edited("config/systems/clear.yaml", "parts: [bm25,", "parts: [bm52,")
     edited("config/models/clear.yaml", "xi: 1.0", "xii: 1.0")
     done = subprocess.run(command(), cwd=project, capture_output=True, text=True)
     said = done.stdout + done.stderr

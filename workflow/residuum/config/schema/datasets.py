@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from residuum.cli.errors import unknown
 from residuum.config.schema.base import Budgets, Id, Measure, Name, Positive, Ref, Strict
 from residuum.config.schema.sources import (
     GENERATED_SPLITS,
@@ -99,7 +98,7 @@ class Collection(Strict):
     def _faults(self, name: str, split: Split) -> Iterator[str]:
         kind = self.source.kind
         if split.holdout and split.holdout.of not in self.splits:
-            yield f".holdout.of: {unknown('split', split.holdout.of, self.splits)}"
+            yield f".holdout.of: no split '{split.holdout.of}'; known: {', '.join(self.splits)}"
         elif split.holdout and self.splits[split.holdout.of].holdout:
             yield f".holdout.of: '{split.holdout.of}' is a holdout too"
         for fold in split.folds:
