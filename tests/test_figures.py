@@ -182,7 +182,8 @@ def test_list_lengths_are_kept_where_the_curve_has_them(tmp_path):
         (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"depths\.tsv, line 362: duplicate line"),
         (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: not a finite number"),
         (lambda t: t.replace("run\tdepth", "depth\trun", 1), "line 1: expected run, depth,"),
-        (lambda t: t + "base\tdeep\tq99\tRR@10\t1\n", r"depths\.tsv, line 362: depth must be a number"),
+        (lambda t: t + "base\tdeep\tq99\tRR@10\t1\n",
+         r"depths\.tsv, line 362: depth must be a number"),
     ],
 )  # fmt: skip
 def test_a_faulty_depth_curve_is_refused(tmp_path, edit, message):

@@ -13,14 +13,14 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, Packed, streamed
+from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, streamed
 
 METADATA = "metadata.csv"
 Row = dict[str, str]
@@ -72,14 +72,15 @@ def _metadata(archive: Path) -> list[Row]:
 
 
 def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with gzip.open(archive) as unpacked:
-        yield from _unpacked(str(archive), unpacked)
+    with _readable(str(archive)), gzip.open(archive) as unpacked:
+        yield from streamed(unpacked)
 
 
-def _unpacked(where: str, handle: Packed) -> Iterator[tuple[str, IO[bytes]]]:
-    """Stream the files of a tar; damage names where it is."""
+@contextmanager
+def _readable(where: str) -> Iterator[None]:
+    """Name where compressed data that the block reads is damaged."""
     try:
-        yield from streamed(handle)
+        yield
     except DAMAGE as error:
         raise ResiduumError(f"{where}: {BROKEN} ({error}). {REMEDY}") from None
 
@@ -171,9 +172,10 @@ def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
     for packed, member in _members(archive):
         if packed.endswith(".tar.gz"):
             where = f"{archive}, {packed}"
-            for name, parse in _unpacked(where, gzip.GzipFile(fileobj=member)):
-                if name in required:
-                    yield name, zlib.compress(_packed(f"{where}/{name}", parse.read()), 1)
+            with _readable(where):
+                for name, parse in streamed(gzip.GzipFile(fileobj=member)):
+                    if name in required:
+                        yield name, zlib.compress(_packed(f"{where}/{name}", parse.read()), 1)
 
 
 def _packed(where: str, text: bytes) -> bytes:
