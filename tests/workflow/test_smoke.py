@@ -312,8 +312,9 @@ def test_a_new_kind_reruns_nothing(project, edited):
     entry = '    {\n        "new": "residuum.neural.learners.dual:make",\n'
     edited(f"{PACKAGE}/neural/learners/__init__.py", "    {\n", entry)
     table = "LOSSES: OpenTable[type[Objective]] = OpenTable(\n    {\n"
-    loss = '        "soft": "residuum.neural.losses:Soft",\n'
-    edited(f"{PACKAGE}/neural/losses.py", table, table + loss)
+    loss = 'class Soft(Nll):\n    kind: Literal["soft"]\n\n\n' + table
+    loss += '        "soft": "residuum.neural.losses:Soft",\n'
+    edited(f"{PACKAGE}/neural/losses.py", table, loss)
     member = 'class Soft(Strict):\n    kind: Literal["soft"]\n\n\nSystem = Annotated[\n    Soft | '
     edited(f"{PACKAGE}/config/schema/systems.py", "System = Annotated[\n    ", member)
     assert planned(project) == set()
@@ -547,7 +548,7 @@ def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):
     said = done.stdout + done.stderr
     assert done.returncode != 0
     assert "no system 'bm52'" in said and "Did you mean bm25?" in said
-    assert "loss.xii: unknown key; valid: kind, lambda_train, xi" in said
+    assert "loss.xii: unknown key; valid: kind, lambda_train, weight, xi" in said
     assert hashes(project) == before
 
 
