@@ -40,13 +40,15 @@ def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
     assert not manifest.same_code({**first["code"], "verb": "no-such-verb"})
 
 
-def test_a_kind_that_no_argument_names_counts_once_it_is_used():
+def test_a_kind_that_neither_arguments_nor_spec_name_is_refused():
     code = (
         "import sys; from residuum.artefacts import manifest; from residuum.code import tables;"
         "sys.modules['__main__'].__spec__ = type('Spec', (), {'name': 'residuum.evaluate'});"
         "table = tables.OpenTable({'a': 'json:dumps', 'b': 'json:loads'});"
-        "table['a']; print(manifest.made_by('residuum.evaluate')['kinds']);"
-        "table['b']; print(manifest.made_by('residuum.evaluate')['kinds'])"
+        "table['a']; print(manifest.made_by('residuum.evaluate', {})['kinds']);"
+        "table['b']; spec = {'head': {'kind': 'b'}};"
+        "print(manifest.made_by('residuum.evaluate', spec)['kinds']);"
+        "manifest.made_by('residuum.evaluate', {})"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "run", "--spec", '{"kind": "a"}'],
@@ -55,6 +57,7 @@ def test_a_kind_that_no_argument_names_counts_once_it_is_used():
         text=True,
     )
     assert done.stdout == "['a']\n['a', 'b']\n"
+    assert "residuum.evaluate run used kinds that no argument names: b" in done.stderr
 
 
 def test_the_same_command_gives_the_same_bytes(tmp_path):

@@ -50,7 +50,7 @@ def write(
         "artefact": dict(artefact),
         "spec": dict(spec),
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
-        "code": made_by(module),
+        "code": made_by(module, spec),
         "environment": {"path": str(path), "command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
@@ -107,15 +107,20 @@ class Code(TypedDict):
     sha256: str
 
 
-def made_by(module: str) -> Code:
+def made_by(module: str, spec: Mapping[str, object]) -> Code:
     """Return the code behind a result: its verb and kinds, and one SHA-256 over what they reach.
 
     Where a stage is called as a function it is all that the module reaches. A kind that was used
-    counts as one that the command names: a default, or a kind alone in place of its parameters.
+    counts as one that the command names where the spec, with its defaults, names it; what neither
+    names was missed where the job was planned, and is a ValueError.
     """
     running = _running() == module
     verb, kinds = (sys.argv[1], closure.kinds_of(*sys.argv)) if running else (None, None)
-    kinds = kinds and kinds | tables.USED
+    if kinds:
+        named = kinds | (closure.kinds_of(json.dumps(spec, default=str)) or frozenset())
+        if odd := sorted(tables.USED - named):
+            raise ValueError(f"{module} {verb} used kinds that no argument names: {', '.join(odd)}")
+        kinds |= tables.USED
     return {
         "module": module,
         "verb": verb,

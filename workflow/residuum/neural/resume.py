@@ -19,7 +19,7 @@ def fingerprint(module: str, config: Mapping[str, Any], inputs: Iterable[Path]) 
     record = {
         "setting": dict(config),
         "inputs": [files.sha256_of(Path(path)) for path in inputs],
-        "code": manifest.made_by(module)["sha256"],
+        "code": manifest.made_by(module, config)["sha256"],
         "packages": manifest.environment()["packages"],
     }
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
