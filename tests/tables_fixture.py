@@ -43,7 +43,7 @@ VALUES = {
 
 
 def job(comparable: bool = True, tests: dict | None = None, **changes: object) -> BoundTable:
-    """Return the table cast for a scale that has `dev` but not `covid`."""
+    """Return the table bound for a scale that has `dev` but not `covid`."""
     return BoundTable(
         id="toy-table1",
         table=Table.model_validate({**TABLE, **changes}),

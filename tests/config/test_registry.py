@@ -113,7 +113,7 @@ def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
     assert binding.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
 
 
-def test_a_page_is_cast_with_its_tests(config):
+def test_a_page_is_bound_with_its_tests(config):
     def hub(model, revision):
         return None
 
@@ -310,7 +310,7 @@ def nothing_missing(model, revision):
     return None
 
 
-def test_what_a_scale_does_not_cast_is_not_run_with_its_reason(config):
+def test_what_a_scale_does_not_bind_is_not_run_with_its_reason(config):
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
     edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
@@ -377,7 +377,7 @@ def test_what_is_trained_or_tuned_on_absent_data_is_not_run(config, monkeypatch,
         edit(config, "scales/mini.yaml", roles=roles)
         made = load(config, scale="mini")
         edit(config, "scales/mini.yaml", roles=data["roles"])
-        place = made.cast("msmarco-dev")
+        place = made.binding("msmarco-dev")
         assert availability.why_unavailable(made, "bm25", place, nothing_missing) is None
         why = availability.why_unavailable(made, "clear", place, nothing_missing)
         assert why.startswith(f"no such file: {tmp_path / 'cacm' / 'docs.jsonl'}"), role
@@ -428,10 +428,10 @@ def test_a_reranker_that_a_system_names_has_an_id_of_its_own(config):
     shared = loaded.reranker("clear-bert-large")
     assert shared == loaded.reranker("clear-bert-base"), "its pairs are scored once"
     assert shared.startswith("some_reranker@")
-    assert loaded.reranker_cast(shared).revision == "abc"
+    assert loaded.reranker_binding(shared).revision == "abc"
     assert loaded.reranker("bm25-bert-large") == "reranker-base@seed3"
-    assert loaded.reranker_cast("reranker-base@seed3").seed == 3
-    assert loaded.reranker_cast("bert-large-reranker").model == "reranker-large"
+    assert loaded.reranker_binding("reranker-base@seed3").seed == 3
+    assert loaded.reranker_binding("bert-large-reranker").model == "reranker-large"
     assert loaded.reranker("bm25-bert-base") == "bert-base-reranker"
 
 

@@ -185,7 +185,7 @@ class MaskedLanguage(Entry):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
 
     kind: Literal["masked-language"]
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    backbone: BackboneRole = Field(description="backbone role that the scale binds")
     corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(description="tokens kept of a doc, special ones included")
@@ -196,7 +196,7 @@ class MaskedLanguage(Entry):
 class OnPairs(Entry):
     """What all models share that are trained on (query, positive) pairs."""
 
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
+    backbone: BackboneRole = Field(description="backbone role that the scale binds")
     train_on: TrainRole = Field(
         description="role of the training split; own: that of the collection that is searched"
     )

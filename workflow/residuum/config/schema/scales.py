@@ -86,10 +86,10 @@ class Scale(Strict):
     @field_validator("roles")
     @classmethod
     def roles_name_a_split(cls, roles: dict[str, str]) -> dict[str, str]:
-        """A role is cast as dataset/split."""
-        for role, cast in roles.items():
-            if cast.count("/") != 1:
-                raise ValueError(f"{role}: write dataset/split, found '{cast}'")
+        """A role is bound to a dataset/split."""
+        for role, bound in roles.items():
+            if bound.count("/") != 1:
+                raise ValueError(f"{role}: write dataset/split, found '{bound}'")
         return roles
 
 

@@ -240,7 +240,7 @@ class RerankSystem(Strict):
         description="system that gives the candidates"
     )
     reranker: RerankerRole | HubReranker | RerankerModel = Field(
-        description="reranker role that the scale casts, or the reranker itself"
+        description="reranker role that the scale binds, or the reranker itself"
     )
     depth: Depth
     budgets: Budgets = Field(default=[])
