@@ -14,8 +14,7 @@ import typer
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.papers import Cell as PrintedCell
-from residuum.config.schema.papers import parts_of
+from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages import grids, ledger_page, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.ledger_page import LedgerRow

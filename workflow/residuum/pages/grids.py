@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from residuum.config.schema.papers import Cell as PrintedCell
+from residuum.config.schema.papers import PrintedCell
 from residuum.pages import tsv
 from residuum.pages.layout import Layout, TextCell, span
 from residuum.wiring.bound import BoundCharacteristics, BoundTable

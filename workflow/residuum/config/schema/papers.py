@@ -99,17 +99,17 @@ class Reported(Printed):
     @field_validator("reported")
     @classmethod
     def cells_parse(cls, reported: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-        """Every reported cell follows the small grammar of `Cell`."""
+        """Every reported cell follows the small grammar of `PrintedCell`."""
         for row, cells in reported.items():
             for column, text in cells.items():
                 if not CELL.match(text):
                     raise ValueError(f"{row}.{column}: cannot read the cell '{text}'")
         return reported
 
-    def cells(self) -> Iterator[tuple[str, str, "Cell"]]:
+    def cells(self) -> Iterator[tuple[str, str, "PrintedCell"]]:
         """Yield the row, the column and the content of every reported cell."""
         for row, cells in self.reported.items():
-            yield from ((row, column, Cell.parse(text)) for column, text in cells.items())
+            yield from ((row, column, PrintedCell.parse(text)) for column, text in cells.items())
 
 
 class IndexStatistics(Strict):
@@ -231,7 +231,7 @@ class Figure(Printed):
 Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]
 
 
-class Cell(Strict):
+class PrintedCell(Strict):
     """A reported cell: the number, the row indices it beats, whether an arrow marks it."""
 
     value: float
@@ -239,7 +239,7 @@ class Cell(Strict):
     below: bool
 
     @classmethod
-    def parse(cls, text: str) -> "Cell":
+    def parse(cls, text: str) -> "PrintedCell":
         """Read `0.308 ^1-4`, `0.241 ↓` or `0.307`."""
         match = CELL.match(text)
         if not match:
