@@ -12,7 +12,7 @@ from residuum.wiring.bound import BoundTable
 TABLE = {
     "kind": "table",
     "title": "Toy & table",
-    "place": "Toy, Table 1",
+    "printed_in": "Toy, Table 1",
     "columns": [
         {"id": "rr", "role": "dev", "measure": "RR@10", "header": "MRR@10"},
         {"id": "far", "role": "covid", "measure": "P@5", "header": "P@5"},

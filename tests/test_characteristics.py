@@ -24,7 +24,7 @@ def job(**changes):
     table = {
         "kind": "characteristics",
         "title": "Toy characteristics",
-        "place": "Toy, Table 1",
+        "printed_in": "Toy, Table 1",
         "columns": [
             {"id": "dev", "role": "msmarco-dev", "header": "Dev"},
             {"id": "dl", "role": "trec-dl-2019", "header": "DL"},

@@ -94,7 +94,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
 
 
 def _where(job: Grid, cell: GridCell) -> Where:
-    return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
+    return parts_of(job.id)[0], job.table.printed_in, job.id, cell.row, cell.column
 
 
 def _number(job: Grid, printed: float, cell: GridCell) -> LedgerRow:

@@ -96,5 +96,5 @@ def lay_out(
     for cell in cells:
         lines[cell.row].append(shown(cell))
     align = [*"l" * left, *"c" * (len(header) - left)]
-    title, printed_in = job.table.title, job.table.place
+    title, printed_in = job.table.title, job.table.printed_in
     return Layout(title, printed_in, header, list(lines.values()), notes, align)

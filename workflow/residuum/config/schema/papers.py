@@ -83,7 +83,7 @@ class Printed(Strict):
     """What every page of a paper has: a title, where the paper prints it."""
 
     title: str
-    place: str = Field(description="where the paper prints it")
+    printed_in: str = Field(description="where the paper prints it")
 
 
 class Reported(Printed):
