@@ -271,7 +271,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "judgements"),
         ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
             "tset": {"queries": 1, "qrels": 1}}}]}},
-         "cacm.yaml with editions of config/scales/mini.yaml: editions.0.splits.tset: no split"),
+         "config/scales/mini.yaml: editions.0.splits.tset: no split"),
         ("scales/mini.yaml", {"editions": {"cacn": [{"name": "x", "docs": 1}]}},
          "editions.cacn: no dataset 'cacn'; known: cacm, "),
         ("scales/mini.yaml", {"roles": {"msmarco-train": "generated-mini/tran"}},

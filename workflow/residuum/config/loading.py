@@ -40,23 +40,23 @@ FORMS: dict[str, Any] = {
 
 def load(folder: Path, config: Mapping[str, object]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
-    found, faults = _load_entries(folder)
-    scales: dict[str, Scale] = found.pop("scales")
+    loaded, faults = _load_entries(folder)
     try:
         chosen: Config = entries.validate("config", dict(config), Config)
     except ValueError as error:
         _refuse([*faults, str(error)])
-    file = folder / "scales" / f"{chosen.scale}.yaml"
-    scale = scales.get(chosen.scale)
-    if scale is None:
-        missing = [f"config: {unknown('scale', chosen.scale, scales, str(file))}"]
+    name, scales = chosen.scale, loaded["scales"]
+    file = folder / "scales" / f"{name}.yaml"
+    if name not in scales:
+        missing = [f"config: {unknown('scale', name, scales, str(file))}"]
         _refuse(faults + ([] if file.exists() else missing))
-    faults += _lay_budgets(found, scale, folder, file)
-    for name in found["datasets"].keys() & scale.editions.keys():
-        pins = {"editions": scale.editions[name]}
-        found["datasets"][name] = found["datasets"][name].model_copy(update=pins)
-    registry = Registry(chosen, scale, **found)
-    if faults := faults + between(registry, list(scales.values()), folder):
+    faults += _lay_budgets(loaded, scales[name], folder, file)
+    for dataset, editions in scales[name].editions.items():
+        if entry := loaded["datasets"].get(dataset):
+            pinned = entry.model_copy(update={"editions": editions})
+            loaded["datasets"][dataset] = pinned
+    registry = Registry(chosen, folder=folder, **loaded)
+    if faults := faults + between(registry):
         _refuse(faults)
     return registry
 
@@ -68,36 +68,35 @@ def _refuse(faults: list[str]) -> NoReturn:
 
 
 def _load_entries(folder: Path) -> tuple[Entries, list[str]]:
-    """Return the entries of each folder, pages under `pages`, and the faults found."""
-    found: Entries = {"pages": {}}
+    """Return the entries of each folder, pages under `pages`, and their faults."""
+    loaded: Entries = {"pages": {}}
     faults: list[str] = []
-    for name, form in FORMS.items():
-        if name != "papers":
-            found[name], wrong = entries.load_folder(folder / name, form)
-            faults += wrong
+    for name in ("datasets", "models", "systems", "tests", "scales"):
+        loaded[name], wrong = entries.load_folder(folder / name, FORMS[name])
+        faults += wrong
     for paper in sorted(p for p in (folder / "papers").iterdir() if p.is_dir()):
         if not re.match(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
-        pages, wrong = entries.load_folder(paper, FORMS["papers"])
-        found["pages"] |= {f"{paper.name}-{name}": page for name, page in pages.items()}
-        hyphened = [paper / f"{name}.yaml" for name in pages if "-" in name]
-        faults += wrong
+        pages, wrong = entries.load_folder(paper, Page)
+        loaded["pages"] |= {f"{paper.name}-{name}": page for name, page in pages.items()}
+        hyphened = [f"{paper}/{name}.yaml" for name in pages if "-" in name]
         faults += [f"{path}: a page's name has no hyphen; write _ for it" for path in hyphened]
-    return found, faults
+        faults += wrong
+    return loaded, faults
 
 
-def _lay_budgets(found: Entries, scale: Scale, folder: Path, file: Path) -> list[str]:
+def _lay_budgets(loaded: Entries, scale: Scale, folder: Path, file: Path) -> list[str]:
     """Lay the scale's budgets over the entries that name them, in that order; return faults."""
     faults = []
     for kind in ("datasets", "models", "systems"):
-        for name, entry in found[kind].items():
+        for name, entry in loaded[kind].items():
             budgets = [scale.budgets.get(budget, {}) for budget in getattr(entry, "budgets", [])]
             if any(budgets):
                 merged = reduce(entries.merge, budgets, entry.model_dump(exclude_unset=True))
                 label = f"{folder}/{kind}/{name}.yaml with budgets of {file}"
                 try:
-                    found[kind][name] = entries.validate(label, merged, FORMS[kind])
+                    loaded[kind][name] = entries.validate(label, merged, FORMS[kind])
                 except ValueError as error:
                     faults.append(str(error))
     return faults
@@ -105,17 +104,15 @@ def _lay_budgets(found: Entries, scale: Scale, folder: Path, file: Path) -> list
 
 def json_schemas() -> dict[str, str]:
     """Return {file name: JSON schema text} for editors, one per kind of entry."""
-    schemas = {name: _over_base(TypeAdapter(form).json_schema()) for name, form in FORMS.items()}
-    schemas["config"] = Config.model_json_schema()
-    return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in schemas.items()}
-
-
-def _over_base(whole: dict[str, object]) -> dict[str, object]:
-    """Let a file with `base:` give only what differs."""
     base = {"type": "string", "description": "entry beside this one: its keys hold if absent here"}
     partial = {"type": "object", "properties": {"base": base}}
-    named = {"$defs": whole.pop("$defs", {})}
-    return {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+    texts = {"config": Config.model_json_schema()}
+    for name, form in FORMS.items():
+        whole = TypeAdapter(form).json_schema()
+        named = {"$defs": whole.pop("$defs", {})}
+        # A file with `base:` gives only what differs.
+        texts[name] = {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+    return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in texts.items()}
 
 
 app = command.app(__doc__)

@@ -5,21 +5,23 @@ imports it and nothing heavier. Must not know files, paths below results/ or any
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypedDict, TypeVar
 
+from pydantic import BaseModel
+
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config import specs
 from residuum.config.references import references
-from residuum.config.run_ids import FixedId, RunId
 from residuum.config.schema.base import OWN, Ref
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import Model, Negatives, OnPairs, Source
+from residuum.config.schema.models import Model, Negatives, OnPairs
 from residuum.config.schema.papers import Page, Table, Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.config.schema.systems import RerankSystem, System
+from residuum.config.specs import FixedId, RunId, of_entry
 
 Entry = TypeVar("Entry")
 Start = FromHub | FromPath | FromModel  # what plays a backbone
@@ -45,12 +47,13 @@ class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
 
     config: Config
-    scale: Scale
+    scales: dict[str, Scale]
     datasets: dict[str, Dataset]
     models: dict[str, Model]
     systems: dict[str, System]
     tests: dict[str, Tests]
     pages: dict[str, Page]
+    folder: Path = Path("config")
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
@@ -59,9 +62,26 @@ class Registry:
         return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
     @property
+    def scale(self) -> Scale:
+        """The chosen scale."""
+        return self.scales[self.config.scale]
+
+    @property
+    def entries(self) -> dict[str, Mapping[str, BaseModel]]:
+        """The entries that a key may name, by what names them."""
+        made: dict[str, Mapping[str, BaseModel]] = {"dataset": self.datasets, "model": self.models}
+        return {**made, "system": self.systems, "tests": self.tests}
+
+    def file(self, kind: str, name: str) -> str:
+        """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
+        file = f"{self.folder}/{kind.removesuffix('s')}s/{name}.yaml"
+        pinned = kind == "dataset" and name in self.scale.editions
+        return f"{file} with editions of {self.scale_file}" if pinned else file
+
+    @property
     def scale_file(self) -> str:
-        """Return where the scale stands, for messages."""
-        return f"config/scales/{self.config.scale}.yaml"
+        """The file of the scale."""
+        return self.file("scale", self.config.scale)
 
     def binding(self, role: str) -> Place | None:
         """Return the split that plays a role at this scale, or None."""
@@ -111,22 +131,15 @@ class Registry:
         shared = [m for ref, m in references(self.models[name], "model") if ref.use == "tuples"]
         return shared[0] if shared else name
 
-    def negatives(self, name: str) -> Negatives | None:
-        """Return the negatives in a model's tuples; None for a model that learns from none."""
-        found: Negatives | None
-        found = getattr(self.models.get(self.tuples_of(name)), "negatives", None)
-        return found
+    def negatives(self, name: str) -> Negatives:
+        """Return the negatives in a model's tuples; none for a model that learns from none."""
+        model = self.models.get(self.tuples_of(name))
+        return model.negatives if isinstance(model, OnPairs) else Negatives()
 
     def mined_models(self, name: str) -> list[str]:
         """Return the models whose own hits are among a model's negatives."""
-        negatives = self.negatives(name)
-        systems = [system for _, system in references(negatives, "system")] if negatives else []
+        systems = [system for _, system in references(self.negatives(name), "system")]
         return [model for system in systems for model in self.trained_behind(system)]
-
-    def mined_from(self, name: str) -> list[Source]:
-        """Return the hits, of other systems than the one that scores, in a model's negatives."""
-        negatives = self.negatives(name)
-        return negatives.runs if negatives else []
 
     def model_for(self, name: str, dataset: str) -> str:
         """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
@@ -149,7 +162,7 @@ class Registry:
 
     def _no_own(self, dataset: str, key: str) -> str:
         raise ResiduumError(
-            f"config/datasets/{dataset}.yaml: own.{key}: no split given, but what is its own is "
+            f"{self.file('dataset', dataset)}: own.{key}: no split given, but what is its own is "
             f"needed; one of {', '.join(self.datasets[dataset].splits)}"
         )
 
@@ -160,7 +173,7 @@ class Registry:
             return reranker
         if isinstance(reranker, FromModel):
             return str(FixedId(reranker.model, f"seed{reranker.seed}"))
-        digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
+        digest = hashlib.sha256(of_entry(reranker).encode()).hexdigest()
         return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
     def reranker_binding(self, name: str) -> HubReranker | FromModel | None:
@@ -209,8 +222,8 @@ class Registry:
         if self.config.seeds:
             return self.config.seeds
         trained = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
-        every = [seeds or self.scale.seeds for seeds in trained] or [self.scale.seeds]
-        return [seed for seed in every[0] if all(seed in seeds for seeds in every)]
+        first, *others = [seeds or self.scale.seeds for seeds in trained or [None]]
+        return [seed for seed in first if all(seed in seeds for seeds in others)]
 
     def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
@@ -221,25 +234,21 @@ class Registry:
         return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds_of(system)))
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return the ids of all systems of one kind."""
-        return [name for name, system in self.systems.items() if system.kind == kind]
-
-    def models_of(self, kind: str) -> list[str]:
-        """Return the ids of all models of one kind."""
-        return [name for name, model in self.models.items() if model.kind == kind]
+        """Return the ids of all systems, or of all models, of one kind."""
+        every = [*self.systems.items(), *self.models.items()]
+        return [name for name, entry in every if entry.kind == kind]
 
     def chosen(self, *kinds: str) -> list[str]:
         """Return the ids of the chosen papers' pages that are of one of the kinds."""
-        wanted = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
-        return [page for page in wanted if self.pages[page].kind in kinds]
+        pages = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
+        return [page for page in pages if self.pages[page].kind in kinds]
 
     def measures(self, place: Place) -> list[str]:
-        """Return the measures evaluated on a split: its own and those the tables ask for."""
-        own = list(self.datasets[place.dataset].splits[place.split].measures)
+        """Return the measures evaluated on a split: its own and those of the tables' columns."""
         tables = [page for page in self.pages.values() if isinstance(page, Table)]
         columns = [c for table in tables for c in table.columns if not c.is_depth]
-        asked = [column.measure for column in columns if self.binding(column.role) == place]
-        return sorted({*own, *asked})
+        printed = [column.measure for column in columns if self.binding(column.role) == place]
+        return sorted({*self.datasets[place.dataset].splits[place.split].measures, *printed})
 
     def facts(self) -> Facts:
         """Return what every page says of the scale: its name, and whether numbers compare."""

@@ -52,7 +52,7 @@ def mined(registry: Registry, dataset: str, dense_model: str, seed: int) -> list
     playing = {bound.model for bound in bindings if isinstance(bound, FromModel)}
     found: dict[str, None] = {}
     for name in sorted(playing):
-        sources = registry.mined_from(name)
+        sources = registry.negatives(name).runs
         if (dense_model, seed) in [(registry.trained_for(s.system), s.seed) for s in sources]:
             place = registry.train_place(name)
             found |= {place.split: None} if place.dataset == dataset else {}
