@@ -12,9 +12,8 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
-from residuum.config.references import references, walk
 from residuum.config.registry import Place, Registry
-from residuum.config.schema.base import Name, Ref
+from residuum.config.schema.base import Name, Ref, references, walk
 from residuum.config.schema.models import Negatives, TermWeights
 from residuum.config.schema.papers import Characteristics, Figure, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel

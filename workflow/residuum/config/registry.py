@@ -1,7 +1,6 @@
 """All entries of config/, and what a scale makes of them: bindings, seeds, runs, measures.
 
-Made by `residuum.config.loading`, which lays the scale's budgets over what names them; Snakemake
-imports it and nothing heavier. Must not know files, paths below results/ or any stage.
+Made by `residuum.config.loading`; imports nothing heavy. Must not know results or any stage.
 """
 
 import hashlib
@@ -14,8 +13,7 @@ from typing import NamedTuple, TypedDict, TypeVar
 from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.references import references
-from residuum.config.schema.base import OWN, Ref
+from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import Model, Negatives, OnPairs
 from residuum.config.schema.papers import Page, Table, Tests, parts_of
@@ -90,10 +88,9 @@ class Registry:
 
     def place(self, role: str) -> Place:
         """Return the split that plays a role that this scale must bind."""
-        place = self.binding(role)
-        if place is None:
-            raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
-        return place
+        if place := self.binding(role):
+            return place
+        raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
 
     def shards(self, dataset: str) -> int:
         """Return into how many shards a corpus is cut, whichever its edition; none is empty.
@@ -161,10 +158,8 @@ class Registry:
         return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
 
     def _no_own(self, dataset: str, key: str) -> str:
-        raise ResiduumError(
-            f"{self.file('dataset', dataset)}: own.{key}: no split given, but what is its own is "
-            f"needed; one of {', '.join(self.datasets[dataset].splits)}"
-        )
+        file, splits = self.file("dataset", dataset), ", ".join(self.datasets[dataset].splits)
+        raise ResiduumError(f"{file}: own.{key}: no split given, but required; one of {splits}")
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
@@ -190,25 +185,22 @@ class Registry:
 
     def trained_for(self, system: str) -> str | None:
         """Return the model of a system itself, trained once per seed; None without one."""
-        own = [name for ref, name in self._named[system] if ref.to == "model"]
-        return next((name for name in own if name in self.trained_behind(system)), None)
+        return next(iter(self._trained(system)), None)
+
+    def _trained(self, system: str) -> list[str]:
+        models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
+        return [name for ref, name in models if ref.use != "released"]
 
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""
-        tuned = (name for ref, name in self._named[system] if ref.use == "tuning")
-        return next(tuned, None)
+        return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
 
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all that it is made from."""
         systems = [system]
         for name in systems:
             systems += [part for part in self.parts(name) if part not in systems]
-        return [
-            model
-            for name in systems
-            for ref, model in self._named.get(name, [])
-            if ref.to == "model" and ref.use != "released"
-        ]
+        return [model for name in systems for model in self._trained(name)]
 
     def seeded(self, system: str) -> bool:
         """Say whether a system descends from a model that is trained once per seed."""
@@ -252,13 +244,10 @@ class Registry:
 
     def facts(self) -> Facts:
         """Return what every page says of the scale: its name, and whether numbers compare."""
-        replaced = self.config.encoder
-        instead = f"encoder {replaced} takes the place of the scale's own."
-        return {
-            "scale": self.config.scale,
-            "comparable": self.scale.comparable and replaced is None,
-            "reason": self.scale.reason if replaced is None else instead,
-        }
+        comparable, reason = self.scale.comparable, self.scale.reason
+        if encoder := self.config.encoder:
+            comparable, reason = False, f"encoder {encoder} takes the place of the scale's own."
+        return {"scale": self.config.scale, "comparable": comparable, "reason": reason}
 
 
 def _expect(entry: object, form: type[Entry]) -> Entry:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from residuum.cli.errors import not_bound
 from residuum.config import roots
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.base import references
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem
 from residuum.wiring.splits import rm3_measure

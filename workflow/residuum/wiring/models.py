@@ -9,8 +9,8 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.base import references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.specs import RunId

@@ -33,9 +33,7 @@ class Split(Strict):
     questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
     answers_field: str | None = Field(None, description="field of an ir_datasets query's answers")
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
-    folds: list[SplitId] = Field(
-        [], description="splits that divide its queries, for choices made by cross-validation"
-    )
+    folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
     holdout: Holdout | None = None
     positive_level: Positive = Field(1, description="least relevance of a train positive")
     measures: list[Measure] = Field([], description="beside those that the tables ask for")
@@ -74,9 +72,7 @@ class Collection(Strict):
     access: str = Field("", description="shown when the collection is not available: how to get it")
     source: Source = Field(discriminator="kind")
     splits: dict[Annotated[Id, Name("split")], Split] = Field(default={})
-    editions: list[Edition] = Field(
-        min_length=1, description="the export must match one; its name goes into the manifest"
-    )
+    editions: list[Edition] = Field(min_length=1, description="the export must match one of them")
 
     def check(self) -> None:
         kind, generated = self.source.kind, sources.GENERATED_SPLITS

@@ -53,9 +53,7 @@ class Column(Strict):
 
     id: Annotated[Id, Name("column")]
     role: Role
-    measure: ColumnMeasure = Field(
-        description="ir_measures name; or depth: the rerank depth of the runs on the role's split"
-    )
+    measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
     header: str = Field(description="the measure as the paper prints it")
 
     @property
@@ -88,13 +86,10 @@ class Tests(Strict):
     resamples: Positive = Field(9999, description="sign flips, for the permutation test")
     bootstrap: Positive = Field(9999, description="draws of the queries, for bootstrap intervals")
     seed: int = 1
-    compare: Literal["all_pairs", "with_baselines"] = Field(
-        "all_pairs", description="with_baselines: pairs with one of the rows the table names"
-    )
+    compare: Literal["all_pairs", "with_baselines"] = "all_pairs"
     correction: Literal["none", "bonferroni", "holm"]
     family: Literal["column", "table", "paper"] = Field(
-        description="which comparisons are corrected together; paper: of all its tables whose "
-        "tests are these"
+        description="corrected together; paper: all its tables with these tests"
     )
 
 
@@ -138,9 +133,7 @@ class Table(Reported):
     rows: list[Row] = Field(min_length=1)
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
-    index: IndexStatistics | None = Field(
-        None, description="of the printed numbers, which compare only with those of an equal one"
-    )
+    index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
 
 
 class QuerySet(Strict):
@@ -156,9 +149,7 @@ class Characteristic(Strict):
 
     id: Annotated[Id, Name("row")]
     label: str
-    quantity: Literal["queries", "relevant_per_query", "grades"] = Field(
-        description="grades: levels of relevance, 2 for binary judgements"
-    )
+    quantity: Literal["queries", "relevant_per_query", "grades"]  # grades: 2 if binary
 
 
 class Characteristics(Reported):

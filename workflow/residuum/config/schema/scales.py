@@ -53,7 +53,7 @@ class Scale(Strict):
     comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
     editions: dict[Annotated[Id, Ref("dataset")], list[Edition]] = Field(
-        {}, description="dataset: pinned counts in place of its own, for a replica of it"
+        {}, description="dataset: counts in place of its own, where a replica stands in"
     )
     seeds: Seeds
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
@@ -62,12 +62,8 @@ class Scale(Strict):
     budgets: dict[Id, dict[str, object]] = Field(
         {}, description="partial entries, laid over the datasets, models and systems naming them"
     )
-    threads: Positive = Field(
-        description="of a process; last digits of neural numbers depend on it"
-    )
-    shard_docs: Positive = Field(
-        description="most docs, or passages, in an embedding shard; a job encodes and searches each"
-    )
+    threads: Positive = Field(description="of a process; neural last digits depend on them")
+    shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
     pair_batch_size: Positive = Field(description="pairs in a cross-encoder's batch; halved too")
 

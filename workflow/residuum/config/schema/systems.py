@@ -1,5 +1,6 @@
 """config/systems/*.yaml: how a run is made."""
 
+from itertools import product
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
@@ -61,12 +62,8 @@ class Rm3Grid(Strict):
 
     def settings(self) -> list[Rm3]:
         """Return every setting, docs varying slowest and the weight fastest."""
-        return [
-            Rm3(feedback_docs=docs, feedback_terms=terms, original_query_weight=weight)
-            for docs in self.feedback_docs
-            for terms in self.feedback_terms
-            for weight in self.original_query_weight
-        ]
+        grid = dict(self)
+        return [Rm3(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
 
 
 class Setting(Strict, Generic[Value, Grid]):
@@ -96,9 +93,7 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
     folds: int | None = Field(None, ge=2)
     seed: int | None = Field(None, description="of the split of the queries into folds")
-    measures: dict[Role, base.TunedMeasure] = Field(
-        {}, description="role of a split: the measure that is reported on it"
-    )
+    measures: dict[Role, base.TunedMeasure] = Field({}, description="that are reported on splits")
 
 
 class LexicalSystem(Strict):
@@ -111,7 +106,7 @@ class LexicalSystem(Strict):
         {}, description="field: factor of its own BM25 score; the score of a doc is their sum"
     )
     term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
-        None, description="model of kind term-weights whose weights take the place of tf"
+        None, description="model whose predicted weights take the place of tf"
     )
     bm25: Bm25
     rm3: Rm3Setting | None = None
@@ -165,8 +160,7 @@ class FusionSystem(Strict):
     )
     interpolation: Interpolation
     unretrieved: Unretrieved | dict[RuledPart, Unretrieved] = Field(
-        description="what a part gives to a doc that only another one's list holds: for all, or "
-        "for each part"
+        description="score of a doc that only another part retrieved: of all parts, or of each"
     )
     k: Positive = Field(description="hits that are kept")
 
@@ -202,12 +196,8 @@ class RerankSystem(Strict):
 
     kind: Literal["rerank"]
     label: Label = ""
-    first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))] = Field(
-        description="system that gives the candidates"
-    )
-    reranker: Annotated[Id, Ref("reranker")] | HubReranker | RerankerModel = Field(
-        description="reranker role that the scale binds, or the reranker itself"
-    )
+    first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))]  # gives the candidates
+    reranker: Annotated[Id, Ref("reranker")] | HubReranker | RerankerModel  # a role, or itself
     depth: Depth
     budgets: base.Budgets = Field(default=[])
 
