@@ -14,7 +14,7 @@ from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import Name, Ref, references, walk
-from residuum.config.schema.models import Negatives, TermWeights
+from residuum.config.schema.models import OnPairs, TermWeights
 from residuum.config.schema.papers import Characteristics, Figure, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
@@ -25,22 +25,19 @@ BOUND = ("role", "backbone", "reranker", "budget")  # names that scales bind
 
 def between(registry: Registry) -> list[str]:
     """Return one line per name that nothing defines, and per contradiction between entries."""
+    file = registry.file
+    files: list[tuple[str, BaseModel]] = [("config", registry.config)]
+    files += [(file("scale", registry.config.scale), registry.scale)]
+    for kind, entries in registry.entries.items():
+        files += [(file(kind, name), entry) for name, entry in entries.items()]
+    files += [(file("paper", "/".join(parts_of(n))), page) for n, page in registry.pages.items()]
     faults = [
         f"{file}: {key}: {text}"
-        for file, entry in _files(registry)
-        for key, text in [*_names(registry, entry), *_rules(registry, entry)]
+        for file, entry in files
+        for rules in (_names, _rules, _page_rules)
+        for key, text in rules(registry, entry)
     ]
     return [*faults, *_cycles(registry), *_seedless(registry), *_unjudged(registry)]
-
-
-def _files(registry: Registry) -> Iterator[tuple[str, BaseModel]]:
-    """Yield every entry that takes part in this scale, under the name of its file."""
-    yield "config", registry.config
-    yield registry.file("scale", registry.config.scale), registry.scale
-    for kind, entries in registry.entries.items():
-        yield from ((registry.file(kind, name), entry) for name, entry in entries.items())
-    for page, entry in registry.pages.items():
-        yield registry.file("paper", "/".join(parts_of(page))), entry
 
 
 def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
@@ -102,83 +99,54 @@ def _reference_faults(
 def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield what contradicts within an entry, or between it and what it names."""
     if isinstance(entry, Config):
-        yield from _replaced_encoder(registry)
-    elif isinstance(entry, FusionSystem):
-        yield from _true_scores(registry, entry)
-    elif isinstance(entry, Table):
-        yield from [*_markers(entry), *_compared(registry, entry)]
-    elif isinstance(entry, Characteristics):
-        yield from _markers(entry)
-    elif isinstance(entry, Figure):
-        yield from _figure_tests(registry, entry)
-    elif negatives := getattr(entry, "negatives", None):
-        yield from _tuples(registry, entry, negatives)
+        made = [isinstance(bound, FromModel) for bound in registry.scale.backbones.values()]
+        if entry.encoder and all(made):
+            cause = f"scale {entry.scale} makes its backbones itself"
+            cure = "leave it out, or take a scale with backbones of a hub or a path, as nfcorpus"
+            yield "encoder", f"{entry.encoder} would replace nothing: {cause}; {cure}"
+    if isinstance(entry, FusionSystem):
+        for part in dict.fromkeys(part for part, _ in entry.true_scores()):
+            system = registry.systems.get(part)
+            plain = isinstance(system, LexicalSystem) and not system.expands
+            if system and not plain and not isinstance(system, DenseSystem):
+                text = "true_score is computed for dense systems and plain BM25 only, and"
+                yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
+    if isinstance(entry, OnPairs):
+        if (name := entry.negatives.same_as) in registry.models:
+            shared = getattr(registry.models[name], "negatives", None)
+            pairs_do = isinstance(entry, TermWeights)  # pairs alone are all that it needs
+            if shared is None or shared.same_as or not (shared.pools or pairs_do):
+                yield "negatives.same_as", f"'{name}' has no tuples of its own"
+        lexical = registry.systems.get(entry.negatives.scores or "")
+        if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.term_weights):
+            text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"
+            yield "negatives.scores", text
 
 
-def _replaced_encoder(registry: Registry) -> Iterator[Fault]:
-    config, bindings = registry.config, registry.scale.backbones.values()
-    if config.encoder and all(isinstance(bound, FromModel) for bound in bindings):
-        cause = f"scale {config.scale} makes its backbones itself"
-        cure = "leave it out, or take a scale with backbones of a hub or a path, as nfcorpus"
-        yield "encoder", f"{config.encoder} would replace nothing: {cause}; {cure}"
-
-
-def _true_scores(registry: Registry, system: FusionSystem) -> Iterator[Fault]:
-    for part in dict.fromkeys(part for part, _ in system.true_scores()):
-        entry = registry.systems.get(part)
-        plain = isinstance(entry, LexicalSystem) and not entry.expands
-        if entry and not plain and not isinstance(entry, DenseSystem):
-            text = "true_score is computed for dense systems and plain BM25 only, and "
-            yield "unretrieved", f"{text}'{part}' is neither; write {part}: minimum"
-
-
-def _tuples(registry: Registry, model: BaseModel, negatives: Negatives) -> Iterator[Fault]:
-    """Yield what is wrong with whose scores, or whose tuples, a model learns from."""
-    if (name := negatives.same_as) in registry.models:
-        own: Negatives | None = getattr(registry.models[name], "negatives", None)
-        pairs_do = isinstance(model, TermWeights)  # pairs alone are all that it needs
-        if own is None or own.same_as or not (own.pools or pairs_do):
-            yield "negatives.same_as", f"'{name}' has no tuples of its own"
-    lexical = registry.systems.get(negatives.scores or "")
-    if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.term_weights):
-        text = f"'{negatives.scores}' is not plain BM25, and its scores are stored"
-        yield "negatives.scores", text
-
-
-def _markers(page: Table | Characteristics) -> Iterator[Fault]:
-    """Yield markers of reported cells that no row of the page explains."""
-    below = {row.id for row in page.rows if getattr(row, "below", None)}
-    known = {getattr(row, "index", None) for row in page.rows}
-    for row, column, cell in page.cells():
-        if cell.below and row not in below:
-            yield f"reported.{row}.{column}", "an arrow, but the row has no `below:`"
-        for index in sorted(set(cell.beats) - known):
-            yield f"reported.{row}.{column}", f"no row has the index {index}"
-
-
-def _compared(registry: Registry, table: Table) -> Iterator[Fault]:
-    """Yield what is wrong with which rows a table's tests compare, and with claims about others."""
-    if table.tests not in registry.tests:
-        return
-    some = registry.tests[table.tests].compare == "with_baselines"
-    if some != bool(table.baselines):
+def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
+    """Yield markers that no row explains, and tests that do not fit what a page compares."""
+    tests = registry.tests.get(getattr(page, "tests", ""))
+    some = tests is not None and tests.compare == "with_baselines"
+    if isinstance(page, Table | Characteristics):
+        below = {row.id: getattr(row, "below", None) for row in page.rows}
+        rows = {getattr(row, "index", None): row.id for row in page.rows}
+        for row, column, cell in page.cells():
+            key = f"reported.{row}.{column}"
+            if cell.below and not below.get(row):
+                yield key, "an arrow, but the row has no `below:`"
+            for index in sorted(set(cell.beats) - {*rows}):
+                yield key, f"no row has the index {index}"
+            baselines = page.baselines if some and isinstance(page, Table) else []
+            for other in [*map(rows.get, cell.beats), below.get(row) if cell.below else None]:
+                if baselines and other and not {row, other} & {*baselines}:
+                    yield key, f"a marker about {other}, which is not in `baselines:`"
+    if isinstance(page, Table) and tests and some != bool(page.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
-        yield "tests", f"{table.tests}: its tests {need}"
-    names = {row.index: row.id for row in table.rows}
-    below = {row.id: row.below for row in table.rows}
-    for row, column, cell in table.cells() if some and table.baselines else ():
-        for other in [*map(names.get, cell.beats), below.get(row) if cell.below else None]:
-            if other and not {row, other} & set(table.baselines):
-                text = f"a marker about {other}, which is not in `baselines:`"
-                yield f"reported.{row}.{column}", text
-
-
-def _figure_tests(registry: Registry, figure: Figure) -> Iterator[Fault]:
-    tests = registry.tests.get(figure.tests)
-    if tests and (tests.compare != "with_baselines" or tests.family == "paper"):
+        yield "tests", f"{page.tests}: its tests {need}"
+    if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
         cause = "a figure compares with its first series only, and is not in its paper's family"
         cure = "needs `compare: with_baselines` and `family: column` or `table`"
-        yield "tests", f"{cause}; {registry.file('tests', figure.tests)} {cure}"
+        yield "tests", f"{cause}; {registry.file('tests', page.tests)} {cure}"
 
 
 def _cycles(registry: Registry) -> Iterator[str]:

@@ -90,6 +90,9 @@ Budgets = Annotated[
 ]
 
 
+Member = tuple[object, tuple[object, ...]]  # of a union: a type, and what annotates it
+
+
 class Named(NamedTuple):
     """A value that names something else (`Ref`) or a part of its own file (`Name`)."""
 
@@ -104,8 +107,8 @@ def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
     An item of a list goes by its id, or by its number where it has none; a plain one by no name.
     """
     for name, field in type(entry).model_fields.items():
-        marks = [mark for mark in field.metadata if isinstance(mark, Ref | Name)]
-        yield from _walk(getattr(entry, name), field.annotation, marks, _join(key, name))
+        members = _members(field.annotation, *field.metadata)
+        yield from _walk(getattr(entry, name), members, _join(key, name))
 
 
 def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
@@ -115,39 +118,37 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
             yield mark, value
 
 
-def _walk(value: object, hint: object, marks: list[Ref | Name], key: str) -> Iterator[Named]:
-    """Yield what a value names by the members of its annotation, which may be a union."""
-    for member, own in _members(hint, marks):
+def _walk(value: object, members: Iterator[Member], key: str) -> Iterator[Named]:
+    """Yield what a value names, by the members of its annotation."""
+    if isinstance(value, BaseModel):
+        yield from walk(value, key)
+    for member, marks in members:
         if isinstance(value, str | int):
-            yield from (Named(key, mark, str(value)) for mark in own)
-        elif get_origin(member) is not type(value):
-            continue
-        elif isinstance(value, dict):
+            found = (mark for mark in marks if isinstance(mark, Ref | Name))
+            yield from (Named(key, mark, str(value)) for mark in found)
+        elif isinstance(value, dict) and get_origin(member) is dict:
             names, parts = get_args(member)
             for name, part in value.items():
-                yield from _walk(name, names, [], _join(key, name))
-                yield from _walk(part, parts, [], _join(key, name))
-        elif isinstance(value, list | tuple):
+                yield from _walk(name, _members(names), _join(key, name))
+                yield from _walk(part, _members(parts), _join(key, name))
+        elif isinstance(value, list | tuple) and get_origin(member) is type(value):
             for number, part in enumerate(value):
                 plain = not isinstance(part, BaseModel)
                 below = key if plain else _join(key, getattr(part, "id", number))
-                yield from _walk(part, get_args(member)[0], [], below)
-    if isinstance(value, BaseModel):
-        yield from walk(value, key)
+                yield from _walk(part, _members(get_args(member)[0]), below)
 
 
 def _join(key: str, part: object) -> str:
     return f"{key}.{part}" if key else str(part)
 
 
-def _members(hint: object, marks: list[Ref | Name]) -> Iterator[tuple[object, list[Ref | Name]]]:
-    """Yield the members of a union, or the type itself, each with the marks that it carries."""
+def _members(hint: object, *marks: object) -> Iterator[Member]:
+    """Yield the members of a union, or the type itself, each with the metadata that it carries."""
     if get_origin(hint) is Annotated:
-        hint, *metadata = get_args(hint)
-        marks = marks + [mark for mark in metadata if isinstance(mark, Ref | Name)]
-        yield from _members(hint, marks)
+        member, *own = get_args(hint)
+        yield from _members(member, *marks, *own)
     elif get_origin(hint) in (Union, UnionType):
         for member in get_args(hint):
-            yield from _members(member, marks)
+            yield from _members(member, *marks)
     else:
         yield hint, marks

@@ -185,9 +185,9 @@ class Dataset(Collection):
         return {**self.for_corpus(), "splits": self._sources(kin), "editions": pins}
 
     def _sources(self, names: Iterable[str]) -> dict[str, object]:
-        fields = {"irds", "queries", "query_field", "qrels", "holdout"}
-        fields |= {"questions", "answers_field", "unjudged"}
+        of_users = {"folds", "positive_level", "measures"}  # what readers of the export decide
+        splits = {name: self.splits[name] for name in sorted(names)}
         return {
-            name: self.splits[name].model_dump(mode="json", include=fields, exclude_defaults=True)
-            for name in sorted(names)
+            name: split.model_dump(mode="json", exclude=of_users, exclude_defaults=True)
+            for name, split in splits.items()
         }
