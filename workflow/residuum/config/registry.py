@@ -164,8 +164,9 @@ class Registry:
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
         reranker = self.system(system, RerankSystem).reranker
-        if isinstance(reranker, str):
-            return reranker
+        return reranker if isinstance(reranker, str) else self._reranker_id(reranker)
+
+    def _reranker_id(self, reranker: HubReranker | FromModel) -> str:
         if isinstance(reranker, FromModel):
             return str(FixedId(reranker.model, f"seed{reranker.seed}"))
         digest = hashlib.sha256(of_entry(reranker).encode()).hexdigest()
@@ -173,11 +174,9 @@ class Registry:
 
     def reranker_binding(self, name: str) -> HubReranker | FromModel | None:
         """Return what plays a reranker by its id; None if the scale leaves the role unbound."""
-        for system, entry in self.systems.items():
-            own = isinstance(entry, RerankSystem) and entry.reranker
-            if own and not isinstance(own, str) and self.reranker(system) == name:
-                return own
-        return self.scale.rerankers.get(name)
+        rerankers = [s.reranker for s in self.systems.values() if isinstance(s, RerankSystem)]
+        own = {self._reranker_id(one): one for one in rerankers if not isinstance(one, str)}
+        return own.get(name, self.scale.rerankers.get(name))
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""

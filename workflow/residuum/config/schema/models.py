@@ -86,16 +86,13 @@ class Pool(Strict):
 class Negatives(Strict):
     """Negatives drawn uniformly from the union of pools, relevant docs left out.
 
-    Without pools there are none but the other docs of a batch. `same_as` names the model whose
-    tuples are used, so that an ablation differs in one thing only.
+    Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
+    system that scores the positive and them. Without pools there are none but the other docs of a
+    batch. `same_as` names the model whose tuples are used: an ablation differs in one thing only.
     """
 
-    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(
-        default={}, description="joined in the order of their names, which budgets use too"
-    )
-    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = Field(
-        default=None, description="what scores the positive and the negatives"
-    )
+    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
+    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
     per_pair: Positive | None = Field(default=None, description="stored for each training pair")
     seed: int = 1
     same_as: Annotated[Id, Ref("model", use="tuples")] | None = None
@@ -172,9 +169,7 @@ class OnPairs(Entry):
     """What all models share that are trained on (query, positive) pairs."""
 
     backbone: BackboneRole
-    train_on: base.TrainRole = Field(
-        description="own: the split that the searched collection names"
-    )
+    train_on: base.TrainRole = Field(description="own: the split that a collection names for it")
     negatives: Negatives = Field(default_factory=lambda: Negatives())
     training: Training
     seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
@@ -195,10 +190,8 @@ class TermWeights(OnPairs):
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
-    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None  # a list of one
-    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(
-        [], description="losses that are summed, each of a kind once"
-    )
+    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None
+    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
     group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 

@@ -12,6 +12,7 @@ DEPTH = "depth"
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
 RowId = Annotated[Id, Ref("row")]
 ColumnId = Annotated[Id, Ref("column")]
+AnyColumn = Annotated[str, Ref("column", besides=("default",))]
 ListId = Annotated[Id, Ref("list")]
 TestsId = Annotated[Id, Ref("tests")]
 
@@ -40,10 +41,7 @@ def _readable(text: str) -> str:
 
 
 def parts_of(page: str) -> tuple[str, str]:
-    """Return the paper and the name of a page: a paper's name may have hyphens, a page's has none.
-
-    `lexical-baselines-cacm` is `cacm` of `lexical-baselines`.
-    """
+    """Return paper and name of a page: `lexical-baselines-cacm` is cacm of lexical-baselines."""
     paper, _, name = page.rpartition("-")
     return paper, name
 
@@ -88,9 +86,7 @@ class Tests(Strict):
     seed: int = 1
     compare: Literal["all_pairs", "with_baselines"] = "all_pairs"
     correction: Literal["none", "bonferroni", "holm"]
-    family: Literal["column", "table", "paper"] = Field(
-        description="corrected together; paper: all its tables with these tests"
-    )
+    family: Literal["column", "table", "paper"] = Field(description="what is corrected together")
 
 
 class Printed(Strict):
@@ -103,9 +99,7 @@ class Printed(Strict):
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
-    tolerance: dict[Annotated[str, Ref("column", besides=("default",))], float] = Field(
-        description="column id (or 'default'): largest |measured - reported| that reproduces"
-    )
+    tolerance: dict[AnyColumn, float] = Field(description="column: largest |delta| that reproduces")
     reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(_readable)]]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )

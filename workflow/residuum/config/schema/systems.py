@@ -97,14 +97,12 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
 
 class LexicalSystem(Strict):
-    """A Lucene run: BM25 over the text, over named fields, or over predicted term weights."""
+    """A Lucene run: BM25 over the text, over term weights, or summed over boosted fields."""
 
     kind: Literal["lexical"]
     label: Label = ""
     analysis: Analysis
-    boosts: dict[Id, Annotated[float, Field(gt=0)]] = Field(
-        {}, description="field: factor of its own BM25 score; the score of a doc is their sum"
-    )
+    boosts: dict[Id, Annotated[float, Field(gt=0)]] = Field({}, description="field: its factor")
     term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
         None, description="model whose predicted weights take the place of tf"
     )
@@ -208,9 +206,7 @@ class ExternalSystem(Strict):
     kind: Literal["external"]
     label: Label = ""
     source: str = Field(description="who made it and where to get it; shown if it is absent")
-    runs: dict[Role, str] = Field(
-        min_length=1, description="role of a split: file below the folder of RESIDUUM_DATA"
-    )
+    runs: dict[Role, str] = Field(min_length=1, description="role: file below RESIDUUM_DATA")
 
 
 System = Annotated[
