@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -49,13 +49,6 @@ class SplitCount(Strict):
     queries: Positive
     qrels: int = Field(ge=0)
     relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
-
-
-class Own(Strict):
-    """Splits for what belongs to the collection itself: `train_on: own`, `tune_on: own`."""
-
-    train: SplitId | None = None
-    tune: SplitId | None = None
 
 
 class Edition(Strict):
@@ -133,7 +126,9 @@ class Dataset(Collection):
 
     access: str
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
-    own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
+    own: dict[Literal["train", "tune"], SplitId] = Field(
+        {}, description="for train_on, tune_on: own"
+    )
     windows: sources.Windows | None = None
     downloads: list[sources.Download] = Field([], description="for lists, plans and hints")
     budgets: Budgets = Field(default=[])
@@ -141,19 +136,15 @@ class Dataset(Collection):
 
     def check(self) -> None:
         super().check()
+        text_fields = getattr(self.source, "text_fields", [])
+        kept = [*(text_fields if len(text_fields) > 1 else []), *getattr(self.source, "fields", [])]
+        kept = ["body" if name == "text" else name for name in kept]  # beside the text itself
+        if isinstance(self.source, sources.GeneratedArticles):
+            kept = ["title", "abstract", "body"]
         required = [*self.windows.head, self.windows.body] if self.windows else []
-        kept = self._kept_fields()
         if lost := [name for name in required if name not in kept]:
             named = ", ".join(kept) or "none"
             raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
-
-    def _kept_fields(self) -> list[str]:
-        """Return the named fields of a doc beside its text; one called text is kept as body."""
-        source = self.source
-        if isinstance(source, sources.GeneratedSource | sources.GeneratedArticles):
-            return ["title", "abstract", "body"] * (source.kind == "generated-articles")
-        joined = source.text_fields if len(source.text_fields) > 1 else []
-        return ["body" if name == "text" else name for name in [*joined, *source.fields]]
 
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and
