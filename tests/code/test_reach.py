@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from residuum.code.closure import APART, Job, closure
-from residuum.code.names import Library, Node
+from residuum.code.closure import APART, Library, closure
 from residuum.code.normal import MESSAGES
 
 LIBRARY = Library(Path(__file__).resolve().parents[2] / "workflow" / "residuum")
@@ -34,7 +33,7 @@ def verbs():
 
 def reached(stage, verb, kind):
     """Return the modules that a verb reaches."""
-    lines = closure(LIBRARY, Job(f"residuum.{stage}", verb, frozenset([kind]) if kind else None))
+    lines = closure(LIBRARY, f"residuum.{stage}", verb, frozenset([kind]) if kind else None)
     return sorted({line.split(":")[0].removeprefix("residuum.") for line in lines})
 
 
@@ -68,9 +67,9 @@ def test_every_name_in_the_package_can_be_followed():
     for path in sorted(LIBRARY.folder.rglob("*.py")):
         parts = path.relative_to(LIBRARY.folder.parent).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
-        for number, statement in enumerate(LIBRARY.existing(name).statements):
+        for statement in LIBRARY.existing(name).statements:
             uses = {*statement.quiet.uses, *statement.spoken.uses, *statement.members}
-            assert all(LIBRARY.resolve(Node(name, number), use) for use in uses)
+            assert all(LIBRARY.resolve(statement, use) for use in uses)
 
 
 if __name__ == "__main__":
