@@ -14,8 +14,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.trec import PAIR
-from residuum.artefacts.words import STOP_WORDS
+from residuum.artefacts.trec import PAIR, STOP_WORDS
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track

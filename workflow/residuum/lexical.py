@@ -13,7 +13,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -216,7 +216,7 @@ def write(
             index, queries, *_ = inputs
             raise ResiduumError(f"{queries}: no query shares a term with a doc of {index.parent}")
 
-    trec.write_run_parts(output, counted(), tag)
+    trec.write_run(output, counted(), tag)
     manifest.write(output, {"hits": hits, "answered": answered, **facts}, system, inputs, stage)
 
 

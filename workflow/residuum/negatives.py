@@ -18,9 +18,8 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.chunks import chunks
 from residuum.artefacts.contracts import Tuple
-from residuum.artefacts.spill import DiskList, disk_list
+from residuum.artefacts.streams import DiskList, chunks, disk_list
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track

@@ -18,7 +18,7 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.artefacts import depth_curves, files, manifest, trec
+from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
@@ -143,9 +143,7 @@ def depths(
         for name, path in named.items()
     }
     rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    columns = list(depth_curves.COLUMNS)
-    table = pl.concat(rows).select(columns).sort(columns[:-1])
-    files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
+    trec.write_depths(output, pl.concat(rows))
     facts = {"runs": sorted(named), "queries": judged["query_id"].n_unique()}
     inputs = [*dict.fromkeys(named.values()), scores, qrels]
     manifest.write(output, facts, form, inputs, "residuum.rerank")
@@ -182,7 +180,7 @@ def _depth(depth: Depth, name: str, curve: Path | None) -> Record:
         return Record.fixed({"depth": depth.value})
     if curve is None:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    return best_depth(depth_curves.read(curve), name, depth, curve)
+    return best_depth(trec.read_depths(curve), name, depth, curve)
 
 
 if __name__ == "__main__":
