@@ -14,8 +14,10 @@ from residuum.artefacts import files
 from residuum.cli.errors import NotRun, ResiduumError
 
 Columns = dict[str, type[pl.DataType]]
-RUN: Columns = dict.fromkeys(["query_id", "q0", "doc_id", "rank", "score", "tag"], pl.String)
-RUN |= {"rank": pl.Int64, "score": pl.Float64}
+RUN: Columns = {
+    **{"query_id": pl.String, "q0": pl.String, "doc_id": pl.String},
+    **{"rank": pl.Int64, "score": pl.Float64, "tag": pl.String},
+}
 QRELS: Columns = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
 METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
 # Metrics of reranked runs cut at several depths; depth 0 is the first stage as it was.
@@ -30,9 +32,11 @@ SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before rankin
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
 RISES = pl.col("score") > pl.col("score").shift(1).over("query_id")
 # English stop words of Lucene 9 (EnglishAnalyzer.ENGLISH_STOP_WORDS_SET), which match no query.
-ENGLISH = """a an and are as at be but by for if in into is it no not of on or such that the their
-    then there these they this to was will with"""
-STOP_WORDS = frozenset(ENGLISH.split())
+STOP_WORDS = {
+    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is"),
+    *("it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there"),
+    *("these", "they", "this", "to", "was", "will", "with"),
+}
 
 
 def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:

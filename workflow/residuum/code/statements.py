@@ -114,7 +114,8 @@ class _Reader:
         self.name = name
         self.body = [node for node in tree.body if not _idle(node)]
         self.names = {n: target for node in ast.walk(tree) for n, target in imported(node).items()}
-        self.own = {name for node in self.body for name in _bound(node)}
+        self.binds = {node: _bound(node) for node in self.body}
+        self.own = {name for names in self.binds.values() for name in names}
         run = [imported(inner) for node in self.body for inner in _run_on_import(node)]
         self.bound = self.own.union(*run)
         typed = [imported(n) for top in tree.body if _typed(top) for n in ast.walk(top)]
@@ -129,7 +130,7 @@ class _Reader:
                 self._bind(imported(inner))
             if not isinstance(node, ast.Import | ast.ImportFrom) or unclear(node):
                 statements.append(self._statement(node))
-                self._bind(dict.fromkeys(_bound(node), statements[-1]))
+                self._bind(dict.fromkeys(self.binds[node], statements[-1]))
         self._bind({n: target for n, target in self.typed.items() if n not in self.bindings})
         return Module(statements, self.bindings)
 
@@ -150,7 +151,7 @@ class _Reader:
         calls = [node for node in parts if isinstance(node, ast.Call)]
         imports = {n: target for part in parts for n, target in imported(part).items()}
         decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-        name = ",".join(_bound(node))
+        name = ",".join(self.binds[node])
         return Statement(
             module=self.name,
             name=name,
@@ -242,16 +243,11 @@ def _typed(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and chain(node.test)[-1:] == ("TYPE_CHECKING",)
 
 
-def _bound(node: ast.AST) -> list[str]:
+def _bound(node: ast.stmt) -> list[str]:
     """Return the names that a top-level statement binds in its module, imports left out."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    if isinstance(node, ast.Lambda | ast.alias):
-        return []
-    stored = isinstance(getattr(node, "ctx", None), ast.Store)
-    name = getattr(node, "id" if stored else "name", None)  # `except X as name` binds one too
-    inner = [n for child in ast.iter_child_nodes(node) for n in _bound(child)]
-    return list(dict.fromkeys([*([name] if name else []), *inner]))
+    code = compile(ast.Module([node], []), "", "exec", dont_inherit=True)
+    imports = {name for inner in _run_on_import(node) for name in imported(inner)}
+    return [n for n in dict.fromkeys(_operands(code, {"STORE_NAME"})) if n not in imports]
 
 
 def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
@@ -267,8 +263,10 @@ def _looked_up(code: CodeType, bound: set[str]) -> set[str]:
 
     The body of a class looks there for what it has not bound itself yet.
     """
-    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
-    own = {name for operation, name in steps if operation == "STORE_NAME"} - bound
-    names = {name for operation, name in steps if operation in LOOKS_UP} - own
+    own = {*_operands(code, {"STORE_NAME"})} - bound
     inner = (part for part in code.co_consts if isinstance(part, CodeType))
-    return names.union(*(_looked_up(part, bound) for part in inner))
+    return ({*_operands(code, LOOKS_UP)} - own).union(*(_looked_up(part, bound) for part in inner))
+
+
+def _operands(code: CodeType, operations: set[str]) -> list[str]:
+    return [step.argval for step in dis.get_instructions(code) if step.opname in operations]
