@@ -1,16 +1,16 @@
 """The normal form of a statement: its code without what no result can depend on.
 
-Usage: `form = normal(statement, dotted)`, where `dotted` writes a name as its import does. Left out
-are docstrings, annotations that nothing reads, the words of exceptions and of messages; `spoken`
-keeps those of exceptions, for code whose caller writes them into a result. Members of unions by
-kind and entries of open tables are taken out too, so that a new one changes no statement.
+Usage: `NormalForm(statement, dotted).tree`, where `dotted` writes a name as its import does. Left
+out are docstrings, annotations that nothing reads, the words of exceptions and of messages;
+`spoken` keeps those of exceptions, for code whose caller writes them into a result. Members of
+unions by kind and entries of open tables are taken out, so that a new one changes no statement.
 Must not know modules, nor how statements depend on one another.
 """
 
 import ast
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from copy import deepcopy
 
 Dotted = Callable[[ast.expr], str]
 Chain = tuple[str, ...]
@@ -45,32 +45,6 @@ KEY = "kind"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Normal(NamedTuple):
-    """A normal form, whether it reads the words of exceptions, and what it chooses by kind.
-
-    `members` are those of unions; `entries` are (kind, `module:name`) of tables: an empty kind is
-    any, an empty target is not written out.
-    """
-
-    tree: ast.Module
-    hears: bool
-    members: list[Chain]
-    entries: list[tuple[str, str]]
-
-
-def normal(statement: ast.stmt, dotted: Dotted, spoken: bool = False) -> Normal:
-    """Return a statement's normal form, which is made of its own nodes."""
-    maker = _Maker(dotted, spoken)
-    tree = maker.visit(ast.Module([statement], []))
-    silent = maker.silent
-    if not spoken:
-        for function in [n for n in ast.walk(tree) if isinstance(n, Function)]:
-            silent = silent | _silenced(function, silent)
-    handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
-    hears = any(_hears(handler, silent, dotted) for handler in handlers)
-    return Normal(tree, hears, maker.members, maker.entries)
-
-
 def chain(node: ast.AST) -> Chain:
     """Return the names of `a.b.c`; empty for what does not start with a name."""
     if isinstance(node, ast.Attribute) and (before := chain(node.value)):
@@ -79,7 +53,9 @@ def chain(node: ast.AST) -> Chain:
 
 
 def called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
+    """Return what a call calls; of `OpenTable[int](...)` without the type."""
+    callee = node.func if isinstance(node, ast.Call) else node
+    return callee.value if isinstance(callee, ast.Subscript) else callee
 
 
 def text(node: ast.AST | None) -> str:
@@ -87,30 +63,33 @@ def text(node: ast.AST | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def kinds(node: ast.stmt) -> tuple[str, ...]:
-    """Return the kinds of a schema class: the values of its `kind: Literal[...]`."""
-    for field in node.body if isinstance(node, ast.ClassDef) else []:
-        if isinstance(field, ast.AnnAssign) and chain(field.target) == (KEY,):
-            return tuple(filter(None, map(text, ast.walk(field.annotation))))
-    return ()
+class NormalForm(ast.NodeTransformer):
+    """The `tree` of a statement without what no result depends on, and what was noted of it.
 
+    `verb` is that of a command, `kinds` are those of a schema class, `members` those of unions by
+    kind; `entries` are (kind, `module:name`) of open tables: an empty kind is any, an empty target
+    is not written out. `hears` says that the words of an exception are used for more than messages.
+    """
 
-def verb_of(name: str, decorator: ast.expr) -> str | None:
-    """Return the verb that a Typer decorator makes of a function; None for another decorator."""
-    if not isinstance(decorator, ast.Call) or chain(decorator.func)[1:] != ("command",):
-        return None
-    return (text(decorator.args[0]) if decorator.args else "") or name.replace("_", "-")
-
-
-class _Maker(ast.NodeTransformer):
-    """Takes away what no result depends on; `silent` are the arguments of messages."""
-
-    def __init__(self, dotted: Dotted, spoken: bool) -> None:
+    def __init__(self, statement: ast.stmt, dotted: Dotted, spoken: bool = False) -> None:
         self.dotted, self.spoken = dotted, spoken
-        self.silent: set[ast.AST] = set()
-        self.fields: set[ast.AST] = set()  # whose annotations a class may read
+        self.verb: str | None = None
+        self.kinds: tuple[str, ...] = ()
         self.members: list[Chain] = []
         self.entries: list[tuple[str, str]] = []
+        self.silent: set[ast.AST] = set()  # arguments of messages
+        self.fields: set[ast.AST] = set()  # whose annotations a class may read
+        self.tree: ast.Module = self.visit(ast.Module([deepcopy(statement)], []))
+        if not spoken:
+            for function in [n for n in ast.walk(self.tree) if isinstance(n, Function)]:
+                self.silent |= _silenced(function, self.silent)
+        self.hears = any(map(self._hears, ast.walk(self.tree)))
+
+    def _hears(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.ExceptHandler) or node.type is None:
+            return False
+        names = {name.id for part in node.body for name in _read(part, self.silent)}
+        return node.name in names and self.dotted(node.type) not in WRITTEN
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -126,7 +105,11 @@ class _Maker(ast.NodeTransformer):
             node.returns = None
             for argument in [n for n in ast.walk(node.args) if isinstance(n, ast.arg)]:
                 argument.annotation = None
-        node.decorator_list = [d for d in node.decorator_list if verb_of(node.name, d) is None]
+        for decorator in [d for d in node.decorator_list if isinstance(d, ast.Call)]:
+            if chain(decorator.func)[1:] == ("command",):  # Typer's
+                named = text(decorator.args[0]) if decorator.args else ""
+                self.verb = named or node.name.replace("_", "-")
+                node.decorator_list.remove(decorator)
         return self.generic_visit(node)
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -140,6 +123,8 @@ class _Maker(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
         """Read a field such as `field: A | B = Field(discriminator="kind")`."""
         if node in self.fields:
+            if chain(node.target) == (KEY,):
+                self.kinds = tuple(filter(None, map(text, ast.walk(node.annotation))))
             node.annotation = _Unquoted().visit(node.annotation)
             if node.value is not None and _by_kind(node.value):
                 node.annotation = self._without_members(node.annotation)
@@ -193,7 +178,7 @@ class _Maker(ast.NodeTransformer):
         return ast.Call(self.visit(node.func), [], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        name = self.dotted(node.func.value if isinstance(node.func, ast.Subscript) else node.func)
+        name = self.dotted(called(node))
         if EXCEPTION.search(name):
             return self._exception(node)
         if name in (TABLE, FIELD):
@@ -290,10 +275,3 @@ def _read(node: ast.AST, skipped: set[ast.AST]) -> Iterator[ast.Name]:
         yield node
     for child in ast.iter_child_nodes(node):
         yield from _read(child, skipped)
-
-
-def _hears(handler: ast.ExceptHandler, silent: set[ast.AST], dotted: Dotted) -> bool:
-    """Say whether a handler uses what it caught for more than messages."""
-    names = {name.id for node in handler.body for name in _read(node, silent)}
-    written = handler.type is not None and dotted(handler.type) in WRITTEN
-    return handler.name in names and not written

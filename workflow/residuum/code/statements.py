@@ -10,7 +10,7 @@ import hashlib
 import pickle
 import sys
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from residuum.artefacts import files
 from residuum.code import normal
-from residuum.code.normal import Chain, chain
+from residuum.code.normal import Chain, NormalForm, called, chain, text
 
 PACKAGED = "residuum.config.roots.packaged"
 # Decorators and calls that change nothing but what they return.
@@ -53,7 +53,7 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A top-level statement; for `hears`, `members` and `entries` see `normal`."""
+    """A top-level statement; from `hears` to `entries` see `NormalForm`."""
 
     module: str
     name: str
@@ -63,12 +63,12 @@ class Statement:
     quiet: Form
     spoken: Form
     hears: bool
-    kinds: tuple[str, ...]  # of a schema class
-    members: tuple[Chain, ...]
-    entries: tuple[tuple[str, str], ...]
-    imports: Imports  # made inside
-    data: tuple[str, ...]  # files of the package
     verb: str | None
+    kinds: tuple[str, ...]
+    members: list[Chain]
+    entries: list[tuple[str, str]]
+    imports: Imports  # made inside
+    data: list[str]  # files of the package
     opaque: str  # what cannot be followed
 
 
@@ -84,27 +84,21 @@ def read(path: Path, name: str) -> Module:
     source = path.read_bytes()
     key = hashlib.sha256(_version() + source).hexdigest()
     kept = path.parent / "__pycache__" / f"{path.stem}.statements"
-    try:
+    with suppress(Exception):  # damaged bytes can spell any fault of an unpickler
         kept_key, module = pickle.loads(kept.read_bytes())
-    except Exception:  # damaged bytes can spell any fault of an unpickler
-        kept_key = None
-    if kept_key == key:
-        return Module(*module)
+        if kept_key == key:
+            return Module(*module)
     module = _Reader(ast.parse(source, str(path)), name).module()
-    try:
-        with files.whole(kept) as temporary:
-            temporary.write_bytes(pickle.dumps((key, tuple(module))))
-    except OSError:
-        pass  # a folder that cannot be written: read again next time
+    with suppress(OSError), files.whole(kept) as temporary:  # a folder may be read-only
+        temporary.write_bytes(pickle.dumps((key, tuple(module))))
     return module
 
 
 @cache
 def _version() -> bytes:
     """Return what else the statements depend on: this code and Python."""
-    own = sorted(Path(__file__).parent.glob("*.py"))
-    parts = [sys.version.encode(), *(path.read_bytes() for path in own)]
-    return hashlib.sha256(b"\0".join(parts)).digest()
+    own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    return b"\0".join([sys.version.encode(), *own])
 
 
 class _Reader:
@@ -145,28 +139,25 @@ class _Reader:
         return ".".join([root.replace(":", "."), *rest])
 
     def _statement(self, node: ast.stmt) -> Statement:
-        quiet = normal.normal(deepcopy(node), self.dotted)
-        spoken = normal.normal(deepcopy(node), self.dotted, spoken=True)
+        quiet, spoken = (NormalForm(node, self.dotted, spoken) for spoken in (False, True))
         parts = list(ast.walk(spoken.tree))
-        calls = [node for node in parts if isinstance(node, ast.Call)]
+        calls = [part for part in parts if isinstance(part, ast.Call)]
         imports = {n: target for part in parts for n, target in imported(part).items()}
-        decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
-        name = ",".join(self.binds[node])
         return Statement(
             module=self.name,
-            name=name,
+            name=",".join(self.binds[node]),
             line=node.lineno,
             defines=isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef),
-            acts=self._acts(node),
+            acts=self._acts(quiet.tree.body[0]),
             quiet=self._form(quiet.tree, imports),
             spoken=self._form(spoken.tree, imports),
             hears=quiet.hears,
-            kinds=normal.kinds(node),
-            members=tuple(quiet.members),
-            entries=tuple(quiet.entries),
+            verb=quiet.verb,
+            kinds=quiet.kinds,
+            members=quiet.members,
+            entries=quiet.entries,
             imports=imports,
-            data=tuple(normal.text(c.args[0]) for c in calls if self.dotted(c.func) == PACKAGED),
-            verb=next(filter(None, (normal.verb_of(name, d) for d in decorators)), None),
+            data=[text(c.args[0]) for c in calls if self.dotted(c.func) == PACKAGED],
             opaque=self._opaque(list(_whole(spoken.tree))),
         )
 
@@ -179,23 +170,17 @@ class _Reader:
         return Form(hashlib.sha256(source.encode()).hexdigest(), tuple(uses))
 
     def _acts(self, node: ast.stmt) -> bool:
-        """Say whether a statement may do more than bind its name."""
+        """Say whether a statement may do more than bind its name, such as run code of ours."""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            kept = [d for d in node.decorator_list if normal.verb_of(node.name, d) is None]
-            return any(self.dotted(normal.called(d)) not in PURE for d in kept)
-        if not isinstance(node, ast.Assign | ast.AnnAssign):
-            return True
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        stored = [n for target in targets for n in ast.walk(target)]
-        calls = [n for n in ast.walk(node.value) if isinstance(n, ast.Call)] if node.value else []
-        return any(isinstance(n, ast.Attribute | ast.Subscript) for n in stored) or any(
-            self._ours(call.func) for call in calls
+            return any(self.dotted(called(d)) not in PURE for d in node.decorator_list)
+        parts = list(ast.walk(node))
+        stored = [n.ctx for n in parts if isinstance(n, ast.Attribute | ast.Subscript)]
+        names = {self.dotted(called(n)) for n in parts if isinstance(n, ast.Call)} - PURE
+        return (
+            not isinstance(node, ast.Assign | ast.Pass)
+            or any(isinstance(context, ast.Store) for context in stored)
+            or any(name.partition(".")[0] == self.name.partition(".")[0] for name in names)
         )
-
-    def _ours(self, callee: ast.expr) -> bool:
-        """Say whether a call runs code of this package that may do more than return."""
-        name = self.dotted(callee.value if isinstance(callee, ast.Subscript) else callee)
-        return name not in PURE and name.partition(".")[0] == self.name.partition(".")[0]
 
     def _opaque(self, parts: list[ast.AST]) -> str:
         """Name what cannot be followed without running it; empty where there is nothing."""
@@ -235,8 +220,8 @@ def _whole(node: ast.AST) -> Iterator[ast.AST]:
 def _idle(node: ast.stmt) -> bool:
     """Say whether a top-level statement does nothing where the module is imported."""
     main = isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
-    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return main or text or (_typed(node) and not getattr(node, "orelse", []))
+    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return main or constant or (_typed(node) and not getattr(node, "orelse", []))
 
 
 def _typed(node: ast.stmt) -> bool:
