@@ -31,7 +31,7 @@ def library(folder, files):
 
 def lines(folder, files, *kinds, verb="make"):
     """Return the closure of the stage's verb."""
-    return closure(library(folder, files), "residuum.s", verb, frozenset(kinds) or None)
+    return closure("residuum.s", verb, frozenset(kinds) or None, library(folder, files))
 
 
 def reached(folder, files, *kinds, verb="make"):

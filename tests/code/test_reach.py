@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from residuum.code.closure import APART, Library, closure
+from residuum.code.closure import APART, closure
+from residuum.code.closure import INSTALLED as LIBRARY
 from residuum.code.normal import MESSAGES
 
-LIBRARY = Library(Path(__file__).resolve().parents[2] / "workflow" / "residuum")
 LISTED = Path(__file__).with_name("reach.txt")
 STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
 # Kinds for which a verb is listed once more, as a spec of it would name them.
@@ -33,7 +33,7 @@ def verbs():
 
 def reached(stage, verb, kind):
     """Return the modules that a verb reaches."""
-    lines = closure(LIBRARY, f"residuum.{stage}", verb, frozenset([kind]) if kind else None)
+    lines = closure(f"residuum.{stage}", verb, frozenset([kind]) if kind else None)
     return sorted({line.split(":")[0].removeprefix("residuum.") for line in lines})
 
 

@@ -53,48 +53,6 @@ def kinds_of(*texts: str) -> Kinds | None:
     return frozenset(kinds) or None
 
 
-@cache
-def sha256(
-    module: str,
-    verb: str | None = None,
-    kinds: Kinds | None = None,
-    library: "Library | None" = None,
-) -> str:
-    """Return one SHA-256 over the code of a package, this one, that a verb reaches."""
-    lines = closure(library or _installed(), module, verb, kinds)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-@cache
-def _installed() -> "Library":
-    return Library(PACKAGE)
-
-
-def closure(
-    library: "Library", module: str, verb: str | None = None, kinds: Kinds | None = None
-) -> list[str]:
-    """Return a line for every statement that a verb reaches; None: all verbs, all kinds.
-
-    A missing module or verb, and what cannot be followed, are a ValueError. Where the words of an
-    exception reach the result, those of all count.
-    """
-    every = library.existing(module).statements
-    start = [s for s in every if s.verb and verb in (None, s.verb)]
-    if verb is not None and not start:
-        raise ValueError(f"{module} has no verb {verb}")
-    walk = _Walk(library, kinds)
-    walk.follow(start or every)
-    if any(statement.hears for statement in walk.reached):
-        walk = _Walk(library, kinds, spoken=True)
-        walk.follow(start or every)
-
-    def place(statement: Statement) -> tuple[str, str, int]:
-        """Functions and classes may stand in any order."""
-        return statement.module, statement.name if statement.defines else "", statement.line
-
-    return [walk.reached[statement] for statement in sorted(walk.reached, key=place)]
-
-
 class Library:
     """The modules of a package, read when they are reached and never imported.
 
@@ -193,8 +151,8 @@ class _Walk:
         self.run: set[str] = set()
         self.waiting: list[Statement] = []
 
-    def follow(self, start: list[Statement]) -> None:
-        """Reach the statements of a start and all that they use."""
+    def follow(self, start: list[Statement]) -> dict[Statement, str]:
+        """Reach the statements of a start and all that they use; return the line of each."""
         self.waiting += start
         while self.waiting:
             statement = self.waiting.pop()
@@ -202,6 +160,7 @@ class _Walk:
                 self.reached[statement] = ""
                 self._load([statement.module])
                 self.reached[statement] = self._line(statement)
+        return self.reached
 
     def _load(self, targets: Iterable[Target]) -> None:
         """Count what importing modules does, and the packages around them."""
@@ -252,3 +211,38 @@ def _name(target: Target) -> str:
 def _apart(name: str) -> bool:
     """Say whether a module, or a `module:name`, cannot change a result."""
     return any(name == one or name.startswith((f"{one}.", f"{one}:")) for one in APART)
+
+
+INSTALLED = Library(PACKAGE)
+
+
+def closure(
+    module: str, verb: str | None = None, kinds: Kinds | None = None, library: Library = INSTALLED
+) -> list[str]:
+    """Return a line for every statement that a verb reaches; None: all verbs, all kinds.
+
+    A missing module or verb, and what cannot be followed, are a ValueError. Where the words of an
+    exception reach the result, those of all count.
+    """
+    every = library.existing(module).statements
+    start = [s for s in every if s.verb and verb in (None, s.verb)]
+    if verb is not None and not start:
+        raise ValueError(f"{module} has no verb {verb}")
+    reached = _Walk(library, kinds).follow(start or every)
+    if any(statement.hears for statement in reached):
+        reached = _Walk(library, kinds, spoken=True).follow(start or every)
+
+    def place(statement: Statement) -> tuple[str, str, int]:
+        """Functions and classes may stand in any order."""
+        return statement.module, statement.name if statement.defines else "", statement.line
+
+    return [reached[statement] for statement in sorted(reached, key=place)]
+
+
+@cache
+def sha256(
+    module: str, verb: str | None = None, kinds: Kinds | None = None, library: Library = INSTALLED
+) -> str:
+    """Return one SHA-256 over the code of a package, of this one, that a verb reaches."""
+    lines = closure(module, verb, kinds, library)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -8,9 +8,9 @@ Must not know modules, nor how statements depend on one another.
 """
 
 import ast
+import pickle
 import re
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 
 Dotted = Callable[[ast.expr], str]
 Chain = tuple[str, ...]
@@ -79,7 +79,8 @@ class NormalForm(ast.NodeTransformer):
         self.entries: list[tuple[str, str]] = []
         self.silent: set[ast.AST] = set()  # arguments of messages
         self.fields: set[ast.AST] = set()  # whose annotations a class may read
-        self.tree: ast.Module = self.visit(ast.Module([deepcopy(statement)], []))
+        copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
+        self.tree: ast.Module = self.visit(ast.Module([copied], []))
         if not spoken:
             for function in [n for n in ast.walk(self.tree) if isinstance(n, Function)]:
                 self.silent |= _silenced(function, self.silent)

@@ -115,6 +115,7 @@ class _Reader:
         typed = [imported(n) for top in tree.body if _typed(top) for n in ast.walk(top)]
         self.typed = {name: f"typing:{name}" for names in typed for name in names}  # of no value
         self.bindings: dict[str, list[Statement | str]] = {}
+        self.forms: dict[str, Form] = {}
 
     def module(self) -> Module:
         """Return the module's statements, with what its names stand for."""
@@ -163,11 +164,13 @@ class _Reader:
 
     def _form(self, tree: ast.Module, imports: Imports) -> Form:
         source = ast.unparse(tree)
-        code = compile(source, self.name, "exec", dont_inherit=True)
-        required = {*_looked_up(code, self.bound), *imports}
-        names = {chain(n) for n in _whole(tree)} - {()}
-        uses = sorted(name for name in names if name[0] in required)
-        return Form(hashlib.sha256(source.encode()).hexdigest(), tuple(uses))
+        if source not in self.forms:
+            code = compile(source, self.name, "exec", dont_inherit=True)
+            required = {*_looked_up(code, self.bound), *imports}
+            uses = sorted(name for n in _whole(tree) if (name := chain(n)) and name[0] in required)
+            digest = hashlib.sha256(source.encode()).hexdigest()
+            self.forms[source] = Form(digest, tuple(dict.fromkeys(uses)))
+        return self.forms[source]
 
     def _acts(self, node: ast.stmt) -> bool:
         """Say whether a statement may do more than bind its name, such as run code of ours."""
