@@ -132,22 +132,23 @@ def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[
 
 def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
     """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
-    first = 0
     kept = range(sys.maxsize) if positions is None else positions
+    end = 0
     for shard in corpus_manifest(folder)["shards"]:
-        path, docs = folder / shard["name"], shard["docs"]
-        start, stop = max(0, kept.start - first), min(docs, kept.stop - first)
-        first += docs
+        path, docs, first = folder / shard["name"], shard["docs"], end
+        end += docs
+        if kept.stop <= first or kept.start >= end or not kept:
+            continue
         number = 0
-        for number, record in enumerate(_records(path) if start < stop else [], start=1):
-            if number > start:
+        for number, record in enumerate(_records(path), start=1):
+            if first + number > kept.start:
                 yield record
-            if number == stop < docs:
+            if first + number == kept.stop < end:
                 break
-        else:
-            if start < stop and number != docs:
-                said = f"{number} docs, but the manifest says {docs}"
-                raise ResiduumError(f"{path}: {said}. {_remedy(path)}")
+        else:  # read to its end
+            if number != docs:
+                counts = f"{number} docs, but the manifest says {docs}"
+                raise ResiduumError(f"{path}: {counts}. {_remedy(path)}")
 
 
 def write_term_weights(

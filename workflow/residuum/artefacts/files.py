@@ -59,9 +59,12 @@ def replace_directory(made: Path, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text with LF line ends, whole or not at all."""
+    """Write UTF-8 text with LF line ends, whole or not at all; compressed if it is named `.gz`."""
     with whole(path) as temporary:
-        temporary.write_bytes(text.encode())
+        if path.suffix == ".gz":
+            write_gzip(temporary, [text.encode()])
+        else:
+            temporary.write_bytes(text.encode())
 
 
 def write_gzip(path: Path, blocks: Iterable[bytes]) -> None:

@@ -99,12 +99,11 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     errors all the same.
     """
     run = _read(path, RUN).drop("q0", "tag")
-    _check_docs(path, run)
+    _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
     message = ""
     if ordered.select(RISES.any()).item():
-        by = ["query_id", "score", "doc_id"]
-        ordered = run.sort(by, descending=[False, True, False])
+        ordered = run.sort("query_id", "score", "doc_id", descending=[False, True, False])
         message = "scores rise along its ranks: ranked anew by score, then doc_id"
     elif ordered.select((pl.col("rank") != POSITION).any()).item():
         message = "its ranks do not count 1, 2, 3: counted anew, in their order"
@@ -131,22 +130,17 @@ def read_hits(path: Path) -> pl.DataFrame:
 def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
     """Read several runs and return each query_id, doc_id once, with the first run that has it."""
     runs = (read_run(path).with_columns(pl.lit(str(path)).alias("run")) for path in paths)
-    pairs = pl.concat(runs).select("query_id", "doc_id", "run")
-    return pairs.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+    return pl.concat(runs).select(*PAIR, "run").unique(PAIR, keep="first", maintain_order=True)
 
 
-def _check_run(path: Path, run: pl.DataFrame) -> None:
-    _check_docs(path, run)
-    if not _in_order(run):
-        refuse(path, run, RISES, "scores must not rise from one rank to the next")
-        refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
-
-
-def _check_docs(path: Path, run: pl.DataFrame) -> None:
+def _check_run(path: Path, run: pl.DataFrame, ranked: bool = True) -> None:
     refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
     hashes = pl.col("query_id").hash(1) ^ pl.col("doc_id").hash(2)  # quicker than to compare pairs
     if run.select(hashes.n_unique()).item() < run.height:
         refuse(path, run, _repeats(*PAIR), "duplicate document in a query's ranking")
+    if ranked and not _in_order(run):
+        refuse(path, run, RISES, "scores must not rise from one rank to the next")
+        refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
 
 
 def _in_order(run: pl.DataFrame) -> bool:
@@ -176,12 +170,7 @@ def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: boo
 
 def write_refusal(path: Path, reason: str) -> None:
     """Write, in place of a run or of metrics, why there is none; readers raise it as NotRun."""
-    text = f"{REFUSED}{' '.join(reason.split())}\n".encode()
-    with files.whole(path) as temporary:
-        if path.suffix == ".gz":
-            files.write_gzip(temporary, [text])
-        else:
-            temporary.write_bytes(text)
+    files.write_text(path, f"{REFUSED}{' '.join(reason.split())}\n")
 
 
 def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:

@@ -40,7 +40,6 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 # Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
 # waits for spilled files, which a parent, that computes nothing, never has.
 IDLE = {"jemalloc_bg_thd", "polars-ooc-clea"}
@@ -118,13 +117,15 @@ class Parent:
 
     def _take(self, connection: socket.socket) -> None:
         try:
-            request, streams = _receive(connection)
+            head, streams, _, _ = socket.recv_fds(connection, 4, 3)
+            data = connection.makefile("rb").read(int.from_bytes(head, "big"))
+            request = Request(*marshal.loads(data))  # an EOFError where it is cut short
         except (OSError, ValueError, EOFError):
             connection.close()
             return
         if self.environment is None:
             self._load(request.environment)
-        if self.environment == _lasting(request.environment) and threading.active_count() == 1:
+        if self.environment == request.environment and threading.active_count() == 1:
             self._fork(connection, request, streams)
         else:
             _answer(connection, -1)
@@ -135,7 +136,7 @@ class Parent:
         """Take over the environment of the first job, then load the packages."""
         os.environ.clear()
         os.environ.update(environment)
-        self.environment = _lasting(environment)
+        self.environment = environment
         sys.path[:] = [p for p in sys.path if p != str(Path(__file__).parent)]
         sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
         for package in self.packages:
@@ -182,24 +183,11 @@ def _answer(connection: socket.socket, status: int) -> None:
 def _settled() -> bool:
     """Say whether no thread runs that a fork would lose; a new one takes its name after a while."""
     for _ in range(100):
-        tasks = [
-            task for task in Path("/proc/self/task").iterdir() if task.name != str(os.getpid())
-        ]
+        tasks = set(Path("/proc/self/task").iterdir()) - {Path(f"/proc/self/task/{os.getpid()}")}
         if {(task / "comm").read_text().strip() for task in tasks} <= IDLE:
             return True
         time.sleep(0.02)
     return False
-
-
-def _receive(connection: socket.socket) -> tuple[Request, list[int]]:
-    """Return what a client sends; less than that is an EOFError."""
-    head, streams, _, _ = socket.recv_fds(connection, 4, 3)
-    data = connection.makefile("rb").read(int.from_bytes(head, "big"))
-    return Request(*marshal.loads(data)), streams
-
-
-def _lasting(environment: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name not in VOLATILE}
 
 
 def _become(request: Request, streams: list[int], parent: int) -> NoReturn:
@@ -221,22 +209,22 @@ def _become(request: Request, streams: list[int], parent: int) -> NoReturn:
 
 
 def _run(module: str) -> int:
+    code: object = 0
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
-        code: object = 0
     except SystemExit as end:
         code = end.code
     except BaseException:
         traceback.print_exc()
         code = 1
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr)
+        code = 1
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    if isinstance(code, int | None):
-        return code or 0
-    print(code, file=sys.stderr)
-    return 1
+    return code or 0
 
 
 if __name__ == "__main__":
