@@ -11,7 +11,7 @@ import pytest
 
 from residuum.code.closure import APART, closure
 from residuum.code.closure import INSTALLED as LIBRARY
-from residuum.code.normal import MESSAGES
+from residuum.code.normal import MESSAGES, RAISED
 
 LISTED = Path(__file__).with_name("reach.txt")
 STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
@@ -57,7 +57,7 @@ def test_what_is_listed_exists():
 def test_what_stands_apart_and_what_says_messages_exists():
     for name in APART:
         assert LIBRARY.module(name) or LIBRARY.find(name), name
-    for name in MESSAGES:
+    for name in [*MESSAGES, *RAISED]:
         module, _, function = name.rpartition(".")
         assert not module.startswith("residuum.") or LIBRARY.find(f"{module}:{function}"), name
 

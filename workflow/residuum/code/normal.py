@@ -24,6 +24,7 @@ MESSAGES = {
     "residuum.cli.progress.track": 1,
     "residuum.neural.resume.log": 0,
 }
+RAISED = {"residuum.artefacts.trec.refuse": 3}  # likewise, of what functions raise
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
 HELP = {
     "typer.Option": {"help", "metavar"},
@@ -187,8 +188,8 @@ class NormalForm(ast.NodeTransformer):
         node.keywords = [k for k in node.keywords if k.arg not in HELP.get(name, ())]
         self.generic_visit(node)
         elsewhere = [k for k in node.keywords if k.arg == "file"]
-        if name in MESSAGES and all(self.dotted(k.value) in TERMINAL for k in elsewhere):
-            first = MESSAGES[name]
+        first = {**MESSAGES, **({} if self.spoken else RAISED)}.get(name)
+        if first is not None and all(self.dotted(k.value) in TERMINAL for k in elsewhere):
             node.args[first:] = [_Texts().visit(argument) for argument in node.args[first:]]
             self.silent |= set(node.args[first:])
         return node
@@ -198,7 +199,7 @@ class NormalForm(ast.NodeTransformer):
         given = node.args[0] if node.args else None
         if isinstance(given, ast.Dict):
             self.entries += zip(map(text, given.keys), map(text, given.values), strict=True)
-            node.args[0] = ast.Constant(None)
+            node.args = [ast.Constant(None)]  # without the word for an entry, for messages
         else:
             self.entries.append(("", text(given) if name == FIELD else ""))
 
