@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.code.names import Library
+from residuum.code.closure import Library
 
 PACKAGE = ROOT / "workflow" / "residuum"
 CORE = {"cli", "code", "artefacts", "config"}
@@ -202,8 +202,9 @@ def imported(module):
             found.add(name)
             made = library.existing(name)
             entries = [target.partition(":")[0] for s in made.statements for _, target in s.entries]
-            loads = [*made.loads, *(load for s in made.statements for load in s.loads), *entries]
-            waiting += [part for load in loads for part in library.within(load)]
+            inside = [target for s in made.statements for target in s.imports.values()]
+            targets = [target for targets in made.bindings.values() for target in targets]
+            waiting += library.run_by([*targets, *inside, *entries])
     return found
 
 
