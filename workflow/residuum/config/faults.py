@@ -159,7 +159,7 @@ def _cycles(registry: Registry) -> Iterator[str]:
         except CycleError as error:
             name, *others = error.args[1]
             text = f"at scale {registry.config.scale} the {kind} would be made from itself"
-            yield f"{registry.file(kind, name)}: {text}: {' from '.join([name, *others])}"
+            yield f"{registry.file(kind, name)}: {text}: {' -> '.join([name, *others])}"
 
 
 def _made_from(registry: Registry, name: str) -> list[str]:

@@ -90,7 +90,7 @@ class Collection(Strict):
                 continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
             needed = ["irds"] if kind == "irds" else of_files
-            if missing := [key for key in needed if getattr(split, key) is None]:
+            if missing := [needs for needs in needed if getattr(split, needs) is None]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
     def origin(self, split: str) -> str:
@@ -126,9 +126,7 @@ class Dataset(Collection):
 
     access: str
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
-    own: dict[Literal["train", "tune"], SplitId] = Field(
-        {}, description="for train_on, tune_on: own"
-    )
+    own: dict[Literal["train", "tune"], SplitId] = Field({}, description="of what is its own")
     windows: sources.Windows | None = None
     downloads: list[sources.Download] = Field([], description="for lists, plans and hints")
     budgets: Budgets = Field(default=[])
@@ -136,9 +134,9 @@ class Dataset(Collection):
 
     def check(self) -> None:
         super().check()
-        text_fields = getattr(self.source, "text_fields", [])
-        kept = [*(text_fields if len(text_fields) > 1 else []), *getattr(self.source, "fields", [])]
-        kept = ["body" if name == "text" else name for name in kept]  # beside the text itself
+        joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
+        kept = [*(joined if len(joined) > 1 else []), *kept]  # beside the text itself
+        kept = ["body" if name == "text" else name for name in kept]
         if isinstance(self.source, sources.GeneratedArticles):
             kept = ["title", "abstract", "body"]
         required = [*self.windows.head, self.windows.body] if self.windows else []
