@@ -16,8 +16,7 @@ from residuum.artefacts import contracts, files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import DualEncoder
 from residuum.neural import devices, learners
-from residuum.neural.encoders import Encoder
-from residuum.neural.learners import dual
+from residuum.neural.encoders import DualLearner, Encoder
 from tiny_models import (
     ANSWERS,
     make_backbone,
@@ -114,7 +113,7 @@ def test_the_scores_in_the_log_are_those_of_the_step(toy: Toy, tmp_path: Path) -
     spec = DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
     files_in = (toy.folder / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
     cpu = devices.choose("cpu", "fp32", 1)
-    learner = dual.make(
+    learner = DualLearner(
         spec, learners.Start(str(toy.start), None, cpu, 1), learners.TrainingData(*files_in)
     )
     batch = learner.batch(0)

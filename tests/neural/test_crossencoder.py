@@ -26,8 +26,9 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.models import Reading
 from residuum.neural import devices
-from residuum.neural.crossencoder import CrossEncoder, Pair
-from residuum.neural.learners import Start, TrainingData, cross, training_data
+from residuum.neural.crossencoder import CrossEncoder, CrossLearner, Pair
+from residuum.neural.learners import Start, TrainingData, usable
+from residuum.neural.pretrained import Source
 from tiny_models import (
     order_share,
     toy_docs,
@@ -67,7 +68,7 @@ def reading(**changes: object) -> Reading:
 
 def made(toy: Path, device: devices.Device, **changes: object) -> CrossEncoder:
     """Make an untrained cross-encoder with weights so large that scores differ."""
-    model = CrossEncoder.start(str(toy / "start"), None, reading(**changes), device)
+    model = CrossEncoder.start(Source(str(toy / "start")), reading(**changes), device)
     with torch.no_grad():
         for weights in model.model.parameters():
             weights *= 8 if weights.ndim > 1 else 1
@@ -102,7 +103,7 @@ def test_plain_transformers_gives_the_same_scores(
     assert np.abs(np.diff(expected[:, 0])).min() > 1e-3
     np.testing.assert_allclose(scores_of(model, TEXTS), expected[:, 0], atol=1e-5)
     again = CrossEncoder.load(tmp_path, device)
-    assert again.reading == reading()
+    assert again.settings == reading()
     assert (scores_of(again, TEXTS) == scores_of(model, TEXTS)).all()
 
 
@@ -220,7 +221,7 @@ def test_no_pairs_give_no_scores(toy: Path, device: devices.Device) -> None:
 
 def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> None:
     pairs = [*some_pairs(2, 0), *some_pairs(3, 2), *some_pairs(4, 5)]
-    assert training_data.usable(pairs, 4) == pairs[2:]
+    assert usable(pairs, 4) == pairs[2:]
     told = capfd.readouterr().err
     assert "2 of 9 training pairs have no negative: left out" in told
     assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in told
@@ -310,7 +311,7 @@ def test_part_seed_and_what_was_not_learned(
 def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) -> None:
     spec = CrossEncoderSchema.model_validate(spec_of())
     data = TrainingData(toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
-    learner = cross.make(spec, Start(str(toy / "start"), None, device, 1), data)
+    learner = CrossLearner(spec, Start(str(toy / "start"), None, device, 1), data)
     assert learner.convergence_warning([1.0] * 10) is None
     warning = learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]) or ""
     assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning
@@ -331,6 +332,6 @@ def test_a_start_without_token_types_is_read_without(
     config = BertConfig.from_pretrained(toy / "start", type_vocab_size=1)
     BertModel(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(toy / "start").save_pretrained(tmp_path)
-    model = CrossEncoder.start(str(tmp_path), None, reading(), device)
+    model = CrossEncoder.start(Source(str(tmp_path)), reading(), device)
     assert not model.typed
     assert np.isfinite(scores_of(model, TEXTS)).all()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +27,6 @@ from residuum.config.schema.systems import DenseSystem
 from residuum.neural import search
 
 app = command.app(__doc__)
-
 
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
@@ -44,19 +43,19 @@ def search_shard(
     device: command.Device = "auto",
 ) -> None:
     """Write, for each split, the shard's k docs per query with the largest inner product."""
-    said, asked = _facts([embeddings, queries])
+    shard, splits = _facts([embeddings, queries])
     ids, vectors = contracts.read_vectors(embeddings)
     gpu, counts = _gpu(device, threads), {}
     with files.whole_directory(output) as folder:
-        for split in asked["queries"]:
-            names, wanted = contracts.read_vectors(queries / split)
-            found = search.hits(ids, vectors, np.asarray(wanted), k, gpu)
-            run = pl.concat([trec.rank(_named(part, names), k) for part in found])
+        for split in splits["queries"]:
+            query_ids, rows = contracts.read_vectors(queries / split)
+            frames = search.hits(ids, vectors, np.asarray(rows), k, gpu)
+            run = pl.concat([trec.rank(_with_ids(frame, query_ids), k) for frame in frames])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
         manifest.write(
             folder / "manifest.json",
-            artefact={"shard": said["shard"], "weights": said["weights"], "hits": counts},
+            artefact={"shard": shard["shard"], "weights": shard["weights"], "hits": counts},
             spec={"k": k},
             inputs=[path / "manifest.json" for path in (embeddings, queries)],
             module="residuum.dense",
@@ -76,18 +75,16 @@ def gather(
     Docs are ordered by score, then doc_id, whatever their shard: the best k of all are among the
     best k of each. Memory holds the run and the hits of one shard.
     """
-    form = command.parse_spec(DenseSystem, spec)
-    _check_whole(hits, _facts(hits))
-    shallow = [path for path in hits if _read(path)["spec"]["k"] < form.k]
-    if shallow:
-        raise ResiduumError(f"{shallow[0]}: searched less deep than k {form.k} of {tag}")
+    system = command.parse_spec(DenseSystem, spec)
+    _check_shards(hits, _facts(hits))
+    for path in hits:
+        if _manifest(path)["spec"]["k"] < system.k:
+            raise ResiduumError(f"{path}: searched less deep than k {system.k} of {tag}")
     best = pl.DataFrame(schema=trec.HITS)
     for path in hits:
-        found = trec.read_hits(path / f"{split}.parquet")
-        best = trec.rank(pl.concat([best, found]), form.k).select(*trec.HITS)
-    run = trec.rank(best)
-    trec.write_run(output, run, tag)
-    _describe_run(output, run, form, [path / "manifest.json" for path in hits])
+        both = pl.concat([best, trec.read_hits(path / f"{split}.parquet")])
+        best = trec.rank(both, system.k).select(*trec.HITS)
+    _write_run(output, trec.rank(best), tag, system, [path / "manifest.json" for path in hits])
 
 
 @app.command("score")
@@ -100,19 +97,26 @@ def score_run(
     output: command.Run,
 ) -> None:
     """Write the inner product of each (query, doc) pair of other runs, as a run."""
-    form = command.parse_spec(DenseSystem, spec)
+    system = command.parse_spec(DenseSystem, spec)
     folders = [*embeddings, queries.parent]
-    _check_whole(embeddings, _facts(folders)[:-1])
-    names, vectors = contracts.read_vectors(queries)
-    pairs = _numbered(trec.read_pairs(run), names, queries)
+    _check_shards(embeddings, _facts(folders)[:-1])
+    ids, vectors = contracts.read_vectors(queries)
+    numbers = pl.DataFrame({"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))})
+    pairs = trec.read_pairs(run).join(numbers, on="query_id", how="left", maintain_order="left")
+    unknown = pairs.filter(pl.col("query").is_null())
+    if unknown.height:
+        raise ResiduumError(
+            f"{unknown['run'][0]}: query_id {unknown['query_id'][0]} is not in {queries} "
+            f"({unknown['query_id'].n_unique()} such ids)"
+        )
     shards = (contracts.read_vectors(path) for path in embeddings)
-    scored = trec.rank(_named(search.pair_scores(shards, vectors, pairs), names))
-    trec.write_run(output, scored, tag)
-    _describe_run(output, scored, form, [*(path / "manifest.json" for path in folders), *run])
+    scored = trec.rank(_with_ids(search.pair_scores(shards, vectors, pairs), ids))
+    inputs = [*(path / "manifest.json" for path in folders), *run]
+    _write_run(output, scored, tag, system, inputs)
 
 
 def _gpu(device: str, threads: int) -> bool:
-    """Fix FAISS's threads; say whether it searches on a GPU: where it has one that is wanted."""
+    """Fix FAISS's threads; say whether it searches on a GPU: where it has one that is allowed."""
     import faiss
 
     faiss.omp_set_num_threads(threads)
@@ -122,15 +126,15 @@ def _gpu(device: str, threads: int) -> bool:
     return device in ("auto", "cuda") and count > 0
 
 
-def _read(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path) -> dict[str, Any]:
     return dict(json.loads(files.read_bytes(folder / "manifest.json")))
 
 
 def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return what the manifests of folders say of them; all must stem from one model."""
-    facts = [_read(folder)["artefact"] for folder in folders]
-    for folder, said in zip(folders, facts, strict=True):
-        if said["weights"] != facts[0]["weights"]:
+    facts = [_manifest(folder)["artefact"] for folder in folders]
+    for folder, own in zip(folders, facts, strict=True):
+        if own["weights"] != facts[0]["weights"]:
             raise ResiduumError(
                 f"{folders[0]} and {folder} were made by different models (their weights differ). "
                 "Encode both with the same checkpoint."
@@ -138,41 +142,30 @@ def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
     return facts
 
 
-def _check_whole(folders: Sequence[Path], facts: Sequence[Mapping[str, Any]]) -> None:
+def _check_shards(folders: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
     """Refuse folders that are not all shards of one corpus, each once."""
     of = facts[0]["shard"]["of"]
-    found = sorted((said["shard"]["of"], said["shard"]["number"]) for said in facts)
-    if found != [(of, number) for number in range(of)]:
-        named = ", ".join(f"{number} of {count}" for count, number in found)
+    given = sorted((own["shard"]["of"], own["shard"]["number"]) for own in facts)
+    if given != [(of, number) for number in range(of)]:
+        named = ", ".join(f"{number} of {count}" for count, number in given)
         raise ResiduumError(
             f"{folders[0].parent}: given shards {named}; name each of the {of} shards once"
         )
 
 
-def _numbered(pairs: pl.DataFrame, names: list[str], queries: Path) -> pl.DataFrame:
-    """Return the pairs with each query's row number."""
-    rows = pl.DataFrame({"query_id": pl.Series(names, dtype=pl.String), "query": range(len(names))})
-    strange = pairs.join(rows, on="query_id", how="anti")
-    if strange.height:
-        raise ResiduumError(
-            f"{strange['run'][0]}: query_id {strange['query_id'][0]} is not in {queries} "
-            f"({strange['query_id'].n_unique()} such ids)"
-        )
-    return pairs.join(rows, on="query_id", how="left", maintain_order="left").select(
-        "query", "doc_id"
-    )
-
-
-def _named(scored: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    ids = pl.Series("query_id", names, pl.String)[scored["query"]]
+def _with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
+    ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]
     return scored.select(ids, "doc_id", "score")
 
 
-def _describe_run(output: Path, run: pl.DataFrame, form: DenseSystem, inputs: list[Path]) -> None:
+def _write_run(
+    output: Path, run: pl.DataFrame, tag: str, system: DenseSystem, inputs: list[Path]
+) -> None:
+    trec.write_run(output, run, tag)
     manifest.write(
         manifest.beside(output),
         artefact={"queries": run["query_id"].n_unique(), "hits": len(run)},
-        spec=form.model_dump(mode="json"),
+        spec=system.model_dump(mode="json"),
         inputs=inputs,
         module="residuum.dense",
     )

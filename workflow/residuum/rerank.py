@@ -19,6 +19,7 @@ import typer
 from pydantic import Field
 
 from residuum.artefacts import depth_curves, files, manifest, trec
+from residuum.artefacts.trec import PAIR
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
@@ -26,8 +27,9 @@ from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
-from residuum.neural.pairscores import PAIR, Store, Texts, fill
-from residuum.neural.resume import fingerprint
+from residuum.neural.pairscores import Store, fill
+from residuum.neural.resumable import fingerprint
+from residuum.neural.tokens import Texts
 from residuum.tuning.depths import best_depth, candidates, measured, with_scores
 from residuum.tuning.record import Record
 
@@ -75,7 +77,7 @@ def score(
     encoder = _encoder(model, revision, reading, chosen)
     local = [Path(model)] if Path(model).is_dir() else []
     setting = {
-        "reading": encoder.reading.model_dump(mode="json"),
+        "reading": encoder.settings.model_dump(mode="json"),
         "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
         "batch_size": form.batch_size,
         "threads": threads,
@@ -88,7 +90,14 @@ def score(
     kept = Store(store, mark)
     wanted = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
     todo = wanted.join(kept.read(), on=PAIR, how="anti")
-    fill(kept, todo, encoder, Texts(queries, corpus), form.batch_size, form.part_pairs)
+    fill(
+        kept,
+        todo,
+        encoder,
+        Texts(queries, corpus, "a first-stage run"),
+        form.batch_size,
+        form.part_pairs,
+    )
     scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
     trec.write_run(output, scored, "scores")
     manifest.write(

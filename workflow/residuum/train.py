@@ -44,13 +44,12 @@ def train(
 ) -> None:
     """Train a model and write its checkpoint."""
     model = command.parse_spec(Spec, spec).root
-    chosen = devices.choose(device, precision, threads)
-    begin = learners.Start(start, revision, chosen, seed)
+    begin = learners.Start(start, revision, devices.choose(device, precision, threads), seed)
     data = learners.TrainingData(tuples, corpus, queries)
-    inputs, folders = [tuples, queries, corpus / "manifest.json"], fitting.Folders(work, output)
-    with processes.joined(chosen.name):
-        learner = learners.make(model, begin, data)
-        fitting.run(learner, model, begin, threads, inputs, folders, "residuum.train")
+    inputs = [tuples, queries, corpus / "manifest.json"]
+    with processes.joined(begin.device.name):
+        learner = learners.KINDS[model.kind](model, begin, data)
+        fitting.run(learner, threads, inputs, work, output, "residuum.train")
 
 
 if __name__ == "__main__":

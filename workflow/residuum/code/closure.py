@@ -28,7 +28,7 @@ APART = {
     "residuum.artefacts.manifest:command_line": "stands apart in manifests",
     "residuum.artefacts.manifest:made_by": "stands apart in manifests",
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
-    "residuum.neural.resume:log": "a line in a log",
+    "residuum.neural.resumable:log": "a line in a log",
 }
 ANY = "builtins.Exception"
 

@@ -1,7 +1,7 @@
 """Whether a Hugging Face model can be had: in the cache, or from the hub.
 
 Usage: `missing("google-bert/bert-base-uncased", revision)` before the first job starts, so that
-rows whose model is not there are left out with the reason. Must not load a model or torch.
+rows whose model cannot be had are left out with the reason. Must not load a model or torch.
 """
 
 import os
@@ -17,9 +17,9 @@ def missing(model: str, revision: str) -> str | None:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        why = None if _cached(model, revision) else _not_given(model, revision)
+        why = None if _cached(model, revision) else _refused(model, revision)
     except HFValidationError:
-        return f"no model '{model}': it is no folder here and cannot be the id of a hub model"
+        return f"no model '{model}': neither a local directory nor the id of a hub model"
     if why is None:
         return None
     return f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME), and {why}"
@@ -29,13 +29,14 @@ def _cached(model: str, revision: str) -> bool:
     """Say whether configuration, weights and tokenizer all lie in the cache."""
     from huggingface_hub import try_to_load_from_cache
 
-    def there(name: str) -> bool:
+    def local(name: str) -> bool:
         return isinstance(try_to_load_from_cache(model, name, revision=revision), str)
 
-    return there("config.json") and any(map(there, WEIGHTS)) and any(map(there, TOKENIZER))
+    return local("config.json") and any(map(local, WEIGHTS)) and any(map(local, TOKENIZER))
 
 
-def _not_given(model: str, revision: str) -> str | None:
+def _refused(model: str, revision: str) -> str | None:
+    """Return why the hub does not give a model, or None."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -59,6 +60,6 @@ def _unreachable() -> str | None:
 
     try:
         HfApi().model_info("google-bert/bert-base-uncased", timeout=SECONDS)
-    except Exception as error:  # whatever the network does, the answer is that it is not there
+    except Exception as error:  # whatever the network does, the hub is not available
         return f"the hub cannot be reached ({type(error).__name__})"
     return None
