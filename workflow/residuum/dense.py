@@ -53,13 +53,9 @@ def search_shard(
             run = pl.concat([trec.rank(_with_ids(frame, query_ids), k) for frame in frames])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
-        manifest.write(
-            folder / "manifest.json",
-            artefact={"shard": shard["shard"], "weights": shard["weights"], "hits": counts},
-            spec={"k": k},
-            inputs=[path / "manifest.json" for path in (embeddings, queries)],
-            module="residuum.dense",
-        )
+        facts = {"shard": shard["shard"], "weights": shard["weights"], "hits": counts}
+        inputs = [path / "manifest.json" for path in (embeddings, queries)]
+        manifest.write(folder, facts, {"k": k}, inputs, "residuum.dense")
 
 
 @app.command("gather")
@@ -162,13 +158,8 @@ def _write_run(
     output: Path, run: pl.DataFrame, tag: str, system: DenseSystem, inputs: list[Path]
 ) -> None:
     trec.write_run(output, run, tag)
-    manifest.write(
-        manifest.beside(output),
-        artefact={"queries": run["query_id"].n_unique(), "hits": len(run)},
-        spec=system.model_dump(mode="json"),
-        inputs=inputs,
-        module="residuum.dense",
-    )
+    facts = {"queries": run["query_id"].n_unique(), "hits": len(run)}
+    manifest.write(output, facts, system, inputs, "residuum.dense")
 
 
 if __name__ == "__main__":

@@ -110,13 +110,8 @@ def encode_queries(
 def _write_manifest(
     folder: Path, facts: dict[str, Any], spec: dict[str, Any], model: Path, inputs: list[Path]
 ) -> None:
-    manifest.write(
-        folder / "manifest.json",
-        artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},
-        spec=spec,
-        inputs=[*inputs, model],
-        module="residuum.encode",
-    )
+    facts = {**facts, "weights": files.sha256(model / pretrained.WEIGHTS)}
+    manifest.write(folder, facts, spec, [*inputs, model], "residuum.encode")
 
 
 if __name__ == "__main__":

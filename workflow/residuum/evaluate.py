@@ -51,13 +51,9 @@ def run(
     except NotRun as reason:
         trec.write_refusal(output, str(reason))
         facts = {"not_run": str(reason)}
-    manifest.write(
-        manifest.beside(output),
-        artefact=facts,
-        spec={"measures": sorted(measure), "ties": "evaluated on ranks"},
-        inputs=[run, *([manifest.beside(run)] if "index" in facts else []), qrels, *texts],
-        module="residuum.evaluate",
-    )
+    spec = {"measures": sorted(measure), "ties": "evaluated on ranks"}
+    inputs = [run, *([manifest.beside(run)] if "index" in facts else []), qrels, *texts]
+    manifest.write(output, facts, spec, inputs, "residuum.evaluate")
 
 
 class Sources(NamedTuple):

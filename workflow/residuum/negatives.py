@@ -73,15 +73,11 @@ def mine(
         tuples = contracts.write_tuples(output, gaps.of(mined))
     lost = pairs.height - found.height
     _warn(lost, pairs.height, corpus)
-    counts = {"positives_not_in_corpus": lost, **miner.counts}
-    used = [corpus / "manifest.json", queries, qrels, *(runs.values())]
-    manifest.write(
-        manifest.beside(output),
-        artefact={"pairs": pairs.height, "tuples": tuples, **counts, **gaps.summary()},
-        spec=config.model_dump(mode="json"),
-        inputs=[*used, index / "manifest.json"] if index else used,
-        module="residuum.negatives",
-    )
+    facts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost}
+    facts |= {**miner.counts, **gaps.summary()}
+    inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
+    inputs += [index / "manifest.json"] if index else []
+    manifest.write(output, facts, config, inputs, "residuum.negatives")
 
 
 def _hits(runs: dict[str, Path]) -> dict[str, pl.DataFrame]:

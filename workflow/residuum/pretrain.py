@@ -55,13 +55,9 @@ def backbone(
     with files.whole_directory(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        manifest.write(
-            folder / "manifest.json",
-            artefact=facts,
-            spec={**form.model_dump(mode="json"), "threads": threads},
-            inputs=[path / "manifest.json" for path in corpus],
-            module="residuum.pretrain",
-        )
+        made_by = {**form.model_dump(mode="json"), "threads": threads}
+        inputs = [path / "manifest.json" for path in corpus]
+        manifest.write(folder, facts, made_by, inputs, "residuum.pretrain")
 
 
 @app.command("adapt")

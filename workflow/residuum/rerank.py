@@ -100,13 +100,9 @@ def score(
     )
     scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
     trec.write_run(output, scored, "scores")
-    manifest.write(
-        manifest.beside(output),
-        artefact={**shared(lists, scored), **encoder.sizes.facts()},
-        spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
-        inputs=[*lists, *texts, *local],
-        module="residuum.rerank",
-    )
+    setting["depths"] = {str(path): top for path, top in tops.items()}
+    facts = {**shared(lists, scored), **encoder.sizes.facts()}
+    manifest.write(output, facts, setting, [*lists, *texts, *local], "residuum.rerank")
 
 
 def _encoder(
@@ -159,13 +155,9 @@ def depths(
     columns = list(depth_curves.COLUMNS)
     table = pl.concat(rows).select(columns).sort(columns[:-1])
     files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
-    manifest.write(
-        manifest.beside(output),
-        artefact={"runs": sorted(named), "queries": judged["query_id"].n_unique()},
-        spec=form.model_dump(mode="json"),
-        inputs=[*dict.fromkeys(named.values()), scores, qrels],
-        module="residuum.rerank",
-    )
+    facts = {"runs": sorted(named), "queries": judged["query_id"].n_unique()}
+    inputs = [*dict.fromkeys(named.values()), scores, qrels]
+    manifest.write(output, facts, form, inputs, "residuum.rerank")
 
 
 @app.command("cut")
@@ -189,13 +181,8 @@ def cut(
     whole = with_scores(listed, depth)
     trec.write_run(output, whole, tag)
     inputs = [run, scores, *([curve] if curve else [])]
-    manifest.write(
-        manifest.beside(output),
-        artefact={"depth": depth, "hits": whole.height},
-        spec=system.model_dump(mode="json"),
-        inputs=inputs,
-        module="residuum.rerank",
-    )
+    facts = {"depth": depth, "hits": whole.height}
+    manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
 
 

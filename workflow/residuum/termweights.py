@@ -68,13 +68,7 @@ def predict(
         **weighter.sizes.facts(),
         "weights": files.sha256(model / pretrained.WEIGHTS),
     }
-    manifest.write(
-        folder / "manifest.json",
-        artefact=facts,
-        spec=spec,
-        inputs=inputs,
-        module="residuum.termweights",
-    )
+    manifest.write(folder, facts, spec, inputs, "residuum.termweights")
     for path in (*folder.glob("*.done"), folder / MARK):
         path.unlink()
     files.replace_directory(folder, output)

@@ -1,6 +1,6 @@
 """The training loop: from the last saved step to the end; gradients and the optimiser of a step.
 
-Usage: `fitting.run(learner, threads, inputs, work, output, module)`. A step takes as many examples
+Usage: `fitting.run(learner, threads, inputs, work, output, stage)`. A step takes as many examples
 at once as memory holds, in every process. Where the loss of an example depends on the whole batch
 and the batch does not fit, the model's outputs are computed in parts without a graph, the loss over
 all of them gives the gradient of each output, and the parts are computed again with that gradient
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    learner: Learner[Any], threads: int, inputs: list[Path], work: Path, output: Path, module: str
+    learner: Learner[Any], threads: int, inputs: list[Path], work: Path, output: Path, stage: str
 ) -> None:
     """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
 
@@ -52,22 +52,17 @@ def run(
         "precision": start.device.precision,
     }
     inputs = [*inputs, *([Path(start.name)] if Path(start.name).is_dir() else [])]
-    state = TrainingState(work, fingerprint(module, config, inputs))
+    state = TrainingState(work, fingerprint(stage, config, inputs))
     rows, sizes = fit(learner, state)
     if not processes.first():
         return
-    pairs, loss = learner.sampler.count, rows[-1]["loss"]
+    facts = {"pairs": learner.sampler.count, "steps": learner.steps, "loss": rows[-1]["loss"]}
+    facts |= sizes.facts()
     lines = ["\t".join(f"{value:.9g}" for value in row.values()) for row in rows]
     with files.whole_directory(output) as folder:
         learner.save(folder)
         files.write_text(folder / "training.tsv", "\n".join(["\t".join(rows[0]), *lines]) + "\n")
-        manifest.write(
-            folder / "manifest.json",
-            artefact={"pairs": pairs, "steps": learner.steps, "loss": loss, **sizes.facts()},
-            spec=config,
-            inputs=inputs,
-            module=module,
-        )
+        manifest.write(folder, facts, config, inputs, stage)
     shutil.rmtree(work, ignore_errors=True)
 
 

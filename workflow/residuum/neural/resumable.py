@@ -1,6 +1,6 @@
 """What lets killed work go on: a fingerprint of all that it depends on, and what it has saved.
 
-Usage: `TrainingState(work, fingerprint(module, config, inputs)).restore(model, optimiser)`, or
+Usage: `TrainingState(work, fingerprint(stage, config, inputs)).restore(model, optimiser)`, or
 `open_folder(folder, fingerprint(...))` for work whose parts are files.
 Must not know losses, corpora or stages.
 """
@@ -18,12 +18,12 @@ from residuum.artefacts import files, manifest
 MARK = "fingerprint"
 
 
-def fingerprint(module: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
+def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
     """Return a hash of the config, the bytes of the inputs, the code and the packages."""
     record = {
         "setting": dict(config),
         "inputs": [files.sha256_of(Path(path)) for path in inputs],
-        "code": manifest.made_by(module, config)["sha256"],
+        "code": manifest.made_by(stage, config)["sha256"],
         "packages": manifest.environment()["packages"],
     }
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
