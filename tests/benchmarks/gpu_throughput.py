@@ -102,8 +102,8 @@ class Triplets(Learner[Rows]):
     def __init__(self, encoder: Encoder, shape: Shape) -> None:
         self.encoder, self.model, self.size = encoder, encoder.model, shape.triplets
         self.start = Start("random weights", None, encoder.device, 1)
-        self.queries = encoder.tokenise(texts(shape.triplets, 1), "query")
-        self.docs = encoder.tokenise(texts(2 * shape.triplets, 2), "doc")
+        self.queries = list(encoder.tokenise(texts(shape.triplets, 1), "query"))
+        self.docs = list(encoder.tokenise(texts(2 * shape.triplets, 2), "doc"))
 
     def save(self, folder: Path) -> None:
         """Keep nothing."""

@@ -109,7 +109,7 @@ def test_pairs_are_scored_in_smaller_batches_of_one_shape(
 ) -> None:
     reading = Reading.model_validate({"query_length": 8, "length": 30})
     model = CrossEncoder.start(Source(backbone), reading, CPU)
-    docs = model.tokenise([text for _, text in toy_docs()], "doc")
+    docs = list(model.tokenise([text for _, text in toy_docs()], "doc"))
     pairs = [Pair(docs[0][:2], doc) for doc in docs]
     whole, sizes = model.score(pairs, 16), []
     monkeypatch.setattr(model, "forward", holding(8, model.forward, sizes))

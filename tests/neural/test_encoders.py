@@ -120,14 +120,14 @@ def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
 
 def test_markers_are_single_tokens_before_the_text(encoder: Encoder) -> None:
     for kind, marker in (("query", "[QRY]"), ("doc", "[DOC]")):
-        tokens = encoder.tokenizer.convert_ids_to_tokens(encoder.tokenise(["water"], kind)[0])
+        tokens = encoder.tokenizer.convert_ids_to_tokens(next(encoder.tokenise(["water"], kind)))
         assert tokens == ["[CLS]", marker, "water", "[SEP]"]
 
 
 def test_lengths_count_special_tokens(encoder: Encoder) -> None:
     long = "water " * 100_000
-    assert len(encoder.tokenise([long], "query")[0]) == 12
-    doc = encoder.tokenise([long], "doc")[0]
+    assert len(next(encoder.tokenise([long], "query"))) == 12
+    doc = next(encoder.tokenise([long], "doc"))
     assert len(doc) == 24
     assert encoder.tokenizer.convert_ids_to_tokens(doc)[-1] == "[SEP]"
 
@@ -156,8 +156,8 @@ def test_missing_markers_are_added_the_same_way_each_time(
     plain: Path, device: devices.Device
 ) -> None:
     one, two = (Encoder.start(Source(str(plain)), settings(), device) for _ in range(2))
-    assert one.tokenise(["water"], "query")[0].tolist() == [2, 7, 5, 3]
-    assert one.tokenise(["water"], "doc")[0].tolist() == [2, 8, 5, 3]
+    assert next(one.tokenise(["water"], "query")).tolist() == [2, 7, 5, 3]
+    assert next(one.tokenise(["water"], "doc")).tolist() == [2, 8, 5, 3]
     weights = one.model.get_input_embeddings().weight
     assert weights.shape == (9, 8)
     assert torch.equal(weights, two.model.get_input_embeddings().weight)
@@ -173,7 +173,7 @@ def test_a_model_that_knows_the_markers_is_left_as_it_is(backbone: Path, encoder
 def test_dropout_can_be_replaced(backbone: Path, device: devices.Device) -> None:
     encoder = Encoder.start(Source(str(backbone), dropout=0.0), settings(), device)
     encoder.model.train()
-    tokens = encoder.tokenise(["water here"], "doc")
+    tokens = list(encoder.tokenise(["water here"], "doc"))
     assert torch.equal(encoder.forward(tokens, "doc"), encoder.forward(tokens, "doc"))
 
 

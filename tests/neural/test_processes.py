@@ -87,7 +87,7 @@ with processes.joined("cpu"):
     processes.joined = lambda device: nullcontext()  # gloo cannot be joined twice in a process
     work(folder)
     told = gradients()
-    if processes.first():
+    if not processes.rank():
         (folder / "gradients.json").write_text(json.dumps(told))
 """
 

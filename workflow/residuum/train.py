@@ -23,10 +23,6 @@ from residuum.neural import devices, fitting, learners, processes
 app = command.app(__doc__)
 
 
-class Spec(pydantic.RootModel[Trained]):
-    """The spec of a model of any trained kind."""
-
-
 @app.command("train")
 def train(
     tuples: Annotated[Path, typer.Option(help="training tuples, .jsonl.gz")],
@@ -43,7 +39,7 @@ def train(
     precision: command.Precision = "auto",
 ) -> None:
     """Train a model and write its checkpoint."""
-    model = command.parse_spec(Spec, spec).root
+    model = command.parse_spec(pydantic.RootModel[Trained], spec).root
     begin = learners.Start(start, revision, devices.choose(device, precision, threads), seed)
     data = learners.TrainingData(tuples, corpus, queries)
     inputs = [tuples, queries, corpus / "manifest.json"]

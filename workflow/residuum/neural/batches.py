@@ -8,7 +8,7 @@ stream. Must not know texts, encoders or losses.
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -112,26 +112,19 @@ def draw_group(pool: int, group: int, draw: int) -> list[int]:
     return [int(pick) for pick in picks]
 
 
-class Positives:
-    """The known positives of each query, to tell what is no negative within a batch."""
+def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:
+    """Return a boolean (rows, candidates): the doc is a positive of the query, not its own.
 
-    def __init__(self, pairs: Iterable[Tuple]) -> None:
-        self._of: defaultdict[str, set[str]] = defaultdict(set)
-        for pair in pairs:
-            self._of[pair.query_id].add(pair.positive)
-
-    def ignore(self, batch: Batch, rows: slice) -> np.ndarray:
-        """Return a boolean (rows, candidates): the doc is a positive of the query, not its own.
-
-        The candidates are `batch.docs`; the own positive of row i is in column i.
-        """
-        columns: defaultdict[str, list[int]] = defaultdict(list)
-        for column, doc in enumerate(batch.docs):
-            columns[doc].append(column)
-        own = range(len(batch.positives))[rows]
-        mask = np.zeros((len(own), len(batch.docs)), dtype=bool)
-        for row, number in zip(mask, own, strict=True):
-            for doc in self._of[batch.query_ids[number]] & columns.keys():
-                row[columns[doc]] = True
-            row[number] = False
-        return mask
+    The candidates are `batch.docs`; the own positive of row i is in column i. `known` has the
+    positives of each query.
+    """
+    columns: defaultdict[str, list[int]] = defaultdict(list)
+    for column, doc in enumerate(batch.docs):
+        columns[doc].append(column)
+    own = range(len(batch.positives))[rows]
+    mask = np.zeros((len(own), len(batch.docs)), dtype=bool)
+    for row, number in zip(mask, own, strict=True):
+        for doc in known[batch.query_ids[number]] & columns.keys():
+            row[columns[doc]] = True
+        row[number] = False
+    return mask

@@ -7,7 +7,7 @@ Must not know the training loop, corpora, runs or depths.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -100,11 +100,11 @@ class CrossEncoder(pretrained.TextModel):
         types = getattr(self.model.config, "type_vocab_size", 0)
         self.typed = "token_type_ids" in joined and types > 1
 
-    def tokenise(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
-        """Return each text's token ids without special ones, cut to what a pair can hold of it."""
+    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids without special ones, cut to what a pair can hold of it."""
         query, doc = self.settings.query_length, self.settings.length - SPECIALS
         length = query if kind == "query" else doc
-        return list(tokenise(self.tokenizer, texts, length, special=False))
+        return tokenise(self.tokenizer, texts, length, special=False)
 
     def join(self, pair: Pair) -> np.ndarray:
         """Return the token ids of a pair, special ones included, its doc cut to the length."""

@@ -8,7 +8,7 @@ Must not know the training loop, corpora or where runs are written.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from residuum.cli.progress import track
 from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import pretrained
-from residuum.neural.batches import Batch
+from residuum.neural.batches import Batch, other_positives
 from residuum.neural.devices import busy, put
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import ContrastiveLearner, Outputs, Start, TrainingData, of_own
@@ -72,12 +72,12 @@ class Encoder(pretrained.TextModel):
         empty = self.tokenizer(f"{self.settings.doc_marker} ")["input_ids"]
         return self.settings.doc_length - len(empty)
 
-    def tokenise(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
-        """Return each text's token ids: [CLS] marker text [SEP], cut to the kind's length."""
+    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids: [CLS] marker text [SEP], cut to the kind's length."""
         query = kind == "query"
         marker = self.settings.query_marker if query else self.settings.doc_marker
         length = self.settings.query_length if query else self.settings.doc_length
-        return list(tokenise(self.tokenizer, (f"{marker} {text}" for text in texts), length))
+        return tokenise(self.tokenizer, (f"{marker} {text}" for text in texts), length)
 
     def counts(self, tokens: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
         """Return how many vectors tokenised texts get: integers (texts,)."""
@@ -106,7 +106,7 @@ class Encoder(pretrained.TextModel):
         """
         import torch
 
-        tokens = self.tokenise(texts, kind)
+        tokens = list(self.tokenise(texts, kind))
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
         counts = self.counts(tokens, kind)
         starts = np.cumsum(counts) - counts
@@ -205,7 +205,7 @@ class DualLearner(ContrastiveLearner):
         return seen._replace(
             scores=self._best(scores, [batch.docs]),
             positive=torch.arange(len(positives), device=docs.device)[rows],
-            ignore=put(self.positives.ignore(batch, rows), str(docs.device)),
+            ignore=put(other_positives(batch, rows, self.positives), str(docs.device)),
         )
 
     def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:

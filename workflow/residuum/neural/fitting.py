@@ -54,7 +54,7 @@ def run(
     inputs = [*inputs, *([Path(start.name)] if Path(start.name).is_dir() else [])]
     state = TrainingState(work, fingerprint(stage, config, inputs))
     rows, sizes = fit(learner, state)
-    if not processes.first():
+    if processes.rank():
         return
     facts = {"pairs": learner.sampler.count, "steps": learner.steps, "loss": rows[-1]["loss"]}
     facts |= sizes.facts()
@@ -96,7 +96,7 @@ def fit(
         }
         rows.append({**row, **means})
         done = step + 1
-        if done % how.checkpoint_every == 0 and done < learner.steps and processes.first():
+        if done % how.checkpoint_every == 0 and done < learner.steps and not processes.rank():
             state.save(learner.model, optimiser, rows)
     if warning := learner.convergence_warning([row["loss"] for row in rows]):
         log(f"warning: {warning}")

@@ -8,31 +8,30 @@ import os
 from functools import cache
 
 SECONDS = 10  # to wait for the hub's answer
-WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
-TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model")
+# Configuration, weights and tokenizer: a model is cached if it has a file of each.
+FILES = (
+    ("config.json",),
+    ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"),
+    ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model"),
+)
 
 
 def missing(model: str, revision: str) -> str | None:
     """Return why a model cannot be had at a revision, or None if it is cached or on the hub."""
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        why = None if _cached(model, revision) else _refused(model, revision)
-    except HFValidationError:
-        return f"no model '{model}': neither a local directory nor the id of a hub model"
-    if why is None:
-        return None
-    return f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME), and {why}"
-
-
-def _cached(model: str, revision: str) -> bool:
-    """Say whether configuration, weights and tokenizer all lie in the cache."""
     from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
     def local(name: str) -> bool:
         return isinstance(try_to_load_from_cache(model, name, revision=revision), str)
 
-    return local("config.json") and any(map(local, WEIGHTS)) and any(map(local, TOKENIZER))
+    try:
+        if all(any(map(local, names)) for names in FILES):
+            return None
+        why = _refused(model, revision)
+    except HFValidationError:
+        return f"no model '{model}': neither a local directory nor the id of a hub model"
+    where = f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME)"
+    return f"{where}, and {why}" if why else None
 
 
 def _refused(model: str, revision: str) -> str | None:

@@ -8,19 +8,20 @@ Must not know the training loop, its log or the manifest.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from residuum.artefacts import contracts
 from residuum.code.tables import OpenTable
-from residuum.config.schema.models import Contrastive, MaskedLanguage, Trained
-from residuum.neural.batches import Batch, EpochSampler, Positives, draw_batch, part_of
+from residuum.config.schema.models import Contrastive
+from residuum.neural.batches import Batch, EpochSampler, draw_batch, part_of
 from residuum.neural.devices import Device
 from residuum.neural.losses import LOSSES, Candidates, weighted
 from residuum.neural.pretrained import Source, TextModel
 from residuum.neural.resumable import log
-from residuum.neural.tokens import Texts
+from residuum.neural.tokens import Texts, TokenStore
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -78,10 +79,9 @@ class Learner(ABC, Generic[B]):
     joint = False
     encoder: TextModel  # whose `model` it is, unless the learner saves it in another way
 
-    def __init__(
-        self, model: Any, spec: Trained | MaskedLanguage, start: Start, sampler: EpochSampler
-    ) -> None:
-        self.model, self.spec, self.start, self.sampler = model, spec, start, sampler
+    def __init__(self, model: Any, spec: Any, start: Start, count: int) -> None:
+        self.model, self.spec, self.start = model, spec, start
+        self.sampler = EpochSampler(count, spec.training.batch_size, start.seed)
 
     @property
     def steps(self) -> int:
@@ -143,14 +143,16 @@ class ContrastiveLearner(Learner[Batch]):
     def __init__(self, encoder: Any, spec: Contrastive, start: Start, data: TrainingData) -> None:
         every = contracts.read_tuples(data.tuples)
         self.pairs = usable(part_of(every, spec.training.part), spec.drawn)
-        sampler = EpochSampler(len(self.pairs), spec.training.batch_size, start.seed)
-        super().__init__(encoder.model, spec, start, sampler)
-        self.encoder, self.group, self.positives = encoder, spec.drawn, Positives(every)
+        super().__init__(encoder.model, spec, start, len(self.pairs))
+        self.encoder, self.group = encoder, spec.drawn
+        self.positives: defaultdict[str, set[str]] = defaultdict(set)
+        for pair in every:
+            self.positives[pair.query_id].add(pair.positive)
         self.objectives = [LOSSES[one.kind].model_validate(one) for one in spec.objectives]
         queries = {pair.query_id for pair in self.pairs}
         docs = {doc for pair in self.pairs for doc in (pair.positive, *pair.negatives)}
-        self.queries = data.texts.tokens("query", queries, encoder.tokenise)
-        self.docs = data.texts.tokens("doc", docs, encoder.tokenise)
+        self.queries = TokenStore(data.texts, "query", queries, encoder.tokenise)
+        self.docs = TokenStore(data.texts, "doc", docs, encoder.tokenise)
 
     def batch(self, step: int) -> Batch:
         """Return the pairs of a step and their negatives."""

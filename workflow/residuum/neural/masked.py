@@ -16,7 +16,6 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import MaskedLanguage
 from residuum.config.seeds import derive
 from residuum.neural import devices, pretrained
-from residuum.neural.batches import EpochSampler
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.tokens import PackedTokens, padded, tokenise
 
@@ -62,12 +61,11 @@ class MaskedLearner(Learner[MaskedBatch]):
         model, self.tokenizer = pretrained.load(AutoModelForMaskedLM, source)
         pretrained.check_length(start.name, model.config, "length", spec.length)
         self.alphabet = alphabet_of(self.tokenizer)
-        self.docs = PackedTokens(texts, lambda some: tokenise(self.tokenizer, some, spec.length))
+        self.docs = PackedTokens(tokenise(self.tokenizer, texts, spec.length))
         self._with_text = np.flatnonzero(self.docs.lengths > len(self.tokenizer("")["input_ids"]))
         if not len(self._with_text):
             raise ResiduumError("the corpora hold no doc with text to learn from")
-        sampler = EpochSampler(len(self._with_text), spec.training.batch_size, start.seed)
-        super().__init__(model.to(self.device.name), spec, start, sampler)
+        super().__init__(model.to(self.device.name), spec, start, len(self._with_text))
 
     def save(self, folder: Path) -> None:
         """Write the model with its head; AutoModel reads the model alone."""
@@ -127,7 +125,11 @@ def mask(docs: Sequence[np.ndarray], alphabet: Alphabet, share: float, seed: int
     drawn follows from the seed alone. Devlin et al. 2019 (BERT), section 3.1 and appendix A.
     """
     random = np.random.default_rng(seed)
-    chosen = [_choose(~np.isin(doc, alphabet.special), share, random) for doc in docs]
+    chosen = [np.zeros(len(doc), dtype=bool) for doc in docs]
+    for doc, own in zip(docs, chosen, strict=True):
+        places = np.flatnonzero(~np.isin(doc, alphabet.special))
+        count = min(len(places), max(1, round(share * len(places))))
+        own[random.choice(places, count, replace=False)] = True
     rows = []
     for doc, own in zip(docs, chosen, strict=True):
         draw, row = random.random(len(doc)), doc.copy()
@@ -136,11 +138,3 @@ def mask(docs: Sequence[np.ndarray], alphabet: Alphabet, share: float, seed: int
         row[other] = random.choice(alphabet.ordinary, int(other.sum()))
         rows.append(row)
     return MaskedBatch(list(docs), rows, chosen)
-
-
-def _choose(free: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    places = np.flatnonzero(free)
-    count = min(len(places), max(1, round(share * len(places))))
-    chosen = np.zeros(len(free), dtype=bool)
-    chosen[random.choice(places, count, replace=False)] = True
-    return chosen

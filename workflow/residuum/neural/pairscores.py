@@ -63,8 +63,8 @@ def fill(
     """
     if not todo.height:
         return
-    queries = texts.tokens("query", set(todo["query_id"]), model.tokenise)
-    docs = texts.tokens("doc", set(todo["doc_id"]), model.tokenise)
+    queries = TokenStore(texts, "query", set(todo["query_id"]), model.tokenise)
+    docs = TokenStore(texts, "doc", set(todo["doc_id"]), model.tokenise)
     sizes = _lengths(todo["query_id"], queries), _lengths(todo["doc_id"], docs)
     ordered = todo.with_columns(length=model.lengths(*(size.to_numpy() for size in sizes))).sort(
         "length", *PAIR, descending=[True, False, False]

@@ -52,7 +52,7 @@ def joined(device: str) -> Iterator[None]:
         raise ResiduumError(f"several processes train on cuda or cpu, not {device}; start one")
     dist.init_process_group("nccl" if device == "cuda" else "gloo")
     with ExitStack() as stack:
-        if not first():
+        if rank():
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(redirect_stderr(nowhere))
         yield
@@ -67,15 +67,10 @@ def count() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0."""
+    """Return the number of this process; 0, the first one, writes files and speaks."""
     import torch.distributed as dist
 
     return dist.get_rank() if dist.is_initialized() else 0
-
-
-def first() -> bool:
-    """Say whether this is the process that writes files and speaks."""
-    return rank() == 0
 
 
 def share(size: int) -> slice:

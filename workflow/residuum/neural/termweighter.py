@@ -22,7 +22,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
 from residuum.neural import pretrained
-from residuum.neural.batches import EpochSampler, part_of
+from residuum.neural.batches import part_of
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start, TrainingData
 from residuum.neural.losses import mean_squared_errors
 from residuum.neural.tokens import TEXTS_AT_ONCE, padded
@@ -193,8 +193,7 @@ class TermLearner(Learner[TermBatch]):
         self.encoder = TermWeighter.start(source, settings, start.device)
         pairs = part_of(contracts.read_tuples(data.tuples), spec.training.part)
         self.data = build_examples(self.encoder, pairs, data)
-        sampler = EpochSampler(len(self.data.docs), spec.training.batch_size, start.seed)
-        super().__init__(self.encoder.model, spec, start, sampler)
+        super().__init__(self.encoder.model, spec, start, len(self.data.docs))
 
     def batch(self, step: int) -> TermBatch:
         """Return the docs of a step."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
 HEAD_SHARE = 0.5  # of a window; a longer head is cut, so that the body gets its half
-Rows = Iterable[np.ndarray]
+Tokenise = Callable[[Iterable[str], Kind], Iterable[np.ndarray]]
 
 
 def tokenise(
@@ -40,13 +40,12 @@ def tokenise(
 class PackedTokens:
     """Token ids of many texts in one int32 array: a tenth of what lists of integers take."""
 
-    def __init__(self, texts: Iterable[str], tokenise: Callable[[list[str]], Rows]) -> None:
+    def __init__(self, rows: Iterable[np.ndarray]) -> None:
         ids = bytearray()  # grows in place: a second copy of millions of docs would take gigabytes
         lengths: list[int] = []
-        for some in chunks(texts, TEXTS_AT_ONCE):
-            for row in tokenise(some):
-                lengths.append(len(row))
-                ids += row.astype(np.int32).tobytes()
+        for row in rows:
+            lengths.append(len(row))
+            ids += row.tobytes()
         self._ids = np.frombuffer(ids, dtype=np.int32)
         self._ends = np.cumsum([0, *lengths])
 
@@ -61,18 +60,17 @@ class PackedTokens:
 
 
 class TokenStore(PackedTokens):
-    """Packed texts, looked up by id."""
+    """The tokens of some queries or docs, each text once, looked up by id."""
 
-    def __init__(
-        self, texts: Iterable[tuple[str, str]], tokenise: Callable[[list[str]], Rows]
-    ) -> None:
+    def __init__(self, texts: Texts, kind: Kind, ids: set[str], tokenise: Tokenise) -> None:
         self._numbers: dict[str, int] = {}
-        super().__init__(self._numbered(texts), tokenise)
 
-    def _numbered(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
-        for key, text in texts:
-            self._numbers[key] = len(self._numbers)
-            yield text
+        def numbered() -> Iterator[str]:
+            for key, text in texts.of(kind, ids):
+                self._numbers[key] = len(self._numbers)
+                yield text
+
+        super().__init__(tokenise(numbered(), kind))
 
     def of(self, keys: Sequence[str]) -> list[np.ndarray]:
         """Return the token ids of each key's text."""
@@ -106,12 +104,6 @@ class Texts(NamedTuple):
                 f"{source}: {kind}_id {min(missing)} of {self.namer} is missing ({len(missing)} "
                 f"such ids). Remake {self.namer} from this collection."
             )
-
-    def tokens(
-        self, kind: Kind, ids: set[str], tokenise: Callable[[Sequence[str], Kind], Rows]
-    ) -> TokenStore:
-        """Return the tokens of some queries or docs, each once."""
-        return TokenStore(self.of(kind, ids), lambda texts: tokenise(texts, kind))
 
 
 def padded(
