@@ -17,9 +17,10 @@ from residuum.artefacts import contracts, files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import TermWeights
 from residuum.neural import devices
-from residuum.neural.learners import Start, TrainingData
+from residuum.neural.learners import Start
 from residuum.neural.pretrained import Source
 from residuum.neural.termweighter import TermLearner, TermWeighter, Weighting, build_examples
+from residuum.neural.tokens import Texts
 from tiny_models import make_backbone, model_spec, term_weights_spec, toy_docs, write_toy
 
 QUERIES = [("q0", "the water source"), ("q1", "waters here"), ("q2", "flour")]
@@ -98,9 +99,9 @@ def test_examples_hold_the_recall_of_each_word(
     corpus = make_corpus(tmp_path / "corpus", DOCS)
     (tmp_path / "queries.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in QUERIES))
     pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in PAIRS]
-    data = TrainingData(tmp_path / "tuples.jsonl.gz", corpus, tmp_path / "queries.tsv")
+    texts = Texts(tmp_path / "queries.tsv", corpus, "the pairs")
     weighter = weighter_of(toy, device)
-    first, second = build_examples(weighter, pairs, data).targets
+    first, second = build_examples(weighter, pairs, texts).targets
     [doc] = weighter.tokenise([DOCS[0][1]])
     assert doc.words == ["water", "here", ",", "for", "waters", "!"]
     np.testing.assert_allclose(first, [2 / 3, 1 / 3, 0, 0, 2 / 3, 0], atol=1e-6)
@@ -212,6 +213,7 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
 def test_no_positive_is_an_error(toy: Toy, tmp_path: Path) -> None:
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [])
     form = TermWeights.model_validate_json(term_weights_spec())
-    data = TrainingData(tmp_path / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
+    texts = Texts(toy.folder / "queries.tsv", toy.corpus, "the tuples")
+    start = Start(Source(str(toy.start)), devices.Device("cpu", "fp32"), 1)
     with pytest.raises(ResiduumError, match="no training pair is left"):
-        TermLearner(form, Start(str(toy.start), None, devices.Device("cpu", "fp32"), 1), data)
+        TermLearner(form, start, tmp_path / "tuples.jsonl.gz", texts)

@@ -15,8 +15,11 @@ from residuum import train as stage
 from residuum.artefacts import contracts, files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import DualEncoder
-from residuum.neural import devices, learners
+from residuum.neural import devices
 from residuum.neural.encoders import DualLearner, Encoder
+from residuum.neural.learners import Start
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
 from tiny_models import (
     ANSWERS,
     make_backbone,
@@ -111,11 +114,10 @@ def test_a_model_whose_scores_stay_equal_is_warned_of(
 def test_the_scores_in_the_log_are_those_of_the_step(toy: Toy, tmp_path: Path) -> None:
     """The first step's, computed again from the start; for NLL the mean over the other docs."""
     spec = DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
-    files_in = (toy.folder / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
+    texts = Texts(toy.folder / "queries.tsv", toy.corpus, "the tuples")
     cpu = devices.choose("cpu", "fp32", 1)
-    learner = DualLearner(
-        spec, learners.Start(str(toy.start), None, cpu, 1), learners.TrainingData(*files_in)
-    )
+    start = Start(Source(str(toy.start), dropout=0), cpu, 1)
+    learner = DualLearner(spec, start, toy.folder / "tuples.jsonl.gz", texts)
     batch = learner.batch(0)
     logged = learner.losses(batch, learner.forward(batch), slice(0, 8)).logged
     queries, docs = dict(toy_queries()), dict(toy_docs())

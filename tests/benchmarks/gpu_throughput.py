@@ -101,7 +101,7 @@ class Triplets(Learner[Rows]):
 
     def __init__(self, encoder: Encoder, shape: Shape) -> None:
         self.encoder, self.model, self.size = encoder, encoder.model, shape.triplets
-        self.start = Start("random weights", None, encoder.device, 1)
+        self.start = Start(Source("random weights"), encoder.device, 1)
         self.queries = list(encoder.tokenise(texts(shape.triplets, 1), "query"))
         self.docs = list(encoder.tokenise(texts(2 * shape.triplets, 2), "doc"))
 

@@ -27,8 +27,9 @@ from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, CrossLearner, Pair
-from residuum.neural.learners import Start, TrainingData, usable
+from residuum.neural.learners import Start, usable
 from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
 from tiny_models import (
     order_share,
     toy_docs,
@@ -149,7 +150,7 @@ def release(folder: Path, toy: Path, labels: int) -> Path:
 @pytest.mark.parametrize("labels", [1, 2])
 def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, labels: int) -> None:
     folder = release(tmp_path, toy, labels)
-    model = CrossEncoder.released(str(folder), None, reading(), device)
+    model = CrossEncoder.start(Source(str(folder), whole=True), reading(), device)
     logits = reference(folder)
     if labels == 2:
         odds = torch.tensor(logits).softmax(dim=1)
@@ -162,13 +163,13 @@ def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, l
 
 def test_what_is_no_reranker_is_refused(toy: Path, device: devices.Device, tmp_path: Path) -> None:
     with pytest.raises(ResiduumError, match="is no ForSequenceClassification: no classifier"):
-        CrossEncoder.released(str(toy / "start"), None, reading(), device)
+        CrossEncoder.start(Source(str(toy / "start"), whole=True), reading(), device)
     folder = str(release(tmp_path / "three", toy, 3))
     with pytest.raises(ResiduumError, match="gives 3 labels; a reranker has one or two"):
-        CrossEncoder.released(folder, None, reading(), device)
+        CrossEncoder.start(Source(folder, whole=True), reading(), device)
     folder = str(release(tmp_path / "one", toy, 1))
     with pytest.raises(ResiduumError, match="a released reranker has pooling cls"):
-        CrossEncoder.released(folder, None, reading(pooling="mean"), device)
+        CrossEncoder.start(Source(folder, whole=True), reading(pooling="mean"), device)
 
 
 def test_lengths_that_do_not_fit_are_refused(toy: Path, device: devices.Device) -> None:
@@ -310,8 +311,8 @@ def test_part_seed_and_what_was_not_learned(
 
 def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) -> None:
     spec = CrossEncoderSchema.model_validate(spec_of())
-    data = TrainingData(toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
-    learner = CrossLearner(spec, Start(str(toy / "start"), None, device, 1), data)
+    texts, start = Texts(toy / "queries.tsv", toy / "corpus", "test"), Source(str(toy / "start"))
+    learner = CrossLearner(spec, Start(start, device, 1), toy / "tuples.jsonl.gz", texts)
     assert learner.convergence_warning([1.0] * 10) is None
     warning = learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]) or ""
     assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning

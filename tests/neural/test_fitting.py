@@ -15,10 +15,13 @@ from residuum.config.schema.models import (
     MaskedLanguage,
     TermWeights,
 )
-from residuum.neural import devices, fitting, learners
+from residuum.neural import devices, fitting
 from residuum.neural.devices import AdaptiveBatchSize
+from residuum.neural.learners import KINDS, Start
 from residuum.neural.masked import MaskedLearner
+from residuum.neural.pretrained import Source
 from residuum.neural.resumable import TrainingState
+from residuum.neural.tokens import Texts
 from tiny_models import (
     ENCODER,
     masked_language_spec,
@@ -84,14 +87,14 @@ def made(
     record = json.loads(SPECS[name])
     record["training"] |= {"dropout": dropout, **training}
     spec = FORMS.get(name, DualEncoder).model_validate(record)
-    device, start = devices.Device("cpu", precision), str(toy / "start")
+    source = Source(str(toy / "start"), dropout=dropout)
+    start = Start(source, devices.Device("cpu", precision), 1)
     if name == "masked":
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
-        learner: Any = MaskedLearner(spec, learners.Start(start, None, device, 1), texts)
+        learner: Any = MaskedLearner(spec, start, texts)
     else:
-        paths = (toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
-        data = learners.TrainingData(*paths)
-        learner = learners.KINDS[spec.kind](spec, learners.Start(start, None, device, 1), data)
+        tuples, named = toy / "tuples.jsonl.gz", Texts(toy / "queries.tsv", toy / "corpus", "test")
+        learner = KINDS[spec.kind](spec, start, tuples, named)
     learner.model.train()
     return learner
 

@@ -365,7 +365,7 @@ ALTERED = [
      "weights/generated-smoke/deepct/seed1", {"termweights", "train"}),
     ("neural/encoders.py", "sqrt(self.", "sqrt(2 * self.",
      "embeddings/generated-smoke.queries/clear/seed1", {"encode", "train"}),
-    ("neural/search.py", "left.astype(np.float64)", "left.astype(np.float16)",
+    ("dense.py", "queries[left[part]].astype(np.float64)", "queries[left[part]].astype(np.float16)",
      "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
     ("evaluate.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),

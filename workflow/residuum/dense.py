@@ -5,14 +5,16 @@ python -m residuum.dense gather --hits DIR ... --split NAME --spec JSON --tag TE
 python -m residuum.dense score --embeddings DIR ... --queries DIR/NAME --run OTHER_RUN ... ...
 
 Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
-No model is loaded. Must not know how vectors are made or which systems use the runs.
+FAISS finds the candidates; float64 sums give the scores that runs keep, so that a score depends
+neither on the shards nor on what else was searched. No model is loaded.
+Must not know how vectors are made or which systems use the runs.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,9 +26,18 @@ from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import DenseSystem
-from residuum.neural import search
 
 app = command.app(__doc__)
+
+SPARE = 64  # hits beyond the depth, to see whether its last one ties
+TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
+GPU_DEPTH = 2048  # faiss-gpu returns no more hits than this
+HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
+PAIR_VALUES = 4_000_000  # float64 values multiplied at once: 32 MB on each side
+
+Shard = tuple[list[str], np.ndarray]
+# From queries and a depth: the best scores of each query (queries, depth), descending, and rows.
+Searcher = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
@@ -49,7 +60,7 @@ def search_shard(
     with files.whole_directory(output) as folder:
         for split in splits["queries"]:
             query_ids, rows = contracts.read_vectors(queries / split)
-            frames = search.hits(ids, vectors, np.asarray(rows), k, gpu)
+            frames = best_hits(ids, vectors, np.asarray(rows), k, gpu)
             run = pl.concat([trec.rank(_with_ids(frame, query_ids), k) for frame in frames])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
@@ -73,11 +84,10 @@ def gather(
     """
     system = command.parse_spec(DenseSystem, spec)
     _check_shards(hits, _facts(hits))
-    for path in hits:
-        if _manifest(path)["spec"]["k"] < system.k:
-            raise ResiduumError(f"{path}: searched less deep than k {system.k} of {tag}")
     best = pl.DataFrame(schema=trec.HITS)
     for path in hits:
+        if json.loads(files.read_bytes(path / "manifest.json"))["spec"]["k"] < system.k:
+            raise ResiduumError(f"{path}: searched less deep than k {system.k} of {tag}")
         both = pl.concat([best, trec.read_hits(path / f"{split}.parquet")])
         best = trec.rank(both, system.k).select(*trec.HITS)
     _write_run(output, trec.rank(best), tag, system, [path / "manifest.json" for path in hits])
@@ -106,9 +116,103 @@ def score_run(
             f"({unknown['query_id'].n_unique()} such ids)"
         )
     shards = (contracts.read_vectors(path) for path in embeddings)
-    scored = trec.rank(_with_ids(search.pair_scores(shards, vectors, pairs), ids))
+    scored = trec.rank(_with_ids(pair_scores(shards, vectors, pairs), ids))
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, scored, tag, system, inputs)
+
+
+def best_hits(
+    ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int, gpu: bool
+) -> Iterator[pl.DataFrame]:
+    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k.
+
+    Those are at least k docs per query, where the shard has as many, and every doc that ties
+    with the last of them. A doc with several vectors scores by its best. A frame holds whole
+    queries; memory holds one frame, whatever the number of queries.
+    """
+    names = pl.Series("doc_id", ids, pl.String)
+    docs = names.cast(pl.Categorical).to_physical().to_numpy()  # a number for each doc
+    search = _searcher(vectors, gpu)
+    at_once = max(1, HITS_AT_ONCE // k)
+    for first in range(0, len(queries), at_once):
+        depth = min(k + SPARE, len(docs))
+        while True:  # deeper and deeper until the last hit no longer ties with the k-th doc
+            scores, rows = search(queries[first : first + at_once], depth)
+            floor = _floor(scores, docs[rows], k)
+            if depth == len(docs) or (scores[:, -1] < floor).all():
+                break
+            depth = min(2 * depth, len(docs))
+        query, place = np.nonzero(scores >= floor[:, None])
+        pairs = pl.DataFrame({"query": query + first, "doc_id": names[rows[query, place]]})
+        yield pair_scores([(ids, vectors)], queries, pairs.unique(maintain_order=True))
+
+
+def _searcher(vectors: np.ndarray, gpu: bool) -> Searcher:
+    """Return what finds the best of the vectors: on all GPUs, or on the CPU without a copy."""
+    import faiss
+
+    index = None
+    if gpu and faiss.get_num_gpus() > 0:
+        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
+        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+
+    def search(queries: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        if index is not None and depth <= GPU_DEPTH:
+            return tuple(index.search(queries, depth))
+        return tuple(faiss.knn(queries, vectors, depth, metric=faiss.METRIC_INNER_PRODUCT))
+
+    return search
+
+
+def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
+    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.
+
+    Scores and numbers of docs are (queries, depth); a doc counts where it is first.
+    """
+    floor = np.full(len(scores), -np.inf)
+    for query, (own, row) in enumerate(zip(scores, docs, strict=True)):
+        firsts = np.sort(np.unique(row, return_index=True)[1])
+        if len(firsts) >= k:
+            floor[query] = own[firsts[k - 1]] - TIE * (np.abs(own).max() + 0.01)
+    return floor
+
+
+def pair_scores(shards: Iterable[Shard], queries: np.ndarray, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs with `score`, the inner product s_emb (CLEAR Eq. 4).
+
+    `pairs` has query (row of `queries`) and doc_id, each pair once; a doc with several vectors
+    scores by its best. One shard's ids are held at a time, and of memory-mapped vectors those of
+    the pairs are read. Raises ResiduumError for a doc that has no vector.
+    """
+    key = ["query", "doc_id"]
+    pairs = pairs.select(key)
+    parts = [_shard_scores(ids, vectors, queries, pairs) for ids, vectors in shards]
+    best = pl.concat(parts).group_by(key, maintain_order=True).agg(pl.col("score").max())
+    if len(best) < len(pairs):
+        lost = pairs.join(best, on=key, how="anti")["doc_id"]
+        raise ResiduumError(
+            f"doc_id {lost[0]} has no vector ({lost.n_unique()} such docs): the embeddings are "
+            "of another collection than the run"
+        )
+    return pairs.join(best, on=key, how="left", maintain_order="left")
+
+
+def _shard_scores(
+    ids: list[str], vectors: np.ndarray, queries: np.ndarray, pairs: pl.DataFrame
+) -> pl.DataFrame:
+    rows = pl.DataFrame({"doc_id": ids, "row": np.arange(len(ids))})
+    local = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
+    left, right = local["query"].to_numpy(), local["row"].to_numpy()
+    scores = [np.zeros(0)]
+    at_once = max(1, PAIR_VALUES // vectors.shape[1])
+    for first in range(0, len(local), at_once):
+        part = slice(first, first + at_once)
+        # Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends
+        # on the rows before it.
+        query = queries[left[part]].astype(np.float64)
+        scores.append(np.einsum("ij,ij->i", query, vectors[right[part]].astype(np.float64)))
+    score = pl.Series("score", np.concatenate(scores), pl.Float64)
+    return local.select("query", "doc_id", score)
 
 
 def _gpu(device: str, threads: int) -> bool:
@@ -122,13 +226,10 @@ def _gpu(device: str, threads: int) -> bool:
     return device in ("auto", "cuda") and count > 0
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
-    return dict(json.loads(files.read_bytes(folder / "manifest.json")))
-
-
 def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return what the manifests of folders say of them; all must stem from one model."""
-    facts = [_manifest(folder)["artefact"] for folder in folders]
+    records = [json.loads(files.read_bytes(folder / "manifest.json")) for folder in folders]
+    facts = [record["artefact"] for record in records]
     for folder, own in zip(folders, facts, strict=True):
         if own["weights"] != facts[0]["weights"]:
             raise ResiduumError(

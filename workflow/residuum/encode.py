@@ -71,7 +71,7 @@ def encode_docs(
     ids, texts = zip(*docs, strict=True)
     vectors, counts = encoder.vectors(texts, "doc", batch_size)
     owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
-    facts = {
+    facts: dict[str, Any] = {
         "dimensions": encoder.dimensions,
         "shard": {"number": shard, "of": of, "docs": len(positions)},
         **encoder.sizes.facts(),
@@ -79,7 +79,8 @@ def encode_docs(
     }
     with files.whole_directory(output) as folder:
         contracts.write_vectors(folder, owners, vectors)
-        _write_manifest(folder, facts, spec, model, [corpus / "manifest.json"])
+        facts["weights"] = files.sha256(model / pretrained.WEIGHTS)
+        manifest.write(folder, facts, spec, [corpus / "manifest.json", model], "residuum.encode")
 
 
 @app.command("queries")
@@ -103,15 +104,9 @@ def encode_queries(
             vectors = encoder.encode(list(texts.values()), "query", batch_size)
             contracts.write_vectors(folder / name, list(texts), vectors)
             counts[name] = len(texts)
-        facts = {"queries": counts, **encoder.sizes.facts()}
-        _write_manifest(folder, facts, spec, model, list(paths.values()))
-
-
-def _write_manifest(
-    folder: Path, facts: dict[str, Any], spec: dict[str, Any], model: Path, inputs: list[Path]
-) -> None:
-    facts = {**facts, "weights": files.sha256(model / pretrained.WEIGHTS)}
-    manifest.write(folder, facts, spec, [*inputs, model], "residuum.encode")
+        weights = files.sha256(model / pretrained.WEIGHTS)
+        facts = {"queries": counts, **encoder.sizes.facts(), "weights": weights}
+        manifest.write(folder, facts, spec, [*paths.values(), model], "residuum.encode")
 
 
 if __name__ == "__main__":

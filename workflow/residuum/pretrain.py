@@ -27,6 +27,7 @@ from residuum.config.seeds import derive
 from residuum.neural import backbones, devices, fitting, processes
 from residuum.neural.learners import Start
 from residuum.neural.masked import MaskedLearner
+from residuum.neural.pretrained import Source
 from residuum.neural.tokens import tokenise
 
 app = command.app(__doc__)
@@ -74,7 +75,8 @@ def adapt(
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
     form = _parsed(MaskedLanguage, spec, corpus)
-    begin = Start(start, revision, devices.choose(device, precision, threads), form.seed)
+    source = Source(start, revision, form.training.dropout)
+    begin = Start(source, devices.choose(device, precision, threads), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
     with processes.joined(begin.device.name):
         learner = MaskedLearner(form, begin, texts(corpus, "tokens"))

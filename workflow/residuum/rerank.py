@@ -28,6 +28,7 @@ from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import Store, fill
+from residuum.neural.pretrained import Source
 from residuum.neural.resumable import fingerprint
 from residuum.neural.tokens import Texts
 from residuum.tuning.depths import best_depth, candidates, measured, with_scores
@@ -110,7 +111,7 @@ def _encoder(
 ) -> CrossEncoder:
     if reading is not None:
         how = command.parse_spec(Reading, reading)
-        return CrossEncoder.released(model, revision, how, device)
+        return CrossEncoder.start(Source(model, revision, whole=True), how, device)
     if not Path(model).is_dir():
         raise ResiduumError(f"{model} is no folder; a model of the hub needs --reading")
     return CrossEncoder.load(Path(model), device)

@@ -18,7 +18,10 @@ import typer
 
 from residuum.cli import command
 from residuum.config.schema.models import Trained
-from residuum.neural import devices, fitting, learners, processes
+from residuum.neural import devices, fitting, processes
+from residuum.neural.learners import KINDS, Start
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
 
 app = command.app(__doc__)
 
@@ -40,11 +43,11 @@ def train(
 ) -> None:
     """Train a model and write its checkpoint."""
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
-    begin = learners.Start(start, revision, devices.choose(device, precision, threads), seed)
-    data = learners.TrainingData(tuples, corpus, queries)
+    source = Source(start, revision, model.training.dropout)
+    begin = Start(source, devices.choose(device, precision, threads), seed)
     inputs = [tuples, queries, corpus / "manifest.json"]
     with processes.joined(begin.device.name):
-        learner = learners.KINDS[model.kind](model, begin, data)
+        learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))
         fitting.run(learner, threads, inputs, work, output, "residuum.train")
 
 

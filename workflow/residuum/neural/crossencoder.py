@@ -20,10 +20,10 @@ from residuum.config.seeds import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.batches import Batch
 from residuum.neural.heads import Kind, mean
-from residuum.neural.learners import ContrastiveLearner, Outputs, Start, TrainingData, of_own
+from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
 from residuum.neural.losses import Candidates
 from residuum.neural.pretrained import Source
-from residuum.neural.tokens import padded, tokenise
+from residuum.neural.tokens import Texts, padded, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,31 +60,24 @@ class CrossEncoder(pretrained.TextModel):
 
     @classmethod
     def read(cls, source: Source, settings: Reading) -> tuple[Any, Any]:
-        """Return a model of one label, and its tokenizer."""
+        """Return a model and its tokenizer: of one label, or somebody else's whole one.
+
+        That has a label for relevant, or two: not relevant, relevant.
+        """
         from transformers import AutoModel, AutoModelForSequenceClassification
 
-        if settings.pooling == "cls":
-            return pretrained.load(AutoModelForSequenceClassification, source, num_labels=1)
-        backbone, tokenizer = pretrained.load(AutoModel, source)
-        return _with_linear(backbone, Path(source.name) / HEAD), tokenizer
-
-    @classmethod
-    def released(
-        cls, name: str, revision: str | None, reading: Reading, device: devices.Device
-    ) -> CrossEncoder:
-        """Load somebody else's reranker, of one label or of two: not relevant, relevant."""
-        from transformers import AutoModelForSequenceClassification as Head
-
-        model, tokenizer = pretrained.load(Head, Source(name, revision), whole=True)
-        if model.config.num_labels not in (1, 2):
+        if settings.pooling == "mean" and not source.whole:
+            backbone, tokenizer = pretrained.load(AutoModel, source)
+            return _with_linear(backbone, Path(source.name) / HEAD), tokenizer
+        labels = {} if source.whole else {"num_labels": 1}
+        model, tokenizer = pretrained.load(AutoModelForSequenceClassification, source, **labels)
+        if (count := model.config.num_labels) not in (1, 2):
+            raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")
+        if settings.pooling != "cls":
             raise ResiduumError(
-                f"{name} gives {model.config.num_labels} labels; a reranker has one or two"
+                f"{source.name}: a released reranker has pooling cls, as its class says"
             )
-        if reading.pooling != "cls":
-            raise ResiduumError(f"{name}: a released reranker has pooling cls, as its class says")
-        made = cls(model, tokenizer, reading, device)
-        made.prepare(name)
-        return made
+        return model, tokenizer
 
     def prepare(self, name: str) -> None:
         """Raise ResiduumError if the model reads too little, or no pairs as BERT does."""
@@ -167,11 +160,6 @@ class CrossEncoder(pretrained.TextModel):
                 self.sizes.each(np.flatnonzero(widths == width).tolist(), size, score)
         return scores
 
-    @property
-    def backbone(self) -> Any:
-        """The Hugging Face model: a part of one with mean pooling."""
-        return self.model if self.settings.pooling == "cls" else self.model["backbone"]
-
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder; with mean pooling its linear layer apart."""
         from safetensors.torch import save_file
@@ -223,7 +211,7 @@ def _with_linear(backbone: Any, saved: Path) -> Any:
         state = load_file(saved).items()
         linear.load_state_dict({name.removeprefix("linear."): value for name, value in state})
     model = torch.nn.ModuleDict({"backbone": backbone, "linear": linear})
-    model.config = backbone.config
+    model.config, model.save_pretrained = backbone.config, backbone.save_pretrained
     return model
 
 
@@ -247,9 +235,9 @@ class CrossLearner(ContrastiveLearner):
     remedy = "reading.pooling"
     encoder: CrossEncoder
 
-    def __init__(self, spec: CrossEncoderSchema, start: Start, data: TrainingData) -> None:
-        source = start.source(spec.training.dropout)
-        super().__init__(CrossEncoder.start(source, spec.reading, start.device), spec, start, data)
+    def __init__(self, spec: CrossEncoderSchema, start: Start, tuples: Path, texts: Texts) -> None:
+        encoder = CrossEncoder.start(start.source, spec.reading, start.device)
+        super().__init__(encoder, spec, start, tuples, texts)
 
     def forward(self, batch: Batch) -> Outputs:
         """Return the scores (rows, 1 + negatives) of each query's docs, the positive first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,9 +22,9 @@ from residuum.neural import pretrained
 from residuum.neural.batches import Batch, other_positives
 from residuum.neural.devices import busy, put
 from residuum.neural.heads import HEADS, Kind
-from residuum.neural.learners import ContrastiveLearner, Outputs, Start, TrainingData, of_own
+from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
 from residuum.neural.losses import Candidates
-from residuum.neural.tokens import padded, tokenise
+from residuum.neural.tokens import Texts, padded, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -166,9 +167,9 @@ class DualLearner(ContrastiveLearner):
     remedy = "encoder.score_scale"
     encoder: Encoder
 
-    def __init__(self, spec: DualEncoder, start: Start, data: TrainingData) -> None:
-        source = start.source(spec.training.dropout)
-        super().__init__(Encoder.start(source, spec.encoder, start.device), spec, start, data)
+    def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
+        encoder = Encoder.start(start.source, spec.encoder, start.device)
+        super().__init__(encoder, spec, start, tuples, texts)
         self.joint = any("candidates" in one.needs for one in self.objectives)
 
     def forward(self, batch: Batch) -> Outputs:

@@ -41,17 +41,18 @@ def run(
     start that is a folder count as those of an input.
     """
     spec, start = learner.spec, learner.start
+    name = start.source.name
     config = {
         "model": spec.model_dump(mode="json"),
-        "start": start.name,
-        "revision": pretrained.commit(learner.model) or start.revision,
+        "start": name,
+        "revision": pretrained.commit(learner.model) or start.source.revision,
         "seed": start.seed,
         "threads": threads,
         "processes": processes.count(),
         "device": start.device.name,
         "precision": start.device.precision,
     }
-    inputs = [*inputs, *([Path(start.name)] if Path(start.name).is_dir() else [])]
+    inputs = [*inputs, Path(name)] if Path(name).is_dir() else inputs
     state = TrainingState(work, fingerprint(stage, config, inputs))
     rows, sizes = fit(learner, state)
     if processes.rank():
@@ -69,10 +70,7 @@ def run(
 def fit(
     learner: Learner[Any], state: TrainingState
 ) -> tuple[list[dict[str, float]], AdaptiveBatchSize]:
-    """Train in place from the last saved step to the end; return the log, a row per step.
-
-    The batch size says how many examples of a batch the GPU's memory held at once.
-    """
+    """Train in place from the last saved step; return the log by step, and what memory held."""
     how = learner.spec.training
     share = processes.share(how.batch_size)
     optimiser = make_optimiser(learner.model, how)
@@ -107,9 +105,9 @@ def fit(
 def set_gradients(
     learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int
 ) -> dict[str, float]:
-    """Set the gradients of the whole batch's mean loss; return the log's means over it.
+    """Set the gradients of the whole batch's mean loss, given this process's rows of it.
 
-    `rows` are this process's. A step whose examples do not fit begins anew with halves.
+    Returns the log's means over the batch. If memory ends, the step begins anew with halves.
     """
     import torch
 
@@ -244,10 +242,7 @@ def take_step(optimiser: Optimizer, how: Training, number: int, steps: int) -> f
 
 
 def learning_rate(how: Training, number: int, steps: int) -> float:
-    """Return the rate of a step counted from 0, of `steps`.
-
-    It rises to its full value at step `warmup_steps`; linear decay would reach 0 at step `steps`.
-    """
+    """Return the rate of a step from 0: full at `warmup_steps`, and 0 at `steps` if it decays."""
     if number < how.warmup_steps:
         return how.learning_rate * number / how.warmup_steps
     if how.decay == "constant":

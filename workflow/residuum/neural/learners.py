@@ -1,6 +1,6 @@
 """Learners: what a kind of trained model does with a step; the table of kinds.
 
-Usage: `learner = KINDS[spec.kind](spec, Start(...), TrainingData(...))`, then `fitting.fit(learner,
+Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`, then `fitting.fit(learner,
 ...)` trains it. A new kind is a subclass of `Learner` beside its model, and a line in KINDS.
 Must not know the training loop, its log or the manifest.
 """
@@ -32,37 +32,16 @@ LAST = 10  # a tenth of the steps, at the end, tells whether anything was learne
 COLLAPSED = 0.99  # of the loss of equal scores; a collapsed model's scores still differ a little
 
 
-class TrainingData(NamedTuple):
-    """Where the training data lie: tuples, the corpus of their docs, their queries."""
-
-    tuples: Path
-    corpus: Path
-    queries: Path
-
-    @property
-    def texts(self) -> Texts:
-        """The texts that the tuples name."""
-        return Texts(self.queries, self.corpus, str(self.tuples))
-
-
 class Start(NamedTuple):
-    """What a training begins with: a Hugging Face folder or hub id, its commit, device, seed."""
+    """What a training begins with: the source of its weights, with its dropout; device, seed."""
 
-    name: str
-    revision: str | None
+    source: Source
     device: Device
     seed: int
 
-    def source(self, dropout: float | None) -> Source:
-        """Return where the weights come from, and the dropout of the training."""
-        return Source(self.name, self.revision, dropout)
-
 
 class BatchLoss(NamedTuple):
-    """Losses (examples,) of some rows of a batch.
-
-    `logged` holds columns that the log adds: values whose mean over the batch it gives.
-    """
+    """Losses (examples,) of some rows, and columns of the log, which gives the means of values."""
 
     losses: Tensor
     logged: dict[str, Tensor]
@@ -103,10 +82,7 @@ class Learner(ABC, Generic[B]):
 
     @abstractmethod
     def forward(self, batch: B) -> Outputs:
-        """Return what the model gives for some rows, with gradient.
-
-        The tensors of a joint learner have a row for each.
-        """
+        """Return what the model gives for some rows, with gradient; if joint, a row for each."""
 
     @abstractmethod
     def losses(self, batch: B, outputs: Outputs, rows: slice) -> BatchLoss:
@@ -121,7 +97,7 @@ class Learner(ABC, Generic[B]):
         return None
 
 
-KINDS: OpenTable[Callable[[Any, Start, TrainingData], Learner[Any]]] = OpenTable(
+KINDS: OpenTable[Callable[[Any, Start, Path, Texts], Learner[Any]]] = OpenTable(
     {
         "dual-encoder": "residuum.neural.encoders:DualLearner",
         "term-weights": "residuum.neural.termweighter:TermLearner",
@@ -132,16 +108,14 @@ KINDS: OpenTable[Callable[[Any, Start, TrainingData], Learner[Any]]] = OpenTable
 
 
 class ContrastiveLearner(Learner[Batch]):
-    """A model in training whose losses compare the scores of a query's docs.
-
-    The texts of the part trained on are tokenised once. The log has the scores of positives and of
-    negatives.
-    """
+    """A model whose losses compare the scores of a query's docs; the texts are tokenised once."""
 
     remedy: str  # keys beside training.learning_rate that may help one that learns nothing
 
-    def __init__(self, encoder: Any, spec: Contrastive, start: Start, data: TrainingData) -> None:
-        every = contracts.read_tuples(data.tuples)
+    def __init__(
+        self, encoder: Any, spec: Contrastive, start: Start, tuples: Path, texts: Texts
+    ) -> None:
+        every = contracts.read_tuples(tuples)
         self.pairs = usable(part_of(every, spec.training.part), spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
         self.encoder, self.group = encoder, spec.drawn
@@ -151,11 +125,10 @@ class ContrastiveLearner(Learner[Batch]):
         self.objectives = [LOSSES[one.kind].model_validate(one) for one in spec.objectives]
         queries = {pair.query_id for pair in self.pairs}
         docs = {doc for pair in self.pairs for doc in (pair.positive, *pair.negatives)}
-        self.queries = TokenStore(data.texts, "query", queries, encoder.tokenise)
-        self.docs = TokenStore(data.texts, "doc", docs, encoder.tokenise)
+        self.queries = TokenStore(texts, "query", queries, encoder.tokenise)
+        self.docs = TokenStore(texts, "doc", docs, encoder.tokenise)
 
     def batch(self, step: int) -> Batch:
-        """Return the pairs of a step and their negatives."""
         return draw_batch(self.pairs, self.group, self.sampler.visits(step))
 
     @abstractmethod
@@ -179,7 +152,7 @@ class ContrastiveLearner(Learner[Batch]):
         return seen.scores[:, 0], seen.scores[:, 1:]
 
     def convergence_warning(self, means: Sequence[float]) -> str | None:
-        """Warn if the loss ended where it is when all scores are equal."""
+        # The loss should end below where it is when all scores are equal.
         if any("vectors" in one.needs for one in self.objectives):
             return None
         steps = range(len(means) - max(1, len(means) // LAST), len(means))

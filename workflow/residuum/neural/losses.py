@@ -8,7 +8,7 @@ Must not know encoders, batches or optimisers.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
@@ -134,12 +134,11 @@ LOSSES: OpenTable[type[Objective]] = OpenTable(
 
 
 def weighted(
-    objectives: Iterable[Objective], batch: Candidates
+    objectives: Sequence[Objective], batch: Candidates
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the weighted sum of some losses, and each without its weight: (queries,)."""
     parts = {one.kind: one.losses(batch) for one in objectives}
-    weights = {one.kind: one.weight for one in objectives}
-    total = sum(weights[kind] * part for kind, part in parts.items())
+    total = sum(one.weight * parts[one.kind] for one in objectives)
     return total, parts  # type: ignore[return-value]
 
 

@@ -42,11 +42,7 @@ class MaskedBatch(NamedTuple):
 
 
 class MaskedLearner(Learner[MaskedBatch]):
-    """A masked-language model in training on the docs with text, in seeded order.
-
-    A start without the head gets one from a fixed seed; the head's output weights are the word
-    embeddings.
-    """
+    """A masked-language model in training on docs; its head shares the word embeddings."""
 
     spec: MaskedLanguage
 
@@ -57,9 +53,9 @@ class MaskedLearner(Learner[MaskedBatch]):
             )
         from transformers import AutoModelForMaskedLM
 
-        source, self.device = start.source(spec.training.dropout), start.device
-        model, self.tokenizer = pretrained.load(AutoModelForMaskedLM, source)
-        pretrained.check_length(start.name, model.config, "length", spec.length)
+        self.device = start.device
+        model, self.tokenizer = pretrained.load(AutoModelForMaskedLM, start.source)
+        pretrained.check_length(start.source.name, model.config, "length", spec.length)
         self.alphabet = alphabet_of(self.tokenizer)
         self.docs = PackedTokens(tokenise(self.tokenizer, texts, spec.length))
         self._with_text = np.flatnonzero(self.docs.lengths > len(self.tokenizer("")["input_ids"]))
@@ -68,11 +64,9 @@ class MaskedLearner(Learner[MaskedBatch]):
         super().__init__(model.to(self.device.name), spec, start, len(self._with_text))
 
     def save(self, folder: Path) -> None:
-        """Write the model with its head; AutoModel reads the model alone."""
         pretrained.save(self.model, self.tokenizer, folder)
 
     def batch(self, step: int) -> MaskedBatch:
-        """Return the docs of a step, with the tokens that it hides."""
         docs = [self.docs.row(self._with_text[number]) for number, _ in self.sampler.visits(step)]
         seed = derive(self.start.seed, "mask", str(step))
         return mask(docs, self.alphabet, self.spec.mask, seed)

@@ -28,24 +28,27 @@ DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "a
 
 
 class Source(NamedTuple):
-    """A Hugging Face folder or hub id, its commit, and what replaces the model's own dropout."""
+    """A Hugging Face folder or hub id, its commit, and what replaces the model's own dropout.
+
+    Weights that the model lacks are drawn from a fixed seed, or refused if it must be `whole`.
+    """
 
     name: str
     revision: str | None = None
     dropout: float | None = None
+    whole: bool = False
 
 
 def load(
-    head: Any, source: Source, markers: Sequence[str] = (), whole: bool = False, **settings: Any
+    head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
 ) -> tuple[Any, Any]:
-    """Return model and tokenizer of a Hugging Face directory or hub id, with float32 weights.
+    """Return model and tokenizer with float32 weights.
 
     `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `markers` become
     special tokens if the tokenizer lacks them, and `settings` change the model's configuration.
-    Weights that the model lacks are drawn from a fixed seed, or refused if it must be `whole`.
     Raises ResiduumError if the model cannot be had.
     """
-    name, revision, dropout = source
+    name, revision, dropout, whole = source
     where = {"revision": revision} if revision else {}
     with _explained(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
         import torch
@@ -172,11 +175,6 @@ class TextModel(ABC):
     def prepare(self, name: str) -> None:
         """Make what the settings name; raise ResiduumError if the model cannot do what they say."""
 
-    @property
-    def backbone(self) -> Any:
-        """The Hugging Face model."""
-        return self.model
-
     def records(self) -> dict[str, Any]:
         """Return the JSON files by which other libraries read the checkpoint, by name."""
         return {}
@@ -186,7 +184,7 @@ class TextModel(ABC):
 
         A setting that is only a kind is written as its name.
         """
-        save(self.backbone, self.tokenizer, folder)
+        save(self.model, self.tokenizer, folder)
         settings = {
             key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
             for key, value in self.settings.model_dump(mode="json").items()

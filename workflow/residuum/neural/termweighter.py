@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,9 +24,9 @@ from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
 from residuum.neural import pretrained
 from residuum.neural.batches import part_of
-from residuum.neural.learners import BatchLoss, Learner, Outputs, Start, TrainingData
+from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.losses import mean_squared_errors
-from residuum.neural.tokens import TEXTS_AT_ONCE, padded
+from residuum.neural.tokens import TEXTS_AT_ONCE, Texts, padded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,10 +99,7 @@ class TermWeighter(pretrained.TextModel):
         return weights.float()[torch.from_numpy(rows), torch.from_numpy(columns)]
 
     def predict(self, texts: Sequence[str], batch_size: int) -> list[dict[str, int]]:
-        """Return each text's predicted term frequencies, {word: tf of 1 or more}.
-
-        Batches hold texts of about one length, so that little of the work is padding.
-        """
+        """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length."""
         import torch
 
         docs = self.tokenise(texts)
@@ -187,18 +185,16 @@ class TermLearner(Learner[TermBatch]):
 
     encoder: TermWeighter
 
-    def __init__(self, spec: TermWeights, start: Start, data: TrainingData) -> None:
+    def __init__(self, spec: TermWeights, start: Start, tuples: Path, texts: Texts) -> None:
         settings = Weighting(length=spec.length, scale=spec.scale)
-        source = start.source(spec.training.dropout)
-        self.encoder = TermWeighter.start(source, settings, start.device)
-        pairs = part_of(contracts.read_tuples(data.tuples), spec.training.part)
-        self.data = build_examples(self.encoder, pairs, data)
-        super().__init__(self.encoder.model, spec, start, len(self.data.docs))
+        self.encoder = TermWeighter.start(start.source, settings, start.device)
+        pairs = part_of(contracts.read_tuples(tuples), spec.training.part)
+        self.all = build_examples(self.encoder, pairs, texts)
+        super().__init__(self.encoder.model, spec, start, len(self.all.docs))
 
     def batch(self, step: int) -> TermBatch:
-        """Return the docs of a step."""
         numbers = [number for number, _ in self.sampler.visits(step)]
-        return TermBatch(*([column[number] for number in numbers] for column in self.data))
+        return TermBatch(*([column[number] for number in numbers] for column in self.all))
 
     def forward(self, batch: TermBatch) -> Outputs:
         """Return the weights of all words."""
@@ -214,16 +210,16 @@ class TermLearner(Learner[TermBatch]):
 
 
 def build_examples(
-    weighter: TermWeighter, pairs: Iterable[contracts.Tuple], data: TrainingData
+    weighter: TermWeighter, pairs: Iterable[contracts.Tuple], texts: Texts
 ) -> TermBatch:
     """Return an example for each positive of the pairs that has a word, in corpus order."""
     queries: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         queries[pair.positive].add(pair.query_id)
-    texts = data.texts.of("query", set().union(*queries.values()))
-    words = {query_id: weighter.words(text) for query_id, text in texts}
+    named = texts.of("query", set().union(*queries.values()))
+    words = {query_id: weighter.words(text) for query_id, text in named}
     examples = TermBatch([], [])
-    for some in chunks(data.texts.of("doc", set(queries)), TEXTS_AT_ONCE):
+    for some in chunks(texts.of("doc", set(queries)), TEXTS_AT_ONCE):
         docs = weighter.tokenise([text for _, text in some])
         for (doc_id, _), doc in zip(some, docs, strict=True):
             recalls = recall([words[query_id] for query_id in queries[doc_id]])
