@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     backbone = make_backbone(folder / "backbone", corpus)
     settings = EncoderSchema.model_validate(ENCODER)
     (folder / "model").mkdir()
-    start = Encoder.start(Source(str(backbone)), settings, devices.choose("cpu", "fp32", 1))
+    start = Encoder(Source(str(backbone)), settings, devices.choose("cpu", "fp32", 1))
     start.save(folder / "model")
     return Made(folder, corpus, folder / "model")
 

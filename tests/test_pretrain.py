@@ -138,10 +138,10 @@ def test_a_dual_encoder_can_be_adapted(corpus: Path, tmp_path: Path) -> None:
     backbone = make_backbone(tmp_path / "backbone", corpus)
     device = devices.choose("cpu", "fp32", 1)
     settings = EncoderSchema.model_validate(ENCODER)
-    encoder = Encoder.start(Source(str(backbone)), settings, device)
+    encoder = Encoder(Source(str(backbone)), settings, device)
     encoder.save(tmp_path / "dual")
     folder = adapt(corpus, tmp_path / "dual", tmp_path / "adapted", masked_language_spec(steps=2))
-    again = Encoder.start(Source(str(folder)), settings, device)
+    again = Encoder(Source(str(folder)), settings, device)
     assert again.encode(["river water"], "doc", 1).shape == (1, 16)
     assert not (folder / "residuum.json").exists()
 

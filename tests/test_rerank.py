@@ -239,7 +239,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     reading = Reading(pooling="mean", query_length=8, length=30)
     device = devices.choose("cpu", "fp32", 1)
     (folder / "model").mkdir()
-    CrossEncoder.start(Source(str(start)), reading, device).save(folder / "model")
+    CrossEncoder(Source(str(start)), reading, device).save(folder / "model")
     runs = [folder / "one.gz", folder / "two.gz"]
     for shift, path in enumerate(runs):
         ids = [doc_id for doc_id, _ in docs]

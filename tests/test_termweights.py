@@ -78,7 +78,7 @@ def model(toy: Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def weighter_of(toy: Toy, device: devices.Device, length: int = 24) -> TermWeighter:
-    return TermWeighter.start(Source(str(toy.start)), Weighting(length=length, scale=100), device)
+    return TermWeighter(Source(str(toy.start)), Weighting(length=length, scale=100), device)
 
 
 def test_the_words_that_queries_use_are_learned(model: Path, device: devices.Device) -> None:

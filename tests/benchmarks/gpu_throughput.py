@@ -222,7 +222,7 @@ def main() -> None:
         for precision in told.precision if device == "cuda" else ["fp32"]:
             chosen = devices.choose(device, precision, told.threads)
             settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
-            encoder = Encoder.start(Source(str(start)), settings, chosen)
+            encoder = Encoder(Source(str(start)), settings, chosen)
             limit = limit_of(card(device), precision, told.limit)
             encoding(encoder, shape, docs, limit)
             rate = 1 / seconds(training(encoder, shape), shape.steps)

@@ -83,7 +83,7 @@ def scoring(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Work
 
     device = devices.Device("cpu", "fp32")
     reading = Reading(query_length=QUERY_LENGTH, length=LENGTH)
-    ours = CrossEncoder.start(Source(str(start)), reading, device)
+    ours = CrossEncoder(Source(str(start)), reading, device)
     ours.save(folder)
     theirs = Theirs(str(folder), device="cpu")
     texts = [(sample.queries[q], sample.docs[d]) for q, d in sample.pairs]
@@ -101,7 +101,7 @@ def encoding(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Wor
     from sentence_transformers import SentenceTransformer
 
     settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
-    ours = Encoder.start(Source(str(start)), settings, devices.Device("cpu", "fp32"))
+    ours = Encoder(Source(str(start)), settings, devices.Device("cpu", "fp32"))
     ours.save(folder)
     theirs = SentenceTransformer(str(folder), device="cpu")
     how = {"prompt_name": "document", "batch_size": batch, "show_progress_bar": False}

@@ -36,7 +36,7 @@ def settings(**changes: object) -> EncoderSchema:
 
 @pytest.fixture(scope="module")
 def encoder(backbone: Path, device: devices.Device) -> Encoder:
-    return Encoder.start(Source(str(backbone)), settings(), device)
+    return Encoder(Source(str(backbone)), settings(), device)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -47,7 +47,7 @@ def test_sentence_transformers_gives_the_same_vectors(
     from sentence_transformers import SentenceTransformer
 
     same_length = settings(pooling=pooling, query_length=24)
-    ours = Encoder.start(Source(str(backbone)), same_length, device)
+    ours = Encoder(Source(str(backbone)), same_length, device)
     ours.save(tmp_path)
     theirs = SentenceTransformer(str(tmp_path), device="cpu")
     assert theirs.similarity_fn_name == "dot"
@@ -77,7 +77,7 @@ def test_a_doc_has_the_vectors_of_its_first_tokens(
 ) -> None:
     """Against AutoModel alone; a doc of fewer tokens has fewer vectors, a query one."""
     many = settings(pooling={"kind": "first", "vectors": 4}, doc_marker="")
-    encoder = Encoder.start(Source(str(backbone)), many, device)
+    encoder = Encoder(Source(str(backbone)), many, device)
     encoder.save(tmp_path)
     model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
     texts = ["water", "", "flour often flour there"]
@@ -134,7 +134,7 @@ def test_lengths_count_special_tokens(encoder: Encoder) -> None:
 
 def test_score_scale_scales_the_inner_product(backbone: Path, device: devices.Device) -> None:
     def score(scale: float) -> float:
-        encoder = Encoder.start(Source(str(backbone)), settings(score_scale=scale), device)
+        encoder = Encoder(Source(str(backbone)), settings(score_scale=scale), device)
         query, doc = encoder.encode(["water"], "query", 1), encoder.encode(["sound"], "doc", 1)
         return float((query @ doc.T)[0, 0])
 
@@ -155,7 +155,7 @@ def plain(tmp_path: Path) -> Path:
 def test_missing_markers_are_added_the_same_way_each_time(
     plain: Path, device: devices.Device
 ) -> None:
-    one, two = (Encoder.start(Source(str(plain)), settings(), device) for _ in range(2))
+    one, two = (Encoder(Source(str(plain)), settings(), device) for _ in range(2))
     assert next(one.tokenise(["water"], "query")).tolist() == [2, 7, 5, 3]
     assert next(one.tokenise(["water"], "doc")).tolist() == [2, 8, 5, 3]
     weights = one.model.get_input_embeddings().weight
@@ -171,7 +171,7 @@ def test_a_model_that_knows_the_markers_is_left_as_it_is(backbone: Path, encoder
 
 
 def test_dropout_can_be_replaced(backbone: Path, device: devices.Device) -> None:
-    encoder = Encoder.start(Source(str(backbone), dropout=0.0), settings(), device)
+    encoder = Encoder(Source(str(backbone), dropout=0.0), settings(), device)
     encoder.model.train()
     tokens = list(encoder.tokenise(["water here"], "doc"))
     assert torch.equal(encoder.forward(tokens, "doc"), encoder.forward(tokens, "doc"))
@@ -179,7 +179,7 @@ def test_dropout_can_be_replaced(backbone: Path, device: devices.Device) -> None
 
 def test_a_length_beyond_the_model_is_refused(plain: Path, device: devices.Device) -> None:
     with pytest.raises(ResiduumError, match=r"doc_length is 25, but .* at most 24 tokens"):
-        Encoder.start(Source(str(plain)), settings(doc_length=25), device)
+        Encoder(Source(str(plain)), settings(doc_length=25), device)
 
 
 def test_an_unreachable_model_says_what_to_do(
@@ -187,12 +187,12 @@ def test_an_unreachable_model_says_what_to_do(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ResiduumError, match=r"no model 'no/such' at revision abc.*encoder=PATH"):
-        Encoder.start(Source("no/such", "abc"), settings(), device)
+        Encoder(Source("no/such", "abc"), settings(), device)
 
 
 def test_a_folder_without_a_model_is_refused(device: devices.Device, tmp_path: Path) -> None:
     with pytest.raises(ResiduumError, match="not a Hugging Face model directory"):
-        Encoder.start(Source(str(tmp_path)), settings(), device)
+        Encoder(Source(str(tmp_path)), settings(), device)
     with pytest.raises(ResiduumError, match=r"no residuum\.json"):
         Encoder.load(tmp_path, device)
 

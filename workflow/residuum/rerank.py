@@ -111,7 +111,7 @@ def _encoder(
 ) -> CrossEncoder:
     if reading is not None:
         how = command.parse_spec(Reading, reading)
-        return CrossEncoder.start(Source(model, revision, whole=True), how, device)
+        return CrossEncoder(Source(model, revision, whole=True), how, device)
     if not Path(model).is_dir():
         raise ResiduumError(f"{model} is no folder; a model of the hub needs --reading")
     return CrossEncoder.load(Path(model), device)

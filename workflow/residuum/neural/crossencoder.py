@@ -51,47 +51,41 @@ class CrossEncoder(pretrained.TextModel):
     schema, unit, remedy = Reading, "pairs", "reading.length"
     settings: Reading
 
-    def __init__(self, *parts: Any) -> None:
-        super().__init__(*parts)
+    def __init__(self, source: Source, settings: Reading, device: devices.Device) -> None:
+        self.hold(*self._read(source, settings), settings, device)
         marks = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
         self._cls, self._sep = (np.array([-1 if m is None else m], dtype=np.int32) for m in marks)
-        if self.device.precision != "fp32":
-            _head_in_float32(self.model, self.device.name)
-
-    @classmethod
-    def read(cls, source: Source, settings: Reading) -> tuple[Any, Any]:
-        """Return a model and its tokenizer: of one label, or somebody else's whole one.
-
-        That has a label for relevant, or two: not relevant, relevant.
-        """
-        from transformers import AutoModel, AutoModelForSequenceClassification
-
-        if settings.pooling == "mean" and not source.whole:
-            backbone, tokenizer = pretrained.load(AutoModel, source)
-            return _with_linear(backbone, Path(source.name) / HEAD), tokenizer
-        labels = {} if source.whole else {"num_labels": 1}
-        model, tokenizer = pretrained.load(AutoModelForSequenceClassification, source, **labels)
-        if (count := model.config.num_labels) not in (1, 2):
-            raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")
-        if settings.pooling != "cls":
-            raise ResiduumError(
-                f"{source.name}: a released reranker has pooling cls, as its class says"
-            )
-        return model, tokenizer
-
-    def prepare(self, name: str) -> None:
-        """Raise ResiduumError if the model reads too little, or no pairs as BERT does."""
-        query, length = self.settings.query_length, self.settings.length
-        pretrained.check_length(name, self.model.config, "reading.length", length)
+        if device.precision != "fp32":
+            _head_in_float32(self.model, device.name)
+        query, length = settings.query_length, settings.length
+        pretrained.check_length(self.model, "reading.length", length)
         if query + SPECIALS >= length:
             raise ResiduumError(
                 f"reading.query_length {query} leaves no room for a doc in reading.length {length}"
             )
         joined = self.tokenizer("a", "b")
         if joined["input_ids"] != self.join(Pair(*self.tokenise(["a", "b"], "doc"))).tolist():
-            raise ResiduumError(f"{name} does not read a pair as [CLS] query [SEP] doc [SEP]")
+            raise ResiduumError(f"{source.name} does not read [CLS] query [SEP] doc [SEP]")
         types = getattr(self.model.config, "type_vocab_size", 0)
         self.typed = "token_type_ids" in joined and types > 1
+
+    def _read(self, source: Source, settings: Reading) -> list[Any]:
+        """Return a model and its tokenizer: of one label, or somebody else's whole one.
+
+        That has a label for relevant, or two: not relevant, relevant.
+        """
+        from transformers import AutoModel, AutoModelForSequenceClassification
+
+        if settings.pooling == "mean":
+            if source.whole:
+                raise ResiduumError(f"{source.name}: a released reranker has pooling cls")
+            backbone, tokenizer = pretrained.load(AutoModel, source)
+            return [_with_linear(backbone, Path(source.name) / HEAD), tokenizer]
+        labels = {} if source.whole else {"num_labels": 1}
+        model, tokenizer = pretrained.load(AutoModelForSequenceClassification, source, **labels)
+        if (count := model.config.num_labels) not in (1, 2):
+            raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")
+        return [model, tokenizer]
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
         """Yield each text's token ids without special ones, cut to what a pair can hold of it."""
@@ -236,7 +230,7 @@ class CrossLearner(ContrastiveLearner):
     encoder: CrossEncoder
 
     def __init__(self, spec: CrossEncoderSchema, start: Start, tuples: Path, texts: Texts) -> None:
-        encoder = CrossEncoder.start(start.source, spec.reading, start.device)
+        encoder = CrossEncoder(start.source, spec.reading, start.device)
         super().__init__(encoder, spec, start, tuples, texts)
 
     def forward(self, batch: Batch) -> Outputs:
@@ -248,11 +242,9 @@ class CrossLearner(ContrastiveLearner):
         return [self.encoder.forward(pairs).view(len(grouped), -1)]
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
-        """Return the scores of each query's own docs."""
         return of_own(outputs[0], batch)
 
     def indifferent(self, batch: Batch) -> Outputs:
-        """Return equal scores."""
         import torch
 
         return [torch.zeros(len(batch.query_ids), 1 + self.group)]

@@ -18,9 +18,8 @@ from residuum.artefacts.chunks import chunks
 from residuum.cli.progress import track
 from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.models import Encoder as EncoderSchema
-from residuum.neural import pretrained
+from residuum.neural import devices, pretrained
 from residuum.neural.batches import Batch, other_positives
-from residuum.neural.devices import busy, put
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
 from residuum.neural.losses import Candidates
@@ -48,19 +47,16 @@ class Encoder(pretrained.TextModel):
     schema, remedy = EncoderSchema, "encoder.doc_length"
     settings: EncoderSchema
 
-    @classmethod
-    def read(cls, source: pretrained.Source, settings: EncoderSchema) -> tuple[Any, Any]:
-        """Return the model without a head, and its tokenizer with the markers."""
+    def __init__(
+        self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
+    ) -> None:
         from transformers import AutoModel
 
-        return pretrained.load(AutoModel, source, (settings.query_marker, settings.doc_marker))
-
-    def prepare(self, name: str) -> None:
-        """Make the head; raise ResiduumError if the model reads less than a length."""
-        self.head = HEADS[self.settings.pooling.kind].model_validate(self.settings.pooling)
+        markers = (settings.query_marker, settings.doc_marker)
+        self.hold(*pretrained.load(AutoModel, source, markers), settings, device)
+        self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         for key in ("query_length", "doc_length"):
-            length = getattr(self.settings, key)
-            pretrained.check_length(name, self.model.config, f"encoder.{key}", length)
+            pretrained.check_length(self.model, f"encoder.{key}", getattr(settings, key))
 
     @property
     def dimensions(self) -> int:
@@ -123,7 +119,7 @@ class Encoder(pretrained.TextModel):
         with torch.inference_mode():
             for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
                 width = len(tokens[batch[-1]])
-                size = busy(batch_size, width, self.dimensions, self.device.name)
+                size = devices.busy(batch_size, width, self.dimensions, self.device.name)
                 self.sizes.each(batch, size, encode)
         return Vectors(rows, counts)
 
@@ -168,7 +164,7 @@ class DualLearner(ContrastiveLearner):
     encoder: Encoder
 
     def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
-        encoder = Encoder.start(start.source, spec.encoder, start.device)
+        encoder = Encoder(start.source, spec.encoder, start.device)
         super().__init__(encoder, spec, start, tuples, texts)
         self.joint = any("candidates" in one.needs for one in self.objectives)
 
@@ -206,14 +202,14 @@ class DualLearner(ContrastiveLearner):
         return seen._replace(
             scores=self._best(scores, [batch.docs]),
             positive=torch.arange(len(positives), device=docs.device)[rows],
-            ignore=put(other_positives(batch, rows, self.positives), str(docs.device)),
+            ignore=devices.put(other_positives(batch, rows, self.positives), str(docs.device)),
         )
 
     def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
         """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
         counts = [self.encoder.counts(self.docs.of(ids), "doc") for ids in docs]
         absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
-        kept = scores.masked_fill(put(absent, str(scores.device)), float("-inf"))
+        kept = scores.masked_fill(devices.put(absent, str(scores.device)), float("-inf"))
         return kept.max(dim=-1).values
 
     def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:

@@ -112,8 +112,7 @@ def set_gradients(
     import torch
 
     work = _Step(learner, sizes, rows, step)
-    attempt = work.jointly if learner.joint else work.separately
-    while not attempt():
+    while not work.fitted():
         pass
     processes.add_up_gradients(learner.model.parameters())
     totals = torch.stack([sum(value for value, _ in parts) for parts in work.sums.values()])  # type: ignore[misc]
@@ -133,33 +132,30 @@ class _Step:
         self.examples = learner.examples(self.batch)
         self.sums: dict[str, list[tuple[Tensor, int]]] = {}
 
-    def _begin(self) -> tuple[int, list[slice]]:
-        """Forget what an earlier attempt left; return how many rows go at once, and the parts."""
+    def fitted(self) -> bool:
+        """Take the rows, as many at once as have fitted; say whether these did."""
         self.learner.model.zero_grad()
-        self.sums = {}
+        self.sums = {}  # of an earlier attempt
         size = self.sizes.size(self.rows.stop - self.rows.start)
         firsts = range(self.rows.start, self.rows.stop, size)
-        return size, [slice(first, min(first + size, self.rows.stop)) for first in firsts]
+        parts = [slice(first, min(first + size, self.rows.stop)) for first in firsts]
+        if self.learner.joint:
+            return self._jointly(size, parts)
+        return self.sizes.fits(size, lambda: self._separately(parts))
 
-    def separately(self) -> bool:
-        """Take the parts one by one, each with its losses; say whether they fitted."""
-        size, parts = self._begin()
+    def _separately(self, parts: Sequence[slice]) -> None:
+        """Take the parts one by one, each with its losses."""
+        for rows in parts:
+            part = self.learner.part(self.batch, rows)
+            self._backward(part, self._forward(rows), slice(0, rows.stop - rows.start))
 
-        def work() -> None:
-            for rows in parts:
-                part = self.learner.part(self.batch, rows)
-                self._backward(part, self._forward(rows), slice(0, rows.stop - rows.start))
-
-        return self.sizes.fits(size, work)
-
-    def jointly(self) -> bool:
+    def _jointly(self, size: int, parts: Sequence[slice]) -> bool:
         """Take the parts' outputs together, of all processes; say whether all fitted.
 
         What may not fit stands between messages of the processes, so that all begin anew together.
         """
         import torch
 
-        size, parts = self._begin()
         graph = len(parts) == 1
         outputs: list[Outputs] = []
         gathered: list[Tensor] = []
@@ -197,8 +193,7 @@ class _Step:
         import torch
 
         first = [str(rows.start)] if rows.start else []
-        seed = derive(self.learner.start.seed, "dropout", str(self.step), *first)
-        torch.manual_seed(seed)
+        torch.manual_seed(derive(self.learner.start.seed, "dropout", str(self.step), *first))
         return self.learner.forward(self.learner.part(self.batch, rows))
 
     def _backward(self, batch: Any, outputs: Sequence[Tensor], rows: slice) -> None:

@@ -69,7 +69,6 @@ class ResidualMargin(Hinge):
     lambda_train: float
 
     def margins(self, lexical: Tensor) -> Tensor:
-        """Return a margin for each negative."""
         return residual_margin(lexical[:, :1], lexical[:, 1:], self.xi, self.lambda_train)
 
 
@@ -80,7 +79,6 @@ class ConstantMargin(Hinge):
     margin: float = Field(gt=0)
 
     def margins(self, lexical: Tensor) -> float:
-        """Return the margin."""
         return self.margin
 
 
@@ -108,7 +106,6 @@ class Nll(Objective):
     needs: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
     def losses(self, batch: Candidates) -> Tensor:
-        """Return -log softmax of each positive."""
         return nll(batch.scores, batch.positive, batch.ignore)
 
 

@@ -55,7 +55,7 @@ class MaskedLearner(Learner[MaskedBatch]):
 
         self.device = start.device
         model, self.tokenizer = pretrained.load(AutoModelForMaskedLM, start.source)
-        pretrained.check_length(start.source.name, model.config, "length", spec.length)
+        pretrained.check_length(model, "length", spec.length)
         self.alphabet = alphabet_of(self.tokenizer)
         self.docs = PackedTokens(tokenise(self.tokenizer, texts, spec.length))
         self._with_text = np.flatnonzero(self.docs.lengths > len(self.tokenizer("")["input_ids"]))

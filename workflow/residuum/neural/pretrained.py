@@ -39,10 +39,8 @@ class Source(NamedTuple):
     whole: bool = False
 
 
-def load(
-    head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
-) -> tuple[Any, Any]:
-    """Return model and tokenizer with float32 weights.
+def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any) -> list[Any]:
+    """Return model and tokenizer, with float32 weights.
 
     `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `markers` become
     special tokens if the tokenizer lacks them, and `settings` change the model's configuration.
@@ -67,8 +65,8 @@ def load(
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     if whole and report["missing_keys"]:
         lacking = ", ".join(sorted(report["missing_keys"]))
-        raise ResiduumError(f"{name} is no {head.__name__.removeprefix('AutoModel')}: no {lacking}")
-    return model, tokenizer
+        raise ResiduumError(f"{name}: no {head.__name__}: it lacks the weights {lacking}")
+    return [model, tokenizer]
 
 
 @contextmanager
@@ -94,9 +92,9 @@ def commit(model: Any) -> str | None:
     return str(sha) if sha else None
 
 
-def check_length(name: str, config: Any, key: str, length: int) -> None:
+def check_length(model: Any, key: str, length: int) -> None:
     """Raise ResiduumError if a model reads fewer tokens than the spec's `key` asks for."""
-    limit = getattr(config, "max_position_embeddings", None)
+    name, limit = model.config.name_or_path, getattr(model.config, "max_position_embeddings", None)
     if limit is not None and length > limit:
         raise ResiduumError(f"{key} is {length}, but {name} reads at most {limit} tokens")
 
@@ -135,21 +133,15 @@ class TextModel(ABC):
     unit = "texts"
     remedy: str
 
-    def __init__(self, model: Any, tokenizer: Any, settings: Any, device: devices.Device) -> None:
+    @abstractmethod
+    def __init__(self, source: Source, settings: Any, device: devices.Device) -> None:
+        """Read a model; raises ResiduumError if it cannot do what the settings say."""
+
+    def hold(self, model: Any, tokenizer: Any, settings: Any, device: devices.Device) -> None:
+        """Keep what was read, on its device."""
         self.model = model.to(device.name)
         self.tokenizer, self.settings, self.device = tokenizer, settings, device
         self.sizes = devices.AdaptiveBatchSize(self.unit, self.remedy)
-
-    @classmethod
-    def start(cls, source: Source, settings: Any, device: devices.Device) -> Self:
-        """Make one from a Hugging Face directory or hub id.
-
-        What the model lacks, such as a last layer, is drawn from a fixed seed. Raises ResiduumError
-        if the model cannot be had or does not read what the settings say.
-        """
-        made = cls(*cls.read(source, settings), settings, device)
-        made.prepare(source.name)
-        return made
 
     @classmethod
     def load(cls, folder: Path, device: devices.Device) -> Self:
@@ -164,31 +156,19 @@ class TextModel(ABC):
             settings = entries.validate(str(path), json.loads(files.read_bytes(path)), cls.schema)
         except ValueError as error:
             raise ResiduumError(str(error)) from None
-        return cls.start(Source(str(folder)), settings, device)
-
-    @classmethod
-    @abstractmethod
-    def read(cls, source: Source, settings: Any) -> tuple[Any, Any]:
-        """Return the model and its tokenizer."""
-
-    @abstractmethod
-    def prepare(self, name: str) -> None:
-        """Make what the settings name; raise ResiduumError if the model cannot do what they say."""
-
-    def records(self) -> dict[str, Any]:
-        """Return the JSON files by which other libraries read the checkpoint, by name."""
-        return {}
+        return cls(Source(str(folder)), settings, device)
 
     def save(self, folder: Path) -> None:
-        """Write the checkpoint into a folder: Hugging Face files, settings and records.
-
-        A setting that is only a kind is written as its name.
-        """
+        """Write the checkpoint into a folder: Hugging Face files, settings and records."""
         save(self.model, self.tokenizer, folder)
-        settings = {
+        settings = {  # what is only a kind, as its name
             key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
             for key, value in self.settings.model_dump(mode="json").items()
         }
         for name, content in {SETTINGS: settings, **self.records()}.items():
             text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
             files.write_text(Path(folder) / name, text)
+
+    def records(self) -> dict[str, Any]:
+        """Return the JSON files by which other libraries read the checkpoint, by name."""
+        return {}

@@ -24,6 +24,7 @@ from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
 from residuum.neural import pretrained
 from residuum.neural.batches import part_of
+from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.losses import mean_squared_errors
 from residuum.neural.tokens import TEXTS_AT_ONCE, Texts, padded
@@ -53,19 +54,16 @@ class TermWeighter(pretrained.TextModel):
     schema, remedy = Weighting, "length"
     settings: Weighting
 
-    @classmethod
-    def read(cls, source: pretrained.Source, settings: Weighting) -> tuple[Any, Any]:
-        """Return a token classifier of one label, and its tokenizer."""
-        from transformers import AutoModelForTokenClassification
+    def __init__(self, source: pretrained.Source, settings: Weighting, device: Device) -> None:
+        from transformers import AutoModelForTokenClassification as Head
 
-        return pretrained.load(AutoModelForTokenClassification, source, num_labels=1)
-
-    def prepare(self, name: str) -> None:
-        """Raise ResiduumError if the model reads too little, or cuts no words before subwords."""
-        pretrained.check_length(name, self.model.config, "length", self.settings.length)
+        self.hold(*pretrained.load(Head, source, num_labels=1), settings, device)
+        pretrained.check_length(self.model, "length", settings.length)
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if backend is None or backend.normalizer is None or backend.pre_tokenizer is None:
-            raise ResiduumError(f"{name}: term weights need a tokenizer that cuts words, as BERT's")
+            raise ResiduumError(
+                f"{source.name}: term weights need a tokenizer that cuts words, as BERT's"
+            )
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text as the tokenizer sees them, before it cuts subwords."""
@@ -187,7 +185,7 @@ class TermLearner(Learner[TermBatch]):
 
     def __init__(self, spec: TermWeights, start: Start, tuples: Path, texts: Texts) -> None:
         settings = Weighting(length=spec.length, scale=spec.scale)
-        self.encoder = TermWeighter.start(start.source, settings, start.device)
+        self.encoder = TermWeighter(start.source, settings, start.device)
         pairs = part_of(contracts.read_tuples(tuples), spec.training.part)
         self.all = build_examples(self.encoder, pairs, texts)
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
