@@ -13,7 +13,6 @@ from typing import Annotated, NamedTuple
 import polars as pl
 import typer
 
-from residuum.artefacts import answers as core_answers
 from residuum.artefacts import contracts, indexes, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError
@@ -71,7 +70,7 @@ class Sources(NamedTuple):
             raise ResiduumError(f"{', '.join(names)}: give --answers and --corpus")
         count = contracts.corpus_manifest(self.corpus)["docs"]
         docs = track(contracts.read_docs(self.corpus), "look for answers", count, "docs")
-        return core_answers.read(self.answers), docs
+        return contracts.read_answers(self.answers), docs
 
 
 def _metrics(run: pl.DataFrame, names: list[str], sources: Sources) -> pl.DataFrame:

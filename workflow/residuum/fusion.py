@@ -89,7 +89,7 @@ def fuse(
     system = command.parse_spec(FusionSystem, spec)
     record = _record(system, tuning)
     lists = _lists(system, run, scores)
-    trec.write_run_parts(output, _fused(system, lists, record, tuning), tag)
+    trec.write_run(output, _fused(system, lists, record, tuning), tag)
     inputs = [*_paths(run), *([tuning] if tuning else []), *_paths(scores or [])]
     manifest.write(output, record.facts(), system, inputs, "residuum.fusion")
 

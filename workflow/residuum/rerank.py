@@ -18,7 +18,7 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.artefacts import depth_curves, files, manifest, trec
+from residuum.artefacts import manifest, trec
 from residuum.artefacts.trec import PAIR
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -91,14 +91,8 @@ def score(
     kept = Store(store, mark)
     wanted = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
     todo = wanted.join(kept.read(), on=PAIR, how="anti")
-    fill(
-        kept,
-        todo,
-        encoder,
-        Texts(queries, corpus, "a first-stage run"),
-        form.batch_size,
-        form.part_pairs,
-    )
+    named = Texts(queries, corpus, "a first-stage run")
+    fill(kept, todo, encoder, named, form.batch_size, form.part_pairs)
     scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
     trec.write_run(output, scored, "scores")
     setting["depths"] = {str(path): top for path, top in tops.items()}
@@ -113,7 +107,7 @@ def _encoder(
         how = command.parse_spec(Reading, reading)
         return CrossEncoder(Source(model, revision, whole=True), how, device)
     if not Path(model).is_dir():
-        raise ResiduumError(f"{model} is no folder; a model of the hub needs --reading")
+        raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
     return CrossEncoder.load(Path(model), device)
 
 
@@ -153,9 +147,7 @@ def depths(
         for name, path in named.items()
     }
     rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    columns = list(depth_curves.COLUMNS)
-    table = pl.concat(rows).select(columns).sort(columns[:-1])
-    files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
+    trec.write_depths(output, pl.concat(rows))
     facts = {"runs": sorted(named), "queries": judged["query_id"].n_unique()}
     inputs = [*dict.fromkeys(named.values()), scores, qrels]
     manifest.write(output, facts, form, inputs, "residuum.rerank")
@@ -192,7 +184,7 @@ def _depth(depth: Depth, name: str, curve: Path | None) -> Record:
         return Record.fixed({"depth": depth.value})
     if curve is None:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    return best_depth(depth_curves.read(curve), name, depth, curve)
+    return best_depth(trec.read_depths(curve), name, depth, curve)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.models import Training
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import pretrained, processes
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import Learner, Outputs

@@ -14,7 +14,7 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import MaskedLanguage
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.tokens import PackedTokens, padded, tokenise

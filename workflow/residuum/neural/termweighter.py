@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from residuum.artefacts import contracts
-from residuum.artefacts.chunks import chunks
-from residuum.artefacts.words import STOP_WORDS
+from residuum.artefacts.streams import chunks
+from residuum.artefacts.trec import STOP_WORDS
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
