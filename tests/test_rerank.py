@@ -348,6 +348,6 @@ def test_what_is_missing_is_named(made: Made, tmp_path: Path, write: Writer) -> 
     strange = write("strange.gz", {"q99": {"d0-here": 1}})
     with pytest.raises(ResiduumError, match=r"queries\.tsv: query_id q99 of a first-stage run"):
         made.score(tmp_path / "pairs.gz", [strange])
-    with pytest.raises(ResiduumError, match=r"no/such is no folder; .* needs --reading"):
+    with pytest.raises(ResiduumError, match=r"no/such: not a directory; .* needs --reading"):
         made.score(tmp_path / "pairs.gz", made.runs, model="no/such")
     assert not (tmp_path / "pairs.gz").exists()
