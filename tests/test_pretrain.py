@@ -16,7 +16,7 @@ from residuum import pretrain
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Encoder as EncoderSchema
-from residuum.neural import backbones, devices, masked
+from residuum.neural import backbones, devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
 from tiny_models import BACKBONE, ENCODER, make_backbone, masked_language_spec
@@ -176,7 +176,7 @@ def test_a_head_asked_about_hidden_tokens_alone_says_what_the_whole_model_says()
     ):
         model.eval()
         logits = model(input_ids=ids, attention_mask=mask).logits[where]
-        torch.testing.assert_close(masked.predictions(model, ids, mask, where), logits)
+        torch.testing.assert_close(backbones.predictions(model, ids, mask, where), logits)
 
 
 def test_a_corpus_without_text_is_refused(corpus: Path, tmp_path: Path) -> None:

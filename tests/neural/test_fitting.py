@@ -16,9 +16,9 @@ from residuum.config.schema.models import (
     TermWeights,
 )
 from residuum.neural import devices, fitting
+from residuum.neural.backbones import MaskedLearner
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import KINDS, Start
-from residuum.neural.masked import MaskedLearner
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import TrainingState
 from residuum.neural.tokens import Texts

@@ -5,16 +5,15 @@ python -m residuum.dense gather --hits DIR ... --split NAME --spec JSON --tag TE
 python -m residuum.dense score --embeddings DIR ... --queries DIR/NAME --run OTHER_RUN ... ...
 
 Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
-FAISS finds the candidates; float64 sums give the scores that runs keep, so that a score depends
-neither on the shards nor on what else was searched. No model is loaded.
-Must not know how vectors are made or which systems use the runs.
+FAISS finds the candidates; float64 sums give scores that depend neither on the shards nor on what
+else was searched. No model is loaded. Must not know how vectors are made or who uses the runs.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,9 +35,6 @@ HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 PAIR_VALUES = 4_000_000  # float64 values multiplied at once: 32 MB on each side
 
 Shard = tuple[list[str], np.ndarray]
-# From queries and a depth: the best scores of each query (queries, depth), descending, and rows.
-Searcher = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
-
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
 
@@ -79,8 +75,7 @@ def gather(
 ) -> None:
     """Merge the hits of all shards into the run of the best k docs per query.
 
-    Docs are ordered by score, then doc_id, whatever their shard: the best k of all are among the
-    best k of each. Memory holds the run and the hits of one shard.
+    The best k of all are among the best k of each. Memory holds the run and one shard's hits.
     """
     system = command.parse_spec(DenseSystem, spec)
     _check_shards(hits, _facts(hits))
@@ -126,18 +121,25 @@ def best_hits(
 ) -> Iterator[pl.DataFrame]:
     """Yield query (row number), doc_id and score of all docs that may be among a shard's best k.
 
-    Those are at least k docs per query, where the shard has as many, and every doc that ties
-    with the last of them. A doc with several vectors scores by its best. A frame holds whole
-    queries; memory holds one frame, whatever the number of queries.
+    Those are at least k docs per query, where the shard has as many, and all that tie with the
+    last. A doc with several vectors scores by its best. Memory holds a frame of some queries.
     """
+    import faiss
+
     names = pl.Series("doc_id", ids, pl.String)
     docs = names.cast(pl.Categorical).to_physical().to_numpy()  # a number for each doc
-    search = _searcher(vectors, gpu)
+    index = None  # on a CPU the vectors are searched without a copy
+    if gpu:
+        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
+        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
     at_once = max(1, HITS_AT_ONCE // k)
     for first in range(0, len(queries), at_once):
-        depth = min(k + SPARE, len(docs))
+        some, depth = queries[first : first + at_once], min(k + SPARE, len(docs))
         while True:  # deeper and deeper until the last hit no longer ties with the k-th doc
-            scores, rows = search(queries[first : first + at_once], depth)
+            if index is not None and depth <= GPU_DEPTH:
+                scores, rows = index.search(some, depth)
+            else:
+                scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
             floor = _floor(scores, docs[rows], k)
             if depth == len(docs) or (scores[:, -1] < floor).all():
                 break
@@ -147,28 +149,8 @@ def best_hits(
         yield pair_scores([(ids, vectors)], queries, pairs.unique(maintain_order=True))
 
 
-def _searcher(vectors: np.ndarray, gpu: bool) -> Searcher:
-    """Return what finds the best of the vectors: on all GPUs, or on the CPU without a copy."""
-    import faiss
-
-    index = None
-    if gpu and faiss.get_num_gpus() > 0:
-        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-
-    def search(queries: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        if index is not None and depth <= GPU_DEPTH:
-            return tuple(index.search(queries, depth))
-        return tuple(faiss.knn(queries, vectors, depth, metric=faiss.METRIC_INNER_PRODUCT))
-
-    return search
-
-
 def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
-    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.
-
-    Scores and numbers of docs are (queries, depth); a doc counts where it is first.
-    """
+    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer."""
     floor = np.full(len(scores), -np.inf)
     for query, (own, row) in enumerate(zip(scores, docs, strict=True)):
         firsts = np.sort(np.unique(row, return_index=True)[1])

@@ -26,7 +26,6 @@ from residuum.config.schema.models import Backbone, MaskedLanguage
 from residuum.config.specs import derive
 from residuum.neural import backbones, devices, fitting, processes
 from residuum.neural.learners import Start
-from residuum.neural.masked import MaskedLearner
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import tokenise
 
@@ -79,7 +78,7 @@ def adapt(
     begin = Start(source, devices.choose(device, precision, threads), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
     with processes.joined(begin.device.name):
-        learner = MaskedLearner(form, begin, texts(corpus, "tokens"))
+        learner = backbones.MaskedLearner(form, begin, texts(corpus, "tokens"))
         fitting.run(learner, threads, inputs, work, output, "residuum.pretrain")
 
 

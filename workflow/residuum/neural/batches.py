@@ -115,8 +115,7 @@ def draw_group(pool: int, group: int, draw: int) -> list[int]:
 def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:
     """Return a boolean (rows, candidates): the doc is a positive of the query, not its own.
 
-    The candidates are `batch.docs`; the own positive of row i is in column i. `known` has the
-    positives of each query.
+    The candidates are `batch.docs`, the own positive of row i in column i; `known` by query.
     """
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for column, doc in enumerate(batch.docs):

@@ -65,15 +65,14 @@ class CrossEncoder(pretrained.TextModel):
             )
         joined = self.tokenizer("a", "b")
         if joined["input_ids"] != self.join(Pair(*self.tokenise(["a", "b"], "doc"))).tolist():
-            raise ResiduumError(f"{source.name} does not read [CLS] query [SEP] doc [SEP]")
+            raise ResiduumError(
+                f"{source.name} does not read a pair as [CLS] query [SEP] doc [SEP]"
+            )
         types = getattr(self.model.config, "type_vocab_size", 0)
         self.typed = "token_type_ids" in joined and types > 1
 
     def _read(self, source: Source, settings: Reading) -> list[Any]:
-        """Return a model and its tokenizer: of one label, or somebody else's whole one.
-
-        That has a label for relevant, or two: not relevant, relevant.
-        """
+        """Return model and tokenizer: of one label, or a whole one of (not relevant,) relevant."""
         from transformers import AutoModel, AutoModelForSequenceClassification
 
         if settings.pooling == "mean":
@@ -126,10 +125,9 @@ class CrossEncoder(pretrained.TextModel):
     def score(self, pairs: Sequence[Pair], batch_size: int) -> np.ndarray:
         """Return float32 scores (pairs,) in the order of the pairs.
 
-        A pair's score is the same to the last bit whatever stands beside it, because the shape
-        of its batch follows from its own length: a short batch is filled with repeats, and on a
-        CPU a batch is no larger than keeps it `busy`. On a GPU this holds for batches of one size:
-        where memory ends it is halved, as `sizes` knows.
+        A pair's score is the same to the last bit whatever stands beside it: the shape of its batch
+        follows from its own length, and a short batch is filled with repeats. On a GPU this holds
+        for batches of one size: where memory ends it is halved, as `sizes` knows.
         """
         import torch
 

@@ -86,9 +86,9 @@ def put(array: np.ndarray, device: str) -> Tensor:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Collect no garbage while torch or transformers load: a fifth of their seconds goes there.
+    """Collect no garbage while torch or transformers load, nor look at what they made later.
 
-    Nearly all that an import makes stays for good; it is not looked at again later either.
+    A fifth of their seconds goes there, and nearly all that an import makes stays for good.
     """
     collecting = gc.isenabled()
     gc.disable()

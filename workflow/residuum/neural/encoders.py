@@ -97,9 +97,8 @@ class Encoder(pretrained.TextModel):
     def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Vectors:
         """Return the vectors of texts, and how many each text has.
 
-        Batches hold texts of about one length, so that little of the work is padding. They are
-        as large as `batch_size` and a GPU's memory allow, which `sizes` knows, or as keeps a CPU
-        `busy`.
+        Batches hold texts of about one length, so that little is padding, as many as `batch_size`
+        and a GPU's memory allow, which `sizes` knows, or as keep a CPU `busy`.
         """
         import torch
 
@@ -171,7 +170,7 @@ class DualLearner(ContrastiveLearner):
     def forward(self, batch: Batch) -> Outputs:
         """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.
 
-        Those of the negatives have the shape (rows, negatives, vectors, dimensions).
+        The negatives have (rows, negatives, vectors, dimensions).
         """
         queries = self.encoder.forward(self.queries.of(batch.query_ids), "query")
         docs = self.encoder.forward(self.docs.of(batch.docs), "doc")

@@ -150,10 +150,7 @@ class _Step:
             self._backward(part, self._forward(rows), slice(0, rows.stop - rows.start))
 
     def _jointly(self, size: int, parts: Sequence[slice]) -> bool:
-        """Take the parts' outputs together, of all processes; say whether all fitted.
-
-        What may not fit stands between messages of the processes, so that all begin anew together.
-        """
+        """Take the parts' outputs together, of all processes, which begin anew together."""
         import torch
 
         graph = len(parts) == 1

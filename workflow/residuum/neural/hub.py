@@ -8,6 +8,7 @@ import os
 from functools import cache
 
 SECONDS = 10  # to wait for the hub's answer
+PUBLIC = "google-bert/bert-base-uncased"  # tells whether the hub can be reached, once for all
 # Configuration, weights and tokenizer: a model is cached if it has a file of each.
 FILES = (
     ("config.json",),
@@ -27,38 +28,24 @@ def missing(model: str, revision: str) -> str | None:
     try:
         if all(any(map(local, names)) for names in FILES):
             return None
-        why = _refused(model, revision)
     except HFValidationError:
         return f"no model '{model}': neither a local directory nor the id of a hub model"
+    offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
+    why = "HF_HUB_OFFLINE is set" if offline else _refused(PUBLIC) or _refused(model, revision)
     where = f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME)"
     return f"{where}, and {why}" if why else None
 
 
-def _refused(model: str, revision: str) -> str | None:
+@cache
+def _refused(model: str, revision: str | None = None) -> str | None:
     """Return why the hub does not give a model, or None."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
-    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
-        return "HF_HUB_OFFLINE is set"
-    if unreachable := _unreachable():
-        return unreachable
     try:
         HfApi().model_info(model, revision=revision, timeout=SECONDS)
-    except HfHubHTTPError as error:
-        return f"the hub does not give it ({type(error).__name__})"
-    except OSError as error:
-        return f"the hub cannot be reached ({type(error).__name__})"
-    return None
-
-
-@cache
-def _unreachable() -> str | None:
-    """Ask the hub for anything, once for all models."""
-    from huggingface_hub import HfApi
-
-    try:
-        HfApi().model_info("google-bert/bert-base-uncased", timeout=SECONDS)
     except Exception as error:  # whatever the network does, the hub is not available
-        return f"the hub cannot be reached ({type(error).__name__})"
+        answered = isinstance(error, HfHubHTTPError) and revision is not None
+        why = "does not give it" if answered else "cannot be reached"
+        return f"the hub {why} ({type(error).__name__})"
     return None

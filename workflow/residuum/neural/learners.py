@@ -1,8 +1,7 @@
 """Learners: what a kind of trained model does with a step; the table of kinds.
 
-Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`, then `fitting.fit(learner,
-...)` trains it. A new kind is a subclass of `Learner` beside its model, and a line in KINDS.
-Must not know the training loop, its log or the manifest.
+Usage: `learner = KINDS[spec.kind](spec, Start(...), tuples, texts)`. A new kind is a subclass of
+`Learner` beside its model, and a line in KINDS. Must not know the training loop or its log.
 """
 
 from __future__ import annotations
@@ -157,7 +156,11 @@ class ContrastiveLearner(Learner[Batch]):
             return None
         steps = range(len(means) - max(1, len(means) // LAST), len(means))
         loss = sum(means[step] for step in steps) / len(steps)
-        equal = sum(map(self._loss_of_equal_scores, steps)) / len(steps)
+        equal = 0.0
+        for batch in map(self.batch, steps):
+            rows = slice(0, self.examples(batch))
+            losses = self.losses(batch, self.indifferent(batch), rows).losses
+            equal += float(losses.mean()) / len(steps)
         if loss <= COLLAPSED * equal:
             return None
         return (
@@ -165,11 +168,6 @@ class ContrastiveLearner(Learner[Batch]):
             f"and equal scores would give {equal:.4g}. Change training.learning_rate or "
             f"{self.remedy}, or start from another model"
         )
-
-    def _loss_of_equal_scores(self, step: int) -> float:
-        batch = self.batch(step)
-        rows = slice(0, self.examples(batch))
-        return float(self.losses(batch, self.indifferent(batch), rows).losses.mean())
 
 
 def usable(part: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:

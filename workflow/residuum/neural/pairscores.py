@@ -58,8 +58,8 @@ def fill(
 ) -> None:
     """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
 
-    Memory holds the tokens of the texts that are needed, each once, and the pairs' ids. Pairs are
-    ordered by length, so that a part fills its batches. Raises ResiduumError if a text is missing.
+    Memory holds the tokens of each text once, and the pairs' ids. By length, a part fills its
+    batches. Raises ResiduumError if a text is missing.
     """
     if not todo.height:
         return

@@ -74,10 +74,7 @@ def rank() -> int:
 
 
 def share(size: int) -> slice:
-    """Return which examples of a batch of `size` are this process's: equal shares, in order.
-
-    Raises ResiduumError if a process would have none.
-    """
+    """Return which examples of a batch are this process's: equal shares, in order, none empty."""
     if size < count():
         raise ResiduumError(
             f"training.batch_size {size} has no example for each of {count()} processes. "
@@ -115,12 +112,9 @@ def add_up_gradients(parameters: Iterable[Any]) -> None:
 
 
 def rows_of_all(own: Tensor, rows: slice, size: int) -> Tensor:
-    """Return the rows of all processes, (size, ...), given this one's `rows` of them.
-
-    A sum of rows that are zero everywhere but at home: shares need not be equal.
-    """
+    """Return the rows of all processes, (size, ...), given this one's `rows` of them."""
     if count() == 1:
         return own
-    every = own.new_zeros(size, *own.shape[1:])
+    every = own.new_zeros(size, *own.shape[1:])  # summed up, so that shares need not be equal
     every[rows] = own
     return add_up(every)

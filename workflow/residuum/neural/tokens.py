@@ -1,6 +1,6 @@
 """Token ids of texts: cut to a length, packed and looked up by id, padded to a batch, in windows.
 
-Usage: `docs = TokenStore(pairs_of_id_and_text, tokenise); docs.of(["d1", "d2"])`.
+Usage: `docs = TokenStore(texts, "doc", {"d1", "d2"}, encoder.tokenise); docs.of(["d1"])`.
 Must not know models, corpora or which texts make a batch.
 """
 
@@ -78,10 +78,7 @@ class TokenStore(PackedTokens):
 
 
 class Texts(NamedTuple):
-    """Where the texts of queries and docs lie: queries.tsv, a corpus folder.
-
-    `namer` says in messages what names their ids: something made from them.
-    """
+    """queries.tsv, a corpus folder, and for messages what names ids of them, made from them."""
 
     queries: Path
     corpus: Path
@@ -89,11 +86,9 @@ class Texts(NamedTuple):
 
     def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
         """Stream (id, text) of some queries or docs; raise ResiduumError if one is missing."""
-        source = self.queries if kind == "query" else self.corpus
-        if kind == "query":
-            texts: Iterable[tuple[str, str]] = trec.read_queries(source).items()
-        else:
-            texts = contracts.read_corpus(source)
+        query = kind == "query"
+        source = self.queries if query else self.corpus
+        texts = trec.read_queries(source).items() if query else contracts.read_corpus(source)
         missing = set(ids)
         for key, text in texts:
             if key in ids:
@@ -109,10 +104,7 @@ class Texts(NamedTuple):
 def padded(
     rows: Sequence[np.ndarray], fill: int, device: str, width: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """Return ids and mask, int64 (rows, width): `fill` and 0 beyond a row's end.
-
-    The width is that of the longest row if none is given.
-    """
+    """Return ids and mask, int64 (rows, width, or the longest): `fill` and 0 beyond a row's end."""
     lengths = np.array([len(row) for row in rows])
     mask = np.arange(width or lengths.max()) < lengths[:, None]
     ids = np.full(mask.shape, fill, dtype=np.int64)
