@@ -71,15 +71,15 @@ def encode_docs(
     ids, texts = zip(*docs, strict=True)
     vectors, counts = encoder.vectors(texts, "doc", batch_size)
     owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
-    facts: dict[str, Any] = {
+    facts = {
         "dimensions": encoder.dimensions,
         "shard": {"number": shard, "of": of, "docs": len(positions)},
         **encoder.sizes.facts(),
         **({"vectors": len(owners)} if len(owners) > len(positions) else {}),
+        "weights": files.sha256(model / pretrained.WEIGHTS),
     }
     with files.whole_directory(output) as folder:
         contracts.write_vectors(folder, owners, vectors)
-        facts["weights"] = files.sha256(model / pretrained.WEIGHTS)
         manifest.write(folder, facts, spec, [corpus / "manifest.json", model], "residuum.encode")
 
 
@@ -104,8 +104,8 @@ def encode_queries(
             vectors = encoder.encode(list(texts.values()), "query", batch_size)
             contracts.write_vectors(folder / name, list(texts), vectors)
             counts[name] = len(texts)
-        weights = files.sha256(model / pretrained.WEIGHTS)
-        facts = {"queries": counts, **encoder.sizes.facts(), "weights": weights}
+        facts = {"queries": counts, **encoder.sizes.facts()}
+        facts["weights"] = files.sha256(model / pretrained.WEIGHTS)
         manifest.write(folder, facts, spec, [*paths.values(), model], "residuum.encode")
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -33,7 +33,6 @@ app = command.app(__doc__)
 
 Corpora = Annotated[list[Path], typer.Option(help="corpus folder, once for each of the spec's")]
 Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
-Parsed = TypeVar("Parsed", Backbone, MaskedLanguage)
 
 
 @app.command("backbone")
@@ -44,10 +43,16 @@ def backbone(
     threads: command.Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
-    form = _parsed(Backbone, spec, corpus)
+    from transformers import BertTokenizer
+
+    form = command.parse_spec(Backbone, spec)
+    _check_corpora(corpus, form.corpora)
     devices.choose("cpu", "fp32", threads)
     devices.quiet()
-    tokenizer = make_tokenizer(corpus, form)
+    vocabulary = backbones.train_wordpiece(texts(corpus, "vocabulary"), form.vocabulary)
+    numbered = {token: number for number, token in enumerate(vocabulary)}
+    tokenizer = BertTokenizer(vocab=numbered, model_max_length=form.max_length)
+    tokenizer.add_tokens(list(backbones.MARKERS), special_tokens=True)
     model = make_model(form, len(tokenizer))
     dimensions = set_word_embeddings(model, tokenizer, corpus, form, threads)
     parameters = sum(weights.numel() for weights in model.parameters())
@@ -73,7 +78,8 @@ def adapt(
     precision: command.Precision = "auto",
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
-    form = _parsed(MaskedLanguage, spec, corpus)
+    form = command.parse_spec(MaskedLanguage, spec)
+    _check_corpora(corpus, form.corpora)
     source = Source(start, revision, form.training.dropout)
     begin = Start(source, devices.choose(device, precision, threads), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
@@ -82,31 +88,18 @@ def adapt(
         fitting.run(learner, threads, inputs, work, output, "residuum.pretrain")
 
 
-def _parsed(schema: type[Parsed], spec: str, corpus: Sequence[Path]) -> Parsed:
-    form = command.parse_spec(schema, spec)
-    if len(corpus) != len(form.corpora):
+def _check_corpora(corpus: Sequence[Path], named: Sequence[str]) -> None:
+    if len(corpus) != len(named):
         raise ResiduumError(
             f"--corpus is given {len(corpus)} times, but the spec's corpora are "
-            f"{', '.join(form.corpora)}: give one folder for each, in this order"
+            f"{', '.join(named)}: give one folder for each, in this order"
         )
-    return form
 
 
 def texts(corpora: Sequence[Path], what: str) -> Iterator[str]:
     """Stream the docs' texts of several corpora, one corpus after the other."""
     docs = chain.from_iterable(map(contracts.read_corpus, corpora))
     return (text for _, text in track(docs, what, unit="docs"))
-
-
-def make_tokenizer(corpora: Sequence[Path], spec: Backbone) -> Any:
-    """Learn a vocabulary from corpora; return BERT's uncased tokenizer with the markers."""
-    from transformers import BertTokenizer
-
-    vocabulary = backbones.train_wordpiece(texts(corpora, "vocabulary"), spec.vocabulary)
-    numbered = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = BertTokenizer(vocab=numbered, model_max_length=spec.max_length)
-    tokenizer.add_tokens(list(backbones.MARKERS), special_tokens=True)
-    return tokenizer
 
 
 def make_model(spec: Backbone, vocabulary: int) -> Any:

@@ -27,7 +27,7 @@ from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
-from residuum.neural.pairscores import Store, fill
+from residuum.neural.pairscores import Store
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import fingerprint
 from residuum.neural.tokens import Texts
@@ -92,7 +92,7 @@ def score(
     wanted = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
     todo = wanted.join(kept.read(), on=PAIR, how="anti")
     named = Texts(queries, corpus, "a first-stage run")
-    fill(kept, todo, encoder, named, form.batch_size, form.part_pairs)
+    kept.fill(todo, encoder, named, form.batch_size, form.part_pairs)
     scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
     trec.write_run(output, scored, "scores")
     setting["depths"] = {str(path): top for path, top in tops.items()}

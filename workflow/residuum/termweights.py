@@ -38,8 +38,8 @@ def predict(
 ) -> None:
     """Predict a corpus; memory holds one part of the docs."""
     chosen = devices.choose(device, precision, threads)
-    sizes = {"part_docs": part_docs, "batch_size": batch_size}
-    spec = {**sizes, "threads": threads, **chosen._asdict()}
+    spec = {"part_docs": part_docs, "batch_size": batch_size, "threads": threads}
+    spec |= chosen._asdict()
     inputs = [corpus / "manifest.json", model]
     folder = output.with_name(f"{output.name}.partial")
     open_folder(folder, fingerprint("residuum.termweights", spec, inputs))
@@ -51,10 +51,9 @@ def predict(
         done = folder / f"part-{number:05d}.done"
         if not done.exists():
             positions = range(first, min(first + part_docs, total))
-            docs = list(contracts.read_corpus(corpus, positions))
-            tfs = weighter.predict([text for _, text in docs], batch_size)
-            ids = [doc_id for doc_id, _ in docs]
-            record = _write_part(folder, number, list(zip(ids, tfs, strict=True)))
+            docs = dict(contracts.read_corpus(corpus, positions))
+            tfs = weighter.predict(list(docs.values()), batch_size)
+            record = _write_part(folder, number, dict(zip(docs, tfs, strict=True)))
             files.write_text(done, json.dumps(record))
         records.append(json.loads(done.read_text()))
     sums = {name: sum(record[name] for record in records) for name in ("words", "tf", "empty")}
@@ -74,18 +73,18 @@ def predict(
     files.replace_directory(folder, output)
 
 
-def _write_part(folder: Path, number: int, docs: list[tuple[str, dict[str, int]]]) -> Any:
+def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> dict[str, Any]:
     """Write one part beside the finished ones; return its shard's facts and what it holds."""
     path = folder / f"part-{number:05d}.jsonl.gz"
     with files.scratch(path) as alone:
-        [shard] = contracts.write_term_weights(alone, docs, per_shard=len(docs))
+        [shard] = contracts.write_term_weights(alone, tfs.items(), per_shard=len(tfs))
         os.replace(alone / shard["name"], path)
     return {
         **shard,
         "name": path.name,
-        "words": sum(len(own) for _, own in docs),
-        "tf": sum(sum(own.values()) for _, own in docs),
-        "empty": sum(not own for _, own in docs),
+        "words": sum(map(len, tfs.values())),
+        "tf": sum(sum(own.values()) for own in tfs.values()),
+        "empty": sum(not own for own in tfs.values()),
     }
 
 

@@ -1,9 +1,8 @@
 """What a backbone takes from text: vocabulary and word embeddings, or masked-language modelling.
 
-Usage: `vocabulary = train_wordpiece(texts, size=4000)`, the same for the same text on every
-machine (the trainer of the tokenizers package was seen to give different ones on one corpus), and
-`vectors = token_vectors(docs, len(vocabulary), dimensions=64, seed=1, threads=1)`; or
-`learner = MaskedLearner(spec, start, texts)`. Must not know the training loop, corpora or queries.
+Usage: `vocabulary = train_wordpiece(texts, size=4000)` and `vectors = token_vectors(docs,
+len(vocabulary), dimensions=64, seed=1, threads=1)`, or `MaskedLearner(spec, start, texts)`.
+Must not know the training loop, corpora or queries.
 """
 
 from __future__ import annotations
@@ -44,6 +43,7 @@ def train_wordpiece(texts: Iterable[str], size: int) -> list[str]:
 
     The pair with the highest count is merged first; equal counts are ordered by the pair
     itself. A pair seen once is never merged, so that a small corpus gives fewer entries.
+    Unlike those of the tokenizers package's trainer, all machines make the same of a text.
     Raises ResiduumError if `size` leaves no room for characters.
     """
     if size <= len(SPECIALS):

@@ -2,7 +2,7 @@
 
 Usage: `model = CrossEncoder.load(folder, device)`, then `model.score(pairs, batch_size=64)` of
 pairs whose texts `model.tokenise` has cut into tokens, once per text and not once per pair.
-Must not know the training loop, corpora, runs or depths.
+Must not know corpora, runs or depths.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class CrossEncoder(pretrained.TextModel):
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
         """Yield each text's token ids without special ones, cut to what a pair can hold of it."""
-        query, doc = self.settings.query_length, self.settings.length - SPECIALS
-        length = query if kind == "query" else doc
+        settings = self.settings
+        length = settings.query_length if kind == "query" else settings.length - SPECIALS
         return tokenise(self.tokenizer, texts, length, special=False)
 
     def join(self, pair: Pair) -> np.ndarray:
@@ -236,8 +236,7 @@ class CrossLearner(ContrastiveLearner):
         grouped = list(zip(batch.query_ids, batch.groups, strict=True))
         queries = self.queries.of([query for query, docs in grouped for _ in docs])
         docs = self.docs.of([doc for _, docs in grouped for doc in docs])
-        pairs = list(map(Pair, queries, docs))
-        return [self.encoder.forward(pairs).view(len(grouped), -1)]
+        return [self.encoder.forward(list(map(Pair, queries, docs))).view(len(grouped), -1)]
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
         return of_own(outputs[0], batch)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from residuum.cli.errors import ResiduumError, unknown
@@ -35,18 +35,15 @@ class Device(NamedTuple):
         """Return the context in which a model runs; weights and results stay float32."""
         import torch
 
-        if self.precision == "fp32":
-            return nullcontext()
-        return torch.autocast(self.name, dtype=torch.bfloat16)
+        return torch.autocast(self.name, torch.bfloat16, enabled=self.precision == "bf16")
 
 
 def choose(device: str, precision: str, threads: int) -> Device:
     """Choose what computes, fix the number of CPU threads, and ask torch for determinism.
 
-    `auto` takes cuda with bf16 where there is one, else mps, else cpu, both with fp32. The
-    threads are an argument because the order of sums, so the last digits, depends on them.
-    Raises ResiduumError for a device that this machine lacks and for bf16 without cuda, where it
-    is several times slower than fp32.
+    `auto` takes cuda with bf16 where there is one, else mps, else cpu, both with fp32. The order of
+    sums, so the last digits, depends on the threads. Raises ResiduumError for a device that this
+    machine lacks and for bf16 without cuda, where it is several times slower than fp32.
     """
     with importing():
         import torch
@@ -151,9 +148,8 @@ class AdaptiveBatchSize:
     ) -> None:
         """Call `work(batch, size)` with batches of the items, in order.
 
-        A batch has `size` items, the last one as many as are left. One that does not fit is
-        tried again, in halves; work must not have changed anything that counts until then.
-        Raises ResiduumError if a batch of one does not fit.
+        The last batch has as many items as are left. One that does not fit is tried again in
+        halves, so work must not have changed anything that counts until then.
         """
         done = 0
         while done < len(items):

@@ -1,8 +1,7 @@
 """Dual encoders: how text becomes vectors, and how they learn.
 
 Usage: `vectors = Encoder.load(folder, device).encode(texts, "doc", batch_size=64)`.
-A checkpoint loads with AutoModel and with sentence-transformers too.
-Must not know the training loop, corpora or where runs are written.
+AutoModel and sentence-transformers load a checkpoint too. Must not know where runs are written.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,13 +26,6 @@ from residuum.neural.tokens import Texts, padded, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-class Vectors(NamedTuple):
-    """The vectors of texts (vectors, dimensions) in their order, and how many each text has."""
-
-    rows: np.ndarray
-    counts: np.ndarray
 
 
 class Encoder(pretrained.TextModel):
@@ -92,10 +84,12 @@ class Encoder(pretrained.TextModel):
 
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> np.ndarray:
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""
-        return self.vectors(texts, kind, batch_size).rows
+        return self.vectors(texts, kind, batch_size)[0]
 
-    def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Vectors:
-        """Return the vectors of texts, and how many each text has.
+    def vectors(
+        self, texts: Sequence[str], kind: Kind, batch_size: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the vectors of texts, as `encode` does, and how many each text has: (texts,).
 
         Batches hold texts of about one length, so that little is padding, as many as `batch_size`
         and a GPU's memory allow, which `sizes` knows, or as keep a CPU `busy`.
@@ -120,7 +114,7 @@ class Encoder(pretrained.TextModel):
                 width = len(tokens[batch[-1]])
                 size = devices.busy(batch_size, width, self.dimensions, self.device.name)
                 self.sizes.each(batch, size, encode)
-        return Vectors(rows, counts)
+        return rows, counts
 
     def records(self) -> dict[str, Any]:
         """Return the files by which sentence-transformers (2 and later) reads the checkpoint.
@@ -170,7 +164,7 @@ class DualLearner(ContrastiveLearner):
     def forward(self, batch: Batch) -> Outputs:
         """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.
 
-        The negatives have (rows, negatives, vectors, dimensions).
+        The latter are (rows, negatives, vectors, dimensions).
         """
         queries = self.encoder.forward(self.queries.of(batch.query_ids), "query")
         docs = self.encoder.forward(self.docs.of(batch.docs), "doc")

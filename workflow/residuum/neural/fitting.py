@@ -37,8 +37,7 @@ def run(
 ) -> None:
     """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
 
-    `work` holds the resumable checkpoint until the finished one lies in `output`. The bytes of a
-    start that is a folder count as those of an input.
+    `work` holds the resumable checkpoint until then. A start that is a folder counts as an input.
     """
     spec, start = learner.spec, learner.start
     name = start.source.name
@@ -58,12 +57,11 @@ def run(
     if processes.rank():
         return
     facts = {"pairs": learner.sampler.count, "steps": learner.steps, "loss": rows[-1]["loss"]}
-    facts |= sizes.facts()
     lines = ["\t".join(f"{value:.9g}" for value in row.values()) for row in rows]
     with files.whole_directory(output) as folder:
         learner.save(folder)
         files.write_text(folder / "training.tsv", "\n".join(["\t".join(rows[0]), *lines]) + "\n")
-        manifest.write(folder, facts, config, inputs, stage)
+        manifest.write(folder, facts | sizes.facts(), config, inputs, stage)
     shutil.rmtree(work, ignore_errors=True)
 
 
@@ -93,8 +91,7 @@ def fit(
             "pairs": (step + 1) * how.batch_size,
         }
         rows.append({**row, **means})
-        done = step + 1
-        if done % how.checkpoint_every == 0 and done < learner.steps and not processes.rank():
+        if len(rows) % how.checkpoint_every == 0 and todo[-1] != step and not processes.rank():
             state.save(learner.model, optimiser, rows)
     if warning := learner.convergence_warning([row["loss"] for row in rows]):
         log(f"warning: {warning}")
@@ -105,9 +102,9 @@ def fit(
 def set_gradients(
     learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int
 ) -> dict[str, float]:
-    """Set the gradients of the whole batch's mean loss, given this process's rows of it.
+    """Set the gradients of a batch's mean loss, given this process's rows; return the log's means.
 
-    Returns the log's means over the batch. If memory ends, the step begins anew with halves.
+    If memory ends, the step begins anew with halves.
     """
     import torch
 

@@ -50,8 +50,7 @@ class Learner(ABC, Generic[B]):
     """A torch module in training, in place, and the examples that it learns from.
 
     The loss of a row is its own matter, unless the learner is `joint`: then it depends on the
-    outputs of the whole batch. A batch is a named tuple of columns, each a list with a place for
-    every row.
+    outputs of the whole batch. A batch is a named tuple of columns, lists with an item a row.
     """
 
     joint = False
@@ -59,13 +58,9 @@ class Learner(ABC, Generic[B]):
 
     def __init__(self, model: Any, spec: Any, start: Start, count: int) -> None:
         self.model, self.spec, self.start = model, spec, start
-        self.sampler = EpochSampler(count, spec.training.batch_size, start.seed)
-
-    @property
-    def steps(self) -> int:
-        """The steps that the spec asks for, or those of its epochs."""
-        how = self.spec.training
-        return how.steps or self.sampler.steps(how.epochs or 1)
+        how = spec.training
+        self.sampler = EpochSampler(count, how.batch_size, start.seed)
+        self.steps = how.steps or self.sampler.steps(how.epochs or 1)
 
     @abstractmethod
     def batch(self, step: int) -> B:
@@ -142,8 +137,7 @@ class ContrastiveLearner(Learner[Batch]):
         """Return the weighted sum of the losses of some rows."""
         seen = self.candidates(batch, outputs, rows)
         total, parts = weighted(self.objectives, seen)
-        positive, negative = self.logged(seen, rows)
-        logged = {"positive": positive, "negative": negative}
+        logged = dict(zip(("positive", "negative"), self.logged(seen, rows), strict=True))
         return BatchLoss(total, logged | (parts if len(parts) > 1 else {}))
 
     def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """Scores of (query, doc) pairs, computed once and kept between jobs, for all first stages.
 
-Usage: `store = Store(folder, fingerprint); fill(store, pairs, model, texts, 64, 8192)`, then
+Usage: `store = Store(folder, fingerprint); store.fill(pairs, model, texts, 64, 8192)`, then
 `store.read()`. Must not know runs, depths or measures.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from residuum.artefacts import files
@@ -27,13 +28,10 @@ class Store:
         open_folder(folder, mark)
         self.folder = folder
 
-    def _parts(self) -> list[Path]:
-        return sorted(self.folder.glob("part-*.parquet"))
-
     def read(self) -> pl.DataFrame:
         """Return query_id, doc_id, score (float32) of all pairs kept; drop a damaged part."""
         kept = [pl.DataFrame(schema=SCORED)]
-        for path in self._parts():
+        for path in sorted(self.folder.glob("part-*.parquet")):
             try:
                 kept.append(pl.read_parquet(path.read_bytes()).cast(SCORED))
             except pl.exceptions.PolarsError as error:
@@ -41,42 +39,39 @@ class Store:
                 path.unlink()
         return pl.concat(kept).unique(PAIR, keep="first", maintain_order=True)
 
-    def add(self, scored: pl.DataFrame) -> None:
-        """Keep more pairs, as the next part."""
-        numbers = [int(path.stem.partition("-")[2]) for path in self._parts()]
+    def _add(self, scored: pl.DataFrame) -> None:
+        parts = self.folder.glob("part-*.parquet")
+        numbers = [int(path.stem.partition("-")[2]) for path in parts]
         with files.whole(self.folder / f"part-{max(numbers, default=-1) + 1:05d}.parquet") as path:
             scored.write_parquet(path)
 
+    def fill(
+        self,
+        todo: pl.DataFrame,
+        model: CrossEncoder,
+        texts: Texts,
+        batch_size: int,
+        part_pairs: int,
+    ) -> None:
+        """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
 
-def fill(
-    store: Store,
-    todo: pl.DataFrame,
-    model: CrossEncoder,
-    texts: Texts,
-    batch_size: int,
-    part_pairs: int,
-) -> None:
-    """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
-
-    Memory holds the tokens of each text once, and the pairs' ids. By length, a part fills its
-    batches. Raises ResiduumError if a text is missing.
-    """
-    if not todo.height:
-        return
-    queries = TokenStore(texts, "query", set(todo["query_id"]), model.tokenise)
-    docs = TokenStore(texts, "doc", set(todo["doc_id"]), model.tokenise)
-    sizes = _lengths(todo["query_id"], queries), _lengths(todo["doc_id"], docs)
-    ordered = todo.with_columns(length=model.lengths(*(size.to_numpy() for size in sizes))).sort(
-        "length", *PAIR, descending=[True, False, False]
-    )
-    parts = -(-todo.height // part_pairs)
-    for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
-        tokens = queries.of(part["query_id"].to_list()), docs.of(part["doc_id"].to_list())
-        scores = model.score(list(map(Pair, *tokens)), batch_size)
-        store.add(part.select(PAIR).with_columns(score=scores))
+        Memory holds the tokens of each text once, and the pairs' ids. By length, a part fills its
+        batches. Raises ResiduumError if a text is missing.
+        """
+        if not todo.height:
+            return
+        queries = TokenStore(texts, "query", set(todo["query_id"]), model.tokenise)
+        docs = TokenStore(texts, "doc", set(todo["doc_id"]), model.tokenise)
+        length = model.lengths(_lengths(todo["query_id"], queries), _lengths(todo["doc_id"], docs))
+        ordered = todo.with_columns(length=-length).sort("length", *PAIR)
+        parts = -(-todo.height // part_pairs)
+        for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
+            tokens = queries.of(part["query_id"].to_list()), docs.of(part["doc_id"].to_list())
+            scores = model.score(list(map(Pair, *tokens)), batch_size)
+            self._add(part.select(PAIR).with_columns(score=scores))
 
 
-def _lengths(ids: pl.Series, tokens: TokenStore) -> pl.Series:
+def _lengths(ids: pl.Series, tokens: TokenStore) -> np.ndarray:
     keys = ids.unique()
     sizes = [len(row) for row in tokens.of(keys.to_list())]
-    return ids.replace_strict(keys, sizes, return_dtype=pl.Int64)
+    return ids.replace_strict(keys, sizes, return_dtype=pl.Int64).to_numpy()

@@ -1,8 +1,7 @@
 """The processes of one training: torchrun starts one per GPU, and each computes a share of a batch.
 
 Usage: `with processes.joined(device): ...`, within it `share(batch_size)`, `add_up(tensor)`.
-A training that torchrun did not start is one process, and nothing here changes what it computes.
-Must not know models, losses or what is trained.
+Without torchrun it is one, and nothing here changes what it computes. Must not know models.
 """
 
 from __future__ import annotations

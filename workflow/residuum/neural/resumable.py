@@ -1,8 +1,7 @@
 """What lets killed work go on: a fingerprint of all that it depends on, and what it has saved.
 
 Usage: `TrainingState(work, fingerprint(stage, config, inputs)).restore(model, optimiser)`, or
-`open_folder(folder, fingerprint(...))` for work whose parts are files.
-Must not know losses, corpora or stages.
+`open_folder(folder, fingerprint(...))` for work in parts. Must not know losses, corpora or stages.
 """
 
 import hashlib
@@ -48,8 +47,7 @@ class TrainingState:
     """The state of a training run in one file, which is replaced whole at each saving."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
-        self.path = Path(folder) / "state.pt"
-        self.fingerprint = fingerprint
+        self.path, self.fingerprint = folder / "state.pt", fingerprint
 
     def save(self, model: Any, optimiser: Any, rows: list[dict[str, float]]) -> None:
         """Save model, optimiser and log: `rows` has one row per step done."""

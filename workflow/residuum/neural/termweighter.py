@@ -2,8 +2,7 @@
 
 Usage: `tfs = TermWeighter.load(folder, device).predict(texts, batch_size=64)`. It learns the recall
 of a doc's words in its queries. After Dai and Callan 2019 (arXiv:1910.10687), section 3.
-A checkpoint loads with AutoModelForTokenClassification too.
-Must not know the training loop or where predictions are written.
+AutoModelForTokenClassification loads a checkpoint too. Must not know where predictions are written.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -159,16 +158,11 @@ def targets(words: Sequence[str], recalls: Mapping[str, float]) -> list[float]:
 @cache
 def term_of(word: str) -> str | None:
     """Return the Porter stem by which a word is matched; None for stop words and punctuation."""
+    from snowballstemmer import stemmer
+
     if word in STOP_WORDS or not any(letter.isalnum() for letter in word):
         return None
-    return str(_porter().stemWord(word))
-
-
-@cache
-def _porter() -> Any:
-    import snowballstemmer
-
-    return snowballstemmer.stemmer("porter")
+    return str(stemmer("porter").stemWord(word))
 
 
 class TermBatch(NamedTuple):

@@ -78,7 +78,7 @@ class TokenStore(PackedTokens):
 
 
 class Texts(NamedTuple):
-    """queries.tsv, a corpus folder, and for messages what names ids of them, made from them."""
+    """Where texts lie: queries.tsv, a corpus folder; and what names ids of them, for messages."""
 
     queries: Path
     corpus: Path
@@ -126,9 +126,8 @@ def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int
     most = int(length * HEAD_SHARE)
     if len(spans) > most:
         head = head[: spans[most - 1][1]]
-    body = record[form.body]
+    body, width = record[form.body], length - len(_spans(head, tokenizer)[0])
     spans, starts = _spans(body, tokenizer)
-    width = length - len(_spans(head, tokenizer)[0])
     cuts = _cuts(starts, width, form.stride)
     texts = (body[spans[first][0] : spans[end - 1][1]] for first, end in cuts)
     return [" ".join(part for part in (head, text) if part) for text in texts] or [head]
