@@ -8,7 +8,7 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, cast
@@ -59,7 +59,15 @@ def write_corpus(
     with files.scratch(folder / "ids") as scratch:
         finder = DuplicateFinder(scratch)
         shards = _write_shards(folder, _checked_docs(docs, finder), per_shard)
-        _refuse_duplicates([folder / shard["name"] for shard in shards], finder)
+        for repeated in finder.repeated():  # digests: only an id that repeats is refused
+            first: dict[str, int] = {}
+            records = chain.from_iterable(_records(folder / shard["name"]) for shard in shards)
+            for number, doc_id in enumerate((record["doc_id"] for record in records), start=1):
+                if finder.of(doc_id) in repeated and first.setdefault(doc_id, number) != number:
+                    raise ResiduumError(
+                        f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
+                        f"{number}); ids must be unique. Remove or rename one of the two."
+                    )
     return shards
 
 
@@ -103,23 +111,9 @@ def _write_lines(path: Path, lines: Iterable[str]) -> int:
     return sum(counts)
 
 
-def _refuse_duplicates(parts: Sequence[Path], finder: DuplicateFinder) -> None:
-    """Read the written docs again where digests repeat: only an id that does is refused."""
-    for repeated in finder.repeated():
-        first: dict[str, int] = {}
-        for number, record in enumerate(chain.from_iterable(map(_records, parts)), start=1):
-            doc_id = record["doc_id"]
-            if finder.of(doc_id) in repeated and first.setdefault(doc_id, number) != number:
-                raise ResiduumError(
-                    f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
-                    f"{number}); ids must be unique. Remove or rename one of the two."
-                )
-
-
 def corpus_manifest(folder: Path) -> CorpusFacts:
     """Return the manifest's record of a corpus."""
-    record = json.loads(files.read_bytes(folder / "manifest.json"))
-    return cast(CorpusFacts, record["artefact"])
+    return cast(CorpusFacts, json.loads(files.read_bytes(folder / "manifest.json"))["artefact"])
 
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
@@ -223,7 +217,7 @@ def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
 
 def read_tuples(path: Path) -> list[Tuple]:
     """Read and check training tuples."""
-    return [_checked(path, Tuple(**record)) for record in _records(Path(path))]
+    return [_checked(path, Tuple(**record)) for record in _records(path)]
 
 
 def _checked(path: Path, item: Tuple) -> Tuple:

@@ -46,17 +46,15 @@ def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
     keeps before they are compared, so that a file never contradicts its own order.
     Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
     """
-    ranked = (
-        scores.select(
-            pl.col("query_id").cast(pl.String),
-            pl.col("doc_id").cast(pl.String),
-            pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0,
-        )
-        .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
-        .with_columns(POSITION.alias("rank"))
-    )
+    rounded = pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0
+    ranked = _by_score(scores.select(pl.col(PAIR).cast(pl.String), rounded))
     kept = ranked if k is None else cut(ranked, k)
-    return kept.select("query_id", "doc_id", "rank", "score")
+    return kept.select(*PAIR, "rank", "score")
+
+
+def _by_score(scores: pl.DataFrame) -> pl.DataFrame:
+    ordered = scores.sort("query_id", "score", "doc_id", descending=[False, True, False])
+    return ordered.with_columns(POSITION.alias("rank"))
 
 
 def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
@@ -101,12 +99,10 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     run = _read(path, RUN).drop("q0", "tag")
     _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
-    message = ""
     if ordered.select(RISES.any()).item():
-        ordered = run.sort("query_id", "score", "doc_id", descending=[False, True, False])
-        message = "scores rise along its ranks: ranked anew by score, then doc_id"
-    elif ordered.select((pl.col("rank") != POSITION).any()).item():
-        message = "its ranks do not count 1, 2, 3: counted anew, in their order"
+        return _by_score(run), "scores rise along its ranks: ranked anew by score, then doc_id"
+    counts = ordered.select((pl.col("rank") == POSITION).all()).item()
+    message = "" if counts else "its ranks do not count 1, 2, 3: counted anew, in their order"
     return ordered.with_columns(POSITION.alias("rank")), message
 
 
