@@ -13,8 +13,8 @@ from residuum import lexical, negatives
 from residuum.artefacts import contracts, streams, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config import seeds
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import derive
 
 SYSTEM = {
     "kind": "lexical",
@@ -203,7 +203,7 @@ def test_random_docs_are_drawn_by_place_in_the_corpus(split, tmp_path):
     ids = [f"d{number}" for number in range(300)]
     tuples, _ = split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", positive_level=2)
     for item in tuples:
-        rng = random.Random(seeds.derive(1, item.query_id, item.positive))
+        rng = random.Random(derive(1, item.query_id, item.positive))
         found = [d for d in rng.sample(ids, 5 + 2) if d not in relevant(item.query_id)]
         assert item.negatives == rng.sample(found, 5)
 
