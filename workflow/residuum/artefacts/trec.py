@@ -159,9 +159,9 @@ def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: boo
     lines = table.with_row_index("line", 1 + header).filter(bad)
     if lines.height:
         line, *values = lines.row(0)
-        found = ", ".join(map("{} {}".format, table.columns, values))
+        shown = ", ".join(map("{} {}".format, table.columns, values))
         more = f" ({lines.height} such lines)" if lines.height > 1 else ""
-        raise ResiduumError(f"{path}, line {line}: {rule}; found {found}{more}")
+        raise ResiduumError(f"{path}, line {line}: {rule}; found {shown}{more}")
 
 
 def write_refusal(path: Path, reason: str) -> None:
@@ -181,8 +181,8 @@ def read_queries(path: Path) -> dict[str, str]:
     for number, line in enumerate(files.read_lines(path), start=1):
         query_id, tab, text = line.partition("\t")
         if not tab or not query_id:
-            want = "expected query_id TAB text"
-            raise ResiduumError(f"{path}, line {number}: {want}, found {line!r}")
+            rule = "expected query_id TAB text"
+            raise ResiduumError(f"{path}, line {number}: {rule}, found {line!r}")
         if query_id in queries:
             raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
         queries[query_id] = text
@@ -278,10 +278,10 @@ def _fault(path: Path, text: bytes, columns: Columns, header: bool) -> ResiduumE
     for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
         words = line.split("\t" if header else " ")
         if len(words) != len(columns) or not all(words):
-            want = f"expected {len(columns)} columns ({', '.join(columns)})"
-            return ResiduumError(f"{path}, line {number}: {want}, found {len(words)}: {line!r}")
+            rule = f"expected {len(columns)} columns ({', '.join(columns)})"
+            return ResiduumError(f"{path}, line {number}: {rule}, found {len(words)}: {line!r}")
         for (name, dtype), word in zip(columns.items(), words, strict=True):
             if pl.Series([word]).cast(dtype, strict=False).null_count():
-                what = f"{name} must be a number, found {word!r}"
-                return ResiduumError(f"{path}, line {number}: {what}")
+                rule = f"{name} must be a number, found {word!r}"
+                return ResiduumError(f"{path}, line {number}: {rule}")
     return ResiduumError(f"{path}: cannot be read")

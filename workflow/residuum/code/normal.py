@@ -2,7 +2,7 @@
 
 Usage: `NormalForm(statement, dotted).tree`, where `dotted` writes a name as its import does. Left
 out are docstrings, annotations that nothing reads, the words of exceptions and of messages;
-`spoken` keeps those of exceptions, for code whose caller writes them into a result. Members of
+`worded` keeps those of exceptions, for code whose caller writes them into a result. Members of
 unions by kind and entries of open tables are taken out, so that a new one changes no statement.
 Must not know modules, nor how statements depend on one another.
 """
@@ -69,11 +69,11 @@ class NormalForm(ast.NodeTransformer):
 
     `verb` is that of a command, `kinds` are those of a schema class, `members` those of unions by
     kind; `entries` are (kind, `module:name`) of open tables: an empty kind is any, an empty target
-    is not written out. `hears` says that the words of an exception are used for more than messages.
+    is not written out. `reads_errors` says that the words of an exception are used for more than messages.
     """
 
-    def __init__(self, statement: ast.stmt, dotted: Dotted, spoken: bool = False) -> None:
-        self.dotted, self.spoken = dotted, spoken
+    def __init__(self, statement: ast.stmt, dotted: Dotted, worded: bool = False) -> None:
+        self.dotted, self.worded = dotted, worded
         self.verb: str | None = None
         self.kinds: tuple[str, ...] = ()
         self.members: list[Chain] = []
@@ -82,12 +82,12 @@ class NormalForm(ast.NodeTransformer):
         self.fields: set[ast.AST] = set()  # whose annotations a class may read
         copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
         self.tree: ast.Module = self.visit(ast.Module([copied], []))
-        if not spoken:
+        if not worded:
             for function in [n for n in ast.walk(self.tree) if isinstance(n, Function)]:
                 self.silent |= _silenced(function, self.silent)
-        self.hears = any(map(self._hears, ast.walk(self.tree)))
+        self.reads_errors = any(map(self._reads_error, ast.walk(self.tree)))
 
-    def _hears(self, node: ast.AST) -> bool:
+    def _reads_error(self, node: ast.AST) -> bool:
         if not isinstance(node, ast.ExceptHandler) or node.type is None:
             return False
         names = {name.id for part in node.body for name in _read(part, self.silent)}
@@ -174,7 +174,7 @@ class NormalForm(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _exception(self, node: ast.Call) -> ast.Call:
-        if self.spoken or self.dotted(node.func) in WRITTEN:
+        if self.worded or self.dotted(node.func) in WRITTEN:
             super().generic_visit(node)
             return node
         return ast.Call(self.visit(node.func), [], [])
@@ -188,7 +188,7 @@ class NormalForm(ast.NodeTransformer):
         node.keywords = [k for k in node.keywords if k.arg not in HELP.get(name, ())]
         self.generic_visit(node)
         elsewhere = [k for k in node.keywords if k.arg == "file"]
-        first = {**MESSAGES, **({} if self.spoken else RAISED)}.get(name)
+        first = {**MESSAGES, **({} if self.worded else RAISED)}.get(name)
         if first is not None and all(self.dotted(k.value) in TERMINAL for k in elsewhere):
             node.args[first:] = [_Texts().visit(argument) for argument in node.args[first:]]
             self.silent |= set(node.args[first:])

@@ -1,4 +1,4 @@
-"""A parent process: it loads packages once, then forks a child for every job that asks.
+"""A parent process: it loads packages once, then forks a child for every job.
 
 `start()` starts one parent for tables and one for neural jobs, each idle until its first job. A
 child dies with the job's shell, all die with Snakemake. The environment of the first job is the
