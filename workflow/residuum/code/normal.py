@@ -69,7 +69,7 @@ class NormalForm(ast.NodeTransformer):
 
     `verb` is that of a command, `kinds` are those of a schema class, `members` those of unions by
     kind; `entries` are (kind, `module:name`) of open tables: an empty kind is any, an empty target
-    is not written out. `reads_errors` says that the words of an exception are used for more than messages.
+    is not written out. `reads_errors`: the words of an exception are used for more than messages.
     """
 
     def __init__(self, statement: ast.stmt, dotted: Dotted, worded: bool = False) -> None:
