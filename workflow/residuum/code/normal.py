@@ -39,6 +39,11 @@ BLIND = {
 EXCEPTION = re.compile(r"(Error|Exception|Warning)$")
 WRITTEN = {"residuum.cli.errors.NotRun"}  # exceptions whose words are results, wherever made
 TERMINAL = {"sys.stderr", "sys.stdout"}
+# What a message is made of: nothing that may hand a value on, such as `yield` or a subscript.
+WITHIN_TEXTS = (
+    *(ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BinOp, ast.BoolOp, ast.Attribute),
+    *(ast.List, ast.Tuple, ast.Starred, ast.ListComp, ast.GeneratorExp),
+)
 OF_TEXTS = {"join", "format", "replace", "split", "strip", "sub"}
 TABLE = "residuum.code.tables.OpenTable"
 FIELD = "residuum.code.tables.Kinds"  # annotates a field that holds an entry of a table
@@ -226,12 +231,15 @@ class _Unquoted(ast.NodeTransformer):
 class _Texts(ast.NodeTransformer):
     """Empties the texts of a message; the arguments of a call stay, unless it works on texts."""
 
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        return super().generic_visit(node) if isinstance(node, WITHIN_TEXTS) else node
+
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.Constant("") if isinstance(node.value, str) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         of_texts = isinstance(node.func, ast.Attribute) and node.func.attr in OF_TEXTS
-        return self.generic_visit(node) if of_texts else node
+        return super().generic_visit(node) if of_texts else node
 
 
 def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
