@@ -51,10 +51,9 @@ class Tuple(NamedTuple):
 def write_corpus(
     folder: Path, docs: Iterable[tuple[str, dict[str, str]]], per_shard: int = DOCS_PER_SHARD
 ) -> list[Shard]:
-    """Write docs as `part-00000.jsonl.gz` shards; return name, docs and sha256 of each.
+    """Write docs, (doc_id, fields with `text`), as `part-00000.jsonl.gz` and further shards.
 
-    A doc is (doc_id, fields) where fields holds at least `text`. Ids must be unique and
-    free of white space, because run files separate by it.
+    Ids must be unique and free of white space, because run files separate by it.
     """
     with files.scratch(folder / "ids") as scratch:
         finder = DuplicateFinder(scratch)
@@ -117,15 +116,15 @@ def corpus_manifest(folder: Path) -> CorpusFacts:
 
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
-    """Stream (doc_id, text) in corpus order, checking each shard against the manifest.
-
-    `positions` keeps those docs only, counted from 0; a shard without any is not opened.
-    """
+    """Stream (doc_id, text) of a corpus, as `read_docs` does its records."""
     return ((record["doc_id"], record["text"]) for record in read_docs(folder, positions))
 
 
 def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
-    """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
+    """Stream records, doc_id, text and named fields, checking each shard against the manifest.
+
+    `positions` keeps those docs only, counted from 0; a shard without any is not opened.
+    """
     kept = range(sys.maxsize) if positions is None else positions
     end = 0
     for shard in corpus_manifest(folder)["shards"]:
@@ -148,10 +147,7 @@ def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
 def write_term_weights(
     folder: Path, docs: Iterable[tuple[str, dict[str, int]]], per_shard: int = DOCS_PER_SHARD
 ) -> list[Shard]:
-    """Write predicted term frequencies as shards, {word: tf of 1 or more} for each doc_id.
-
-    Returns what a manifest says of shards, as `write_corpus` does; a doc may hold no word.
-    """
+    """Write predicted term frequencies as shards, {word: tf of 1 or more}, of docs in order."""
 
     def records() -> Iterator[Record]:
         for doc_id, weights in docs:

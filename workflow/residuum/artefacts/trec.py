@@ -40,10 +40,9 @@ STOP_WORDS = {
 
 
 def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
-    """Rank scored docs: score descending, then doc_id; cut at `k` hits per query.
+    """Rank query_id, doc_id, score: by score descending, then doc_id; `k` hits per query.
 
-    `scores` has query_id, doc_id, score. Scores are rounded to the decimals a run file
-    keeps before they are compared, so that a file never contradicts its own order.
+    Scores are first rounded to the decimals of a run file, which never contradicts its own order.
     Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
     """
     rounded = pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0
@@ -63,10 +62,7 @@ def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) -> None:
-    """Write a ranked frame as a gzipped TREC run after checking its contract.
-
-    A run may come in parts: the ranked lists of some queries, then those of others.
-    """
+    """Check and write a gzipped TREC run, whole or in parts: lists of some queries, then others."""
     fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
 
     def blocks() -> Iterator[bytes]:
@@ -80,10 +76,7 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
 
 
 def read_run(path: Path) -> pl.DataFrame:
-    """Read and check a TREC run (gzipped or plain); errors name the file, line and value.
-
-    Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
-    """
+    """Read and check a TREC run, gzipped or plain: query_id, doc_id, rank, score, in its order."""
     run = _read(path, RUN).drop("q0", "tag")
     _check_run(path, run)
     return run
@@ -92,9 +85,8 @@ def read_run(path: Path) -> pl.DataFrame:
 def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     """Read a TREC run of any origin, and describe what was made of its ranks, if anything.
 
-    Where scores fall along the ranks, their order stands and they are counted from 1. Else docs are
-    ranked by score, ties by doc_id. A score that is not a number and a duplicate document are
-    errors all the same.
+    Where scores fall along the ranks, their order stands and is counted from 1. Else docs are
+    ranked by score. A score that is not a number and a duplicate document are errors all the same.
     """
     run = _read(path, RUN).drop("q0", "tag")
     _check_run(path, run, ranked=False)
@@ -241,8 +233,7 @@ def _csv(table: pl.DataFrame, separator: str) -> str:
 def _read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
     """Read lines of these columns: with a header, apart by tabs; else by any white space.
 
-    A line that does not fit is an error that names it. Where the file gives the reason why there is
-    nothing, NotRun is raised.
+    A line that does not fit is an error that names it; a reason in place of lines is a NotRun.
     """
     text = files.read_bytes(path)
     if text.startswith(REFUSED.encode()):
