@@ -9,34 +9,38 @@ texts, runs, indexes or models. Must not know how a page is made: `residuum.insp
 import gzip
 import io
 import json
+import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, Field, ValidationError
 
 from residuum import __version__
 from residuum.artefacts import files, manifest
+from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
-from residuum.wiring.paths import Paths, Template
+from residuum.inspect.provenance import finished
+from residuum.wiring.paths import Paths
 
 FORMAT = 2
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
+MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
 PAGES = [PATHS.table, PATHS.figure, PATHS.cases, PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
-HINT = "Get it again, or write it anew: residuum bundle write"
 
 
-class Opened(NamedTuple):
-    """An unpacked bundle: its results folder, and what is wrong with its files."""
+class Index(BaseModel):
+    """What a bundle says of itself, as far as it is read again."""
 
-    results: Path
-    faults: list[str]
+    format: int = Field(ge=FORMAT, le=FORMAT)
+    files: dict[str, str]  # name: sha256
 
 
 def write(results: Path, output: Path) -> str:
@@ -46,14 +50,15 @@ def write(results: Path, output: Path) -> str:
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
             "(--results results/<scale>) or run snakemake --cores all"
         )
-    if bare := [page for page in pages(results) if not manifest.beside(results / page).is_file()]:
+    pages = finished(results, PAGES)
+    if bare := [page for page in pages if not manifest.beside(results / page).is_file()]:
         raise ResiduumError(
             f"{results}: no manifest beside {', '.join(bare)}, so they cannot be made again from a "
             "bundle; run snakemake --cores all again, or delete what is no page of residuum"
         )
     locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
-    members = {f"{RESULTS}/{name}": results / name for name in _finished(results, KEPT)}
-    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in _finished(ROOT, locks)}
+    members = {f"{RESULTS}/{name}": results / name for name in finished(results, KEPT)}
+    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in finished(ROOT, locks)}
     index = {
         "format": FORMAT,
         "residuum": __version__,
@@ -67,22 +72,6 @@ def write(results: Path, output: Path) -> str:
     return f"{output}: {len(members)} files, {size:.1f} MB, sha256 {files.sha256(output)}"
 
 
-def pages(results: Path) -> list[str]:
-    """Return the TSVs of the tables, figures, cases and ledger, relative to their folder."""
-    return _finished(results, PAGES)
-
-
-def _finished(folder: Path, patterns: Iterable[str]) -> list[str]:
-    """Return the files below a folder that templates or patterns match, sorted; no work files."""
-    matching = (path for pattern in patterns for path in folder.glob(Template(pattern).pattern))
-    names = {path.relative_to(folder) for path in matching if path.is_file()}
-    return [
-        name.as_posix()
-        for name in sorted(names)
-        if name.parts[0] != "work" and not any(part.startswith(".") for part in name.parts)
-    ]
-
-
 def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
     """Write a tar without clock, owner or order of its own, gzipped without a name."""
     with (
@@ -90,68 +79,44 @@ def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        _add(archive, INDEX, index.encode())
-        for name, source in sorted(members.items()):
-            _add(archive, name, source.read_bytes())
+        for name in [INDEX, *sorted(members)]:
+            data = members[name].read_bytes() if name in members else index.encode()
+            member = tarfile.TarInfo(name)  # mode 0644, owner 0, mtime 0
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    member = tarfile.TarInfo(name)  # mode 0644, owner 0, mtime 0
-    member.size = len(data)
-    archive.addfile(member, io.BytesIO(data))
-
-
-def unpack(archive: Path, folder: Path) -> Opened:
-    """Unpack a bundle into an empty folder and check every file against the index.
+def unpack(archive: Path, folder: Path) -> list[str]:
+    """Unpack a bundle into an empty folder; return what is wrong with its files.
 
     A file that is not a bundle, is cut short or names a path outside itself is a ResiduumError; a
     file that is not what the index says is among the faults.
     """
     try:
         with tarfile.open(archive, "r:gz") as packed:
-            for name, data in _members(archive, packed):
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
+            for member in packed:
+                if not (member.isreg() and MEMBER.fullmatch(member.name)):
+                    raise _refusal(archive, f"holds '{member.name}', which no bundle does")
+                if (folder / member.name).exists():
+                    raise _refusal(archive, f"holds '{member.name}' twice")
+                packed.extract(member, folder, filter="data")
     except FileNotFoundError:
         raise ResiduumError(f"{archive}: no such file") from None
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ResiduumError(f"{archive}: damaged, or not a bundle ({error}). {HINT}") from None
-    return Opened(folder / RESULTS, list(_faults(_index(archive, folder / INDEX), folder)))
-
-
-def _members(archive: Path, packed: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    names = set()
-    for member in packed:
-        parts = PurePosixPath(member.name).parts
-        inside = member.name == INDEX or parts[:1] in ((RESULTS,), (ENVIRONMENT,))
-        plain = "/".join(parts) == member.name and "\\" not in member.name
-        if not (member.isreg() and inside and plain and ".." not in parts):
-            raise ResiduumError(
-                f"{archive}: holds '{member.name}', which no bundle does; nothing is unpacked from "
-                "it. " + HINT
-            )
-        if member.name in names:
-            raise ResiduumError(f"{archive}: holds '{member.name}' twice. {HINT}")
-        names.add(member.name)
-        data = packed.extractfile(member)
-        yield member.name, data.read() if data else b""
-
-
-def _index(archive: Path, path: Path) -> dict[str, str]:
-    """Return {file: sha256} of a bundle's files."""
-    if not path.is_file():
-        raise ResiduumError(f"{archive}: not a bundle of residuum, it lacks {INDEX}. {HINT}")
+        raise _refusal(archive, f"damaged, or not a bundle ({error})") from None
+    if not (folder / INDEX).is_file():
+        raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
     try:
-        index = json.loads(path.read_bytes())
-        version, listed = index["format"], index["files"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ResiduumError(f"{archive}: {INDEX} cannot be read ({error!r}). {HINT}") from None
-    if version != FORMAT or not isinstance(listed, dict):
-        raise ResiduumError(
-            f"{archive}: format {version} of a bundle; residuum {__version__} reads format {FORMAT}"
-        )
-    return listed
+        index = Index.model_validate_json((folder / INDEX).read_bytes())
+    except ValidationError as error:
+        why = f"residuum {__version__}: {describe(error)}"
+        raise _refusal(archive, f"{INDEX} cannot be read by {why}") from None
+    return list(_faults(index.files, folder))
+
+
+def _refusal(archive: Path, why: str) -> ResiduumError:
+    hint = "Get it again, or write it anew: residuum bundle write"
+    return ResiduumError(f"{archive}: {why}. {hint}")
 
 
 def _faults(index: dict[str, str], folder: Path) -> Iterator[str]:

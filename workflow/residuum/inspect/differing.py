@@ -5,26 +5,32 @@ sources to the cell by the manifests, then compares runs and per-query values.
 Must not know how anything was computed.
 """
 
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import polars as pl
 
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import provenance
-from residuum.inspect.differences import Difference, changed, differences
 from residuum.inspect.explaining import PATHS, Cell, find, values
-from residuum.inspect.text import line, short
+from residuum.inspect.provenance import FOLDER, Artefact, artefact_of
+from residuum.inspect.text import flat, line, short
 
 SHOWN = 5
 SOURCES = {"corpus": "corpus", "queries.tsv": "topics", "qrels.trec": "qrels"}
-KINDS = {
-    "parameter": "parameter {key}: {values}",
-    "inputs": "made from other files: {values}",
-    "data": "{key}: {values}",
-    "manifest": "{values}",
-    "absent": "{values}",
-}
+Changed = tuple[str, object, object]  # a key, its value in this folder and in the other
+
+
+class Difference(NamedTuple):
+    """Where two provenances differ: what kind, under which key, and both values."""
+
+    path: str
+    kind: str  # parameter, inputs, data, manifest or absent
+    key: str
+    value: object
+    other: object
 
 
 def compared(results: Path, against: Path, address: str) -> str:
@@ -36,60 +42,124 @@ def compared(results: Path, against: Path, address: str) -> str:
     )
     lines = [f"{a.address}: {a.results} against {b.results}", ""]
     if a.roots or b.roots:
-        differing = differences(a.kin, b.kin)
-        lines.append(line("first", first(differing, a, b)))
-        lines += [line("then", text) for text in _later(differing)]
-        lines += [line("also", text) for text in _changes(a.kin, b.kin)] if differing else []
+        found = differences(a.kin, b.kin)
+        lines.append(line("first", first(found, a, b)))
+        lines += [line("then", text) for text in _later(found)]
+        lines += [line("also", text) for text in changes(a.kin, b.kin)] if found else []
         lines.append("")
     return "\n".join([*lines, *outcome(a, b)])
+
+
+def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]:
+    """Return all differences of two provenances, from the sources to the last artefact.
+
+    Within an artefact: its parameters, what it was made from, its facts and bytes. What varies
+    between machines (command, versions, commit) and the code do not count: see `changes`.
+    """
+    own, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
+    digests, other_digests = _digests(kin), _digests(others)
+    result: list[Difference] = []
+    for path in (path for path in own if path in theirs):
+        result += _between(own[path], theirs[path])
+        unlike = differing(digests.get(path, {}), other_digests.get(path, {}))
+        both = [(key, a, b) for key, a, b in sorted(unlike) if a and b]
+        result += [Difference(path, "data", f"sha256 of {key}", a, b) for key, a, b in both]
+    result += [Difference(p, "absent", "", "made", "not made") for p in own if p not in theirs]
+    return result + [
+        Difference(p, "absent", "", "not made", "made") for p in theirs if p not in own
+    ]
+
+
+def differing(value: object, other: object) -> list[Changed]:
+    """Return (key, value, other value) wherever two mappings differ; absent is None."""
+    a, b = (dict(flat(mapping, lists=True)) for mapping in (value, other))
+    return [(k, a.get(k), b.get(k)) for k in dict.fromkeys([*a, *b]) if a.get(k) != b.get(k)]
+
+
+def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
+    if not (a.manifest and b.manifest):
+        if a.manifest or b.manifest:
+            lacks = (artefact.lacks or "a manifest" for artefact in (a, b))
+            yield Difference(a.path, "manifest", a.path, *lacks)
+        return
+    only = (" ".join(sorted({*x.parents} - {*y.parents})) for x, y in ((a, b), (b, a)))
+    parents, other_parents = ({"made from": names} for names in only)
+    for kind, value, other in (
+        ("parameter", a.manifest.spec, b.manifest.spec),
+        ("inputs", parents, other_parents),
+        ("data", a.manifest.artefact, b.manifest.artefact),
+    ):
+        yield from (Difference(a.path, kind, *changed) for changed in differing(value, other))
+
+
+def _digests(kin: list[Artefact]) -> dict[str, dict[str, str]]:
+    """Return {artefact: {file: sha256}} as those that read the files recorded them.
+
+    A manifest says more than the artefact that it belongs to, so its hash is left out.
+    """
+    digests: dict[str, dict[str, str]] = {}
+    for manifest in (artefact.manifest for artefact in kin if artefact.manifest):
+        for path, digest in manifest.inputs.items():
+            if "." in PurePosixPath(path).name and not path.endswith(FOLDER):
+                digests.setdefault(artefact_of(path), {})[path] = digest
+    return digests
+
+
+def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
+    """Describe the code and the environments that differ, each once."""
+    theirs = {artefact.path: artefact.manifest for artefact in others}
+    changed: dict[str, Changed] = {}
+    for a, b in ((artefact.manifest, theirs.get(artefact.path)) for artefact in kin):
+        if not (a and b):
+            continue
+        if a.code != b.code:
+            changed.setdefault(a.module, (f"code of {a.module}", a.sha256, b.sha256))
+        for key, x, y in differing(a.environment, b.environment):
+            if key not in ("command", "path"):
+                changed.setdefault(key, (key.removeprefix("packages."), x, y))
+    return [f"{what} {_against(x, y, 'absent')}" for what, x, y in changed.values()]
 
 
 def _against(value: object, other: object, absent: str = "none") -> str:
     return f"{short(value) or absent} against {short(other) or absent}"
 
 
-def first(differing: list[Difference], a: Cell, b: Cell) -> str:
+def first(found: list[Difference], a: Cell, b: Cell) -> str:
     """Describe the first difference; data without a parameter: by code or packages."""
     splits = [cell.line.split_ref or "nothing" for cell in (a, b)]
     if splits[0] != splits[1]:
         return f"another collection: measured on {_against(*splits)}"
-    if not differing:
-        changes = "; ".join(_changes(a.kin, b.kin))
+    if not found:
+        causes = "; ".join(changes(a.kin, b.kin))
         equal = "nothing differs: same sources, parameters, code and environment"
-        return f"everything made is equal; {changes} differ without effect" if changes else equal
-    difference, text = differing[0], _described(differing[0])
-    if difference.kind != "data":
+        return f"everything made is equal; {causes} differ without effect" if causes else equal
+    path, text = found[0].path, _described(found[0])
+    if found[0].kind != "data":
         return text
-    artefact = a.graph.get(difference.path)
-    if artefact is None or not artefact.record:
-        missing = artefact is not None and artefact.lacks
-        return f"{text} ({'its manifest is missing' if missing else 'a file from outside'})"
-    kins = ([x for x in cell.kin if x.path == difference.path] for cell in (a, b))
-    cause = "; ".join(_changes(*kins))
+    artefact = a.graph.get(path, Artefact(path))
+    if artefact.manifest is None:
+        return f"{text} ({'its manifest is missing' if artefact.lacks else 'a file from outside'})"
+    causes = "; ".join(changes([artefact], [b.graph[path]]))
     unknown = "same code, same versions; it was edited since, or its making is not repeatable"
-    return f"{text}, with equal parameters and sources: {cause or unknown}"
-
-
-def _changes(kin: list[provenance.Artefact], others: list[provenance.Artefact]) -> list[str]:
-    return [f"{what} {_against(x, y, 'absent')}" for what, x, y in changed(kin, others)]
+    return f"{text}, with equal parameters and sources: {causes or unknown}"
 
 
 def _described(difference: Difference) -> str:
     """Name an artefact, what it is (corpus, topics, qrels, index statistics), and the values."""
-    path, kind, key = difference[:3]
+    path, kind, key, value, other = difference
     names = (key.rpartition("/")[2], path.rpartition("/")[2])
-    source = next((SOURCES[name] for name in names if name in SOURCES), None)
-    if PATHS.index.parse(f"{path}/manifest.json") and kind == "data":
-        source = "index statistics"
-    values = _against(difference.value, difference.other)
-    name = f"{source} of {path}" if source else path
-    return f"{name}: {KINDS[kind].format(key=key, values=values)}"
+    source = next((f"{SOURCES[name]} of " for name in names if name in SOURCES), "")
+    if kind == "data" and PATHS.index.parse(f"{path}/{FOLDER}"):
+        source = "index statistics of "
+    words = {"parameter": f"parameter {key}: ", "inputs": "made from other files: "}
+    what = words.get(kind, f"{key}: " if kind == "data" else "")
+    return f"{source}{path}: {what}{_against(value, other)}"
 
 
-def _later(differing: list[Difference]) -> list[str]:
+def _later(found: list[Difference]) -> list[str]:
     """Describe later differences: parameters and lacking manifests in full, the rest counted."""
-    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(differing)}
-    later = [d for d in differing[1:] if d in once.values()]
+    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(found)}
+    later = [d for d in found[1:] if d in once.values()]
     shown = [d for d in later if d.kind in ("parameter", "manifest")][:SHOWN]
     rest = len(later) - len(shown)
     more = [f"{rest} more facts or files that differ further on"] if rest else []
@@ -100,28 +170,19 @@ def outcome(a: Cell, b: Cell) -> list[str]:
     """Describe how the cell, its runs and its queries differ."""
     x, y = a.line.measured, b.line.measured
     if x is None or y is None:
-        return [line("cell", _not_run(a, b))]
+        reasons = {c.results: c.line.not_run for c in (a, b) if c.line.measured is None}
+        text = "; ".join(f"not run in {results}: {why}" for results, why in reasons.items())
+        same = x is y and a.line.not_run == b.line.not_run
+        return [line("cell", f"not run in either: {a.line.not_run}" if same else text)]
     lines = [line("cell", f"{x:.6g} against {y:.6g} ({y - x:+.4g})")]
-    theirs = _runs(b)
-    lines += [line("run", _run(path, a.results, b.results)) for path in _runs(a) if path in theirs]
+    runs, others = (
+        [p for root in c.roots for p in c.graph[root].parents if PATHS.run.parse(p)] for c in (a, b)
+    )
+    lines += [line("run", _run(path, a.results, b.results)) for path in runs if path in others]
     try:
         return lines + _deltas(values(a), values(b))
     except ResiduumError as error:
         return [*lines, line("queries", f"cannot be compared: {error}")]
-
-
-def _not_run(a: Cell, b: Cell) -> str:
-    """Name the folders in which a cell has no value, and why."""
-    cells = [cell for cell in (a, b) if cell.line.measured is None]
-    reasons = [cell.line.not_run for cell in cells]
-    if len(cells) == 2 and reasons[0] == reasons[1]:
-        return f"not run in either: {reasons[0]}"
-    return "; ".join(f"not run in {cell.results}: {cell.line.not_run}" for cell in cells)
-
-
-def _runs(cell: Cell) -> list[str]:
-    kin = (cell.graph[root] for root in cell.roots if root in cell.graph)
-    return [path for artefact in kin for path in artefact.parents if PATHS.run.parse(path)]
 
 
 def _run(path: str, results: Path, against: Path) -> str:

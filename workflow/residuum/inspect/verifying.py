@@ -6,14 +6,13 @@ Must not know how a page is computed.
 """
 
 import tempfile
-from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from residuum import characteristics, figures, ledger, significance, tables
 from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Table
 from residuum.config.specs import canonical_json
 from residuum.inspect import bundling, provenance
 from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
@@ -39,165 +38,119 @@ class Bench(NamedTuple):
     graph: provenance.Graph
     made: Path
 
-    def record(self, path: str, section: str) -> provenance.Record:
-        """Return a section of the manifest of a page; without one it is a ResiduumError."""
-        if path not in self.graph or not self.graph[path].record:
-            raise ResiduumError(f"{path}: no manifest, so what it was made from is not known")
-        return dict(self.graph[path].record[section])
+    def manifest(self, path: str) -> provenance.Manifest:
+        """Return the manifest of a page; without one it is a ResiduumError."""
+        if path in self.graph and (made := self.graph[path].manifest):
+            return made
+        raise ResiduumError(f"{path}: no manifest, so what it was made from is not known")
 
-    def spec(self, path: str) -> provenance.Record:
-        """Return the spec that a page was made from."""
-        return self.record(path, "spec")
+    def spec(self, path: str) -> str:
+        """Return the spec that a page was made from, as a stage takes it."""
+        return canonical_json(self.manifest(path).spec)
 
     def files(self, path: str, template: Template) -> list[Path]:
         """Return the recorded inputs of a page that are of one sort, in their order.
 
         Those that were made again are taken as they are now.
         """
-        names = [name for name in self.graph[path].inputs if template.parse(name)]
-        again = ((self.made / name).is_file() for name in names)
-        return [
-            (self.made if new else self.results) / n for n, new in zip(names, again, strict=True)
-        ]
+        names = [name for name in self.manifest(path).inputs if template.parse(name)]
+        again = [(self.made / name).is_file() for name in names]
+        folders = [self.made if made else self.results for made in again]
+        return [folder / name for folder, name in zip(folders, names, strict=True)]
 
 
 def verify(archive: Path) -> list[Check]:
     """Check an archive: a check per faulty file, then one per page; the ledger comes last."""
     with tempfile.TemporaryDirectory(prefix="residuum-bundle-") as folder:
-        root = Path(folder) / "bundle"
-        unpacked = bundling.unpack(archive, root)
-        graph, unreadable = provenance.read_what_can_be(unpacked.results)
-        faults = [*unpacked.faults, *(text.removeprefix(f"{root}/") for text in unreadable)]
-        bench = Bench(unpacked.results, graph, Path(folder) / "made")
-        names = {path for path in graph if graph[path].record} | {*bundling.pages(bench.results)}
-        checks = [_page(bench, name) for name in sorted(names, key=_ledger_last)]
-        return [*(Check(fault, False, False, fault) for fault in faults), *filter(None, checks)]
+        root, unreadable = Path(folder) / "bundle", list[str]()
+        faults = bundling.unpack(archive, root)
+        results = root / bundling.RESULTS
+        graph = provenance.read(results, unreadable)
+        faults += [text.removeprefix(f"{root}/") for text in unreadable]
+        bench = Bench(results, graph, Path(folder) / "made")
+        pages = {path for path in graph if any(p.parse(path) is not None for p in bundling.PAGES)}
+        pages |= {*provenance.finished(results, bundling.PAGES)}
+        in_order = sorted(pages, key=lambda path: (path == PATHS.ledger, path))
+        checks = [Check(fault, False, False, fault) for fault in faults]
+        return checks + [_page(bench, path) for path in in_order]
 
 
-def _ledger_last(path: str) -> tuple[bool, str]:
-    return path == PATHS.ledger, path
-
-
-def _page(bench: Bench, path: str) -> Check | None:
-    """Check the page that a TSV belongs to; None where the file is not a page."""
-    page, artefact = Path(path).stem, bench.graph.get(path)
-    if artefact is None or not artefact.record:
+def _page(bench: Bench, path: str) -> Check:
+    """Check the page that a TSV belongs to; what differs or cannot be made is no exception."""
+    page = Path(path).stem
+    if path not in bench.graph or bench.graph[path].manifest is None:
         return Check(page, False, False, f"no manifest of {path}: it cannot be made again")
-    if path == PATHS.ledger:
-        return _made(bench, path, [".tsv", ".md"], _ledger)
-    if PATHS.figure.parse(path):
-        return _made(bench, path, [".tsv", ".md"], _figure, "; drawings carried, checked by hash")
     if PATHS.cases.parse(path):
         return Check(page, False, True, "carried, checked by hash: it quotes texts of the corpus")
-    if not PATHS.table.parse(path):
-        return None
-    if "runs" in artefact.record["spec"]:
-        return _made(bench, path, [".tsv", ".md", ".tex"], _tested)
-    if "counts" not in artefact.record["artefact"]:
-        return Check(page, False, True, "carried, checked by hash: its manifest holds no counts")
-    note = ", from the counts in its manifest"
-    return _made(bench, path, [".tsv", ".md", ".tex"], _counted, note)
-
-
-def _made(
-    bench: Bench,
-    path: str,
-    forms: list[str],
-    make: Callable[[Bench, str], list[str]],
-    note: str = "",
-) -> Check:
-    """Make a page again and compare its forms, and what else `make` names.
-
-    What differs or cannot be made is a fault, and no exception.
-    """
-    page = Path(path).stem
+    tests = PATHS.significance.fill(page=page)
+    names = [tests, *(Template(path).beside(ending) for ending in (".tsv", ".md", ".tex"))]
     try:
-        compared = [*make(bench, path), *(Template(path).beside(form) for form in forms)]
-        unlike = [_unlike(name, bench.results, bench.made) for name in compared]
+        note = _make(bench, path)
+        written = [n for n in names if (bench.results / n).exists() or (bench.made / n).exists()]
+        unlike = [_unlike(name, bench.results, bench.made) for name in written]
     except Exception as error:  # a file that was changed can raise whatever its reader raises
         kind = "" if isinstance(error, ResiduumError) else f"{type(error).__name__}: "
         text = " ".join(str(error).split()).replace(f"{bench.results}/", "")
         fault = f"cannot be made again: {kind}{text}"
     else:
         fault = next((f"differs: {text}" for text in unlike if text), "")
-    if fault:
-        return Check(page, True, False, fault + _other_code(bench, page))
-    return Check(page, True, True, f"made again, same bytes{note}")
+    if not fault:
+        return Check(page, True, True, f"made again, same bytes{note}")
+    made = (bench.graph[n].manifest for n in (tests, path) if n in bench.graph)
+    others = [record.module for record in made if record and not manifest.same_code(record.code)]
+    other = f" (made by other code of {', '.join(others)} than is installed)" if others else ""
+    return Check(page, True, False, fault + other)
 
 
-def _tested(bench: Bench, path: str) -> list[str]:
-    """Test and render a table, as the stages significance and tables do."""
-    from residuum import significance, tables
+def _make(bench: Bench, path: str) -> str:
+    """Make a page again, as its stage does; return a note on how."""
+    record, output = bench.manifest(path), bench.made / path
+    if path == PATHS.ledger:
+        judged = [name for name in record.inputs if PATHS.table.parse(name)]
+        ledger.write(
+            spec=[bench.spec(name) for name in judged],
+            table=bench.files(path, PATHS.table),
+            significance=bench.files(path, PATHS.significance),
+            output=output,
+        )
+        return ""
+    if PATHS.figure.parse(path):
+        figures.draw(
+            spec=bench.spec(path),
+            depths=bench.files(path, PATHS.depth_curve),
+            scored=bench.files(path, PATHS.pairs.manifest),
+            output=output,
+        )
+        return "; drawings carried, checked by hash"
+    if "runs" in record.spec:
+        _test_and_render(bench, path)
+        return ""
+    page = BoundCharacteristics.model_validate(record.spec)
+    characteristics.write(page, record.artefact["counts"], output)
+    return ", from the counts in its manifest"
 
-    tests = PATHS.significance.fill(page=Path(path).stem)
-    spec, metrics = canonical_json(bench.spec(path)), bench.results / PATHS.metrics_root
-    family = [canonical_json(other) for other in _corrected_with(bench, path)]
-    significance.compare(spec=spec, metrics=metrics, output=bench.made / tests, together=family)
+
+def _test_and_render(bench: Bench, path: str) -> None:
+    """Make a table again, tested together with the tables that its tests are corrected with."""
+    names = [name for name in bench.graph if PATHS.table.parse(name)]
+    specs = {Path(name).stem: bench.manifest(name).spec for name in names}
+    pages = {n: BoundTable.model_validate(spec) for n, spec in specs.items() if "runs" in spec}
+    own = pages[Path(path).stem]
+    family = corrected_with(own.id, {name: page.table for name, page in pages.items()}, own.tests)
+    tests, metrics = PATHS.significance.fill(page=own.id), bench.results / PATHS.metrics_root
+    significance.compare(
+        spec=bench.spec(path),
+        metrics=metrics,
+        output=bench.made / tests,
+        together=[canonical_json(specs[name]) for name in family],
+    )
     tables.render(
-        spec=spec,
+        spec=bench.spec(path),
         metrics=metrics,
         significance=bench.made / tests,
         output=bench.made / path,
         tuning=bench.files(path, PATHS.tuning),
     )
-    return [tests]
-
-
-def _corrected_with(bench: Bench, path: str) -> list[provenance.Record]:
-    """Return the specs of the other tables whose comparisons are corrected with a table's."""
-    named = {name: PATHS.table.parse(name) for name in bench.graph}
-    pages = {wildcards["page"]: bench.spec(n) for n, wildcards in named.items() if wildcards}
-    own = BoundTable.model_validate(bench.spec(path))
-    tables = {page: Table.model_validate(s["table"]) for page, s in pages.items() if "runs" in s}
-    return [pages[other] for other in corrected_with(own.id, tables, own.tests)]
-
-
-def _counted(bench: Bench, path: str) -> list[str]:
-    """Write a table of characteristics from the counts that its manifest keeps."""
-    from residuum import characteristics
-
-    table = BoundCharacteristics.model_validate(bench.spec(path))
-    counts = bench.record(path, "artefact")["counts"]
-    characteristics.write(table, counts, bench.made / path)
-    return []
-
-
-def _figure(bench: Bench, path: str) -> list[str]:
-    """Draw a figure, as the stage figures does."""
-    from residuum import figures
-
-    figures.draw(
-        spec=canonical_json(bench.spec(path)),
-        depths=bench.files(path, PATHS.depth_curve),
-        scored=bench.files(path, PATHS.pairs.manifest),
-        output=bench.made / path,
-    )
-    return []
-
-
-def _ledger(bench: Bench, path: str) -> list[str]:
-    """Judge the tables in the order that the ledger's manifest keeps: made again, or carried."""
-    from residuum import ledger
-
-    names = [name for name in bench.graph[path].inputs if PATHS.table.parse(name)]
-    ledger.write(
-        spec=[canonical_json(bench.spec(name)) for name in names],
-        table=bench.files(path, PATHS.table),
-        significance=bench.files(path, PATHS.significance),
-        output=bench.made / path,
-    )
-    return []
-
-
-def _other_code(bench: Bench, page: str) -> str:
-    """Name the stages that made a page of the bundle by other code than this."""
-    templates = (PATHS.significance, PATHS.table, PATHS.figure)
-    names = [*(template.fill(page=page) for template in templates), f"{page}.tsv"]
-    codes = [
-        bench.graph[n].record["code"] for n in names if n in bench.graph and bench.graph[n].record
-    ]
-    modules = [code["module"] for code in codes if not manifest.same_code(code)]
-    return f" (made by other code of {', '.join(modules)} than is installed)" if modules else ""
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:
