@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from residuum.__main__ import compare
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
@@ -45,7 +46,7 @@ def command(qrels, *runs, measure=("RR@10",), **changes):
     plain = {"test": "permutation", "correction": "holm", "family": "column", "alpha": 0.05}
     plain |= {"resamples": 9999, "seed": 1, "baseline": None, "missing": "refuse"}
     plain |= {"form": "markdown", "output": None, "workers": 1}
-    comparing.verb(qrels, list(map(str, runs)), list(measure), **plain | changes)
+    compare(qrels, list(map(str, runs)), list(measure), **plain | changes)
 
 
 def test_values_differences_and_wins_by_hand(files):

@@ -126,9 +126,10 @@ def test_a_count_was_made_from_its_split(results):
     [
         ("tay/table1/base/rr", "no paper 'tay'; known: toy. Did you mean toy?"),
         ("toy/tabel1/base/rr", "no table of toy 'tabel1'; known: table1, table2. Did you mean"),
-        ("toy/table1/bsae/rr", "no row of toy-table1 'bsae'; known: ablation, base, later, ours. "
+        ("toy/table1/bsae/rr", "no row of toy/table1 'bsae'; known: ablation, base, later, ours. "
                                "Did you mean base?"),
-        ("toy/table1/base/rrr", "no column of toy-table1 'rrr'; known: far, rr. Did you mean rr?"),
+        ("toy/table1/base/rrr", "no column of toy/table1/base 'rrr'; known: far, rr. Did you "
+                                "mean rr?"),
         ("toy-table1", "write a cell as <paper>/<table>/<row>/<column>, such as "
                        "toy/table1/base/rr"),
     ],

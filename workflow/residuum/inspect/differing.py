@@ -13,9 +13,8 @@ import polars as pl
 
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import provenance
 from residuum.inspect.explaining import PATHS, Cell, find, values
-from residuum.inspect.provenance import FOLDER, Artefact, artefact_of
+from residuum.inspect.provenance import FOLDER, Artefact, ancestors, artefact_of
 from residuum.inspect.text import flat, line, short
 
 SHOWN = 5
@@ -36,18 +35,20 @@ class Difference(NamedTuple):
 def compared(results: Path, against: Path, address: str) -> str:
     """Describe where the provenance of a cell first differs, what else does, and the effect."""
     a, b = find(results, address), find(against, address)
-    a, b = (  # so that both go on past a manifest that one folder lacks
-        a._replace(graph=provenance.completed(a.graph, b.graph)),
-        b._replace(graph=provenance.completed(b.graph, a.graph)),
-    )
+    # each goes on past a manifest that its folder lacks, as the other folder says
+    kin = ancestors(a.graph, a.roots, b.graph)
+    others = ancestors(b.graph, b.roots, a.graph)
     lines = [f"{a.address}: {a.results} against {b.results}", ""]
-    if a.roots or b.roots:
-        found = differences(a.kin, b.kin)
-        lines.append(line("first", first(found, a, b)))
-        lines += [line("then", text) for text in _later(found)]
-        lines += [line("also", text) for text in changes(a.kin, b.kin)] if found else []
+    if kin or others:
+        splits = [cell.line.split_ref or "nothing" for cell in (a, b)]
+        unlike = differences(kin, others)
+        first = _first(unlike, kin, others)
+        if splits[0] != splits[1]:
+            first = f"another collection: measured on {_against(*splits)}"
+        lines += [line("first", first), *_later(unlike)]
+        lines += [line("also", text) for text in changes(kin, others)] if unlike else []
         lines.append("")
-    return "\n".join([*lines, *outcome(a, b)])
+    return "\n".join([*lines, *_outcome(a, b, kin, others)])
 
 
 def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]:
@@ -124,24 +125,21 @@ def _against(value: object, other: object, absent: str = "none") -> str:
     return f"{short(value) or absent} against {short(other) or absent}"
 
 
-def first(found: list[Difference], a: Cell, b: Cell) -> str:
+def _first(unlike: list[Difference], kin: list[Artefact], others: list[Artefact]) -> str:
     """Describe the first difference; data without a parameter: by code or packages."""
-    splits = [cell.line.split_ref or "nothing" for cell in (a, b)]
-    if splits[0] != splits[1]:
-        return f"another collection: measured on {_against(*splits)}"
-    if not found:
-        causes = "; ".join(changes(a.kin, b.kin))
+    if not unlike:
+        causes = "; ".join(changes(kin, others))
         equal = "nothing differs: same sources, parameters, code and environment"
         return f"everything made is equal; {causes} differ without effect" if causes else equal
-    path, text = found[0].path, _described(found[0])
-    if found[0].kind != "data":
+    text = _described(unlike[0])
+    if unlike[0].kind != "data":
         return text
-    artefact = a.graph.get(path, Artefact(path))
-    if artefact.manifest is None:
-        return f"{text} ({'its manifest is missing' if artefact.lacks else 'a file from outside'})"
-    causes = "; ".join(changes([artefact], [b.graph[path]]))
+    own = [artefact for artefact in kin if artefact.path == unlike[0].path]
+    if own[0].manifest is None:
+        return f"{text} ({'its manifest is missing' if own[0].lacks else 'a file from outside'})"
     unknown = "same code, same versions; it was edited since, or its making is not repeatable"
-    return f"{text}, with equal parameters and sources: {causes or unknown}"
+    causes = "; ".join(changes(own, others)) or unknown
+    return f"{text}, with equal parameters and sources: {causes}"
 
 
 def _described(difference: Difference) -> str:
@@ -156,29 +154,34 @@ def _described(difference: Difference) -> str:
     return f"{source}{path}: {what}{_against(value, other)}"
 
 
-def _later(found: list[Difference]) -> list[str]:
+def _later(unlike: list[Difference]) -> list[str]:
     """Describe later differences: parameters and lacking manifests in full, the rest counted."""
-    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(found)}
-    later = [d for d in found[1:] if d in once.values()]
+    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(unlike)}
+    later = [d for d in unlike[1:] if d in once.values()]
     shown = [d for d in later if d.kind in ("parameter", "manifest")][:SHOWN]
-    rest = len(later) - len(shown)
-    more = [f"{rest} more facts or files that differ further on"] if rest else []
-    return [*map(_described, shown), *more]
+    lines = [line("then", _described(difference)) for difference in shown]
+    if rest := len(later) - len(shown):
+        lines.append(line("then", f"{rest} more facts or files that differ further on"))
+    return lines
 
 
-def outcome(a: Cell, b: Cell) -> list[str]:
+def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> list[str]:
     """Describe how the cell, its runs and its queries differ."""
     x, y = a.line.measured, b.line.measured
     if x is None or y is None:
-        reasons = {c.results: c.line.not_run for c in (a, b) if c.line.measured is None}
-        text = "; ".join(f"not run in {results}: {why}" for results, why in reasons.items())
-        same = x is y and a.line.not_run == b.line.not_run
-        return [line("cell", f"not run in either: {a.line.not_run}" if same else text)]
+        absent = [cell for cell in (a, b) if cell.line.measured is None]
+        reasons = {cell.line.not_run for cell in absent}
+        if len(absent) == 2 and len(reasons) == 1:
+            return [line("cell", f"not run in either: {a.line.not_run}")]
+        texts = [f"not run in {cell.results}: {cell.line.not_run}" for cell in absent]
+        return [line("cell", "; ".join(texts))]
     lines = [line("cell", f"{x:.6g} against {y:.6g} ({y - x:+.4g})")]
-    runs, others = (
-        [p for root in c.roots for p in c.graph[root].parents if PATHS.run.parse(p)] for c in (a, b)
+    runs, theirs = (
+        [path for own in each if own.path in cell.roots for path in own.parents]
+        for cell, each in ((a, kin), (b, others))
     )
-    lines += [line("run", _run(path, a.results, b.results)) for path in runs if path in others]
+    both = [path for path in runs if path in theirs and PATHS.run.parse(path)]
+    lines += [line("run", _run(path, a.results, b.results)) for path in both]
     try:
         return lines + _deltas(values(a), values(b))
     except ResiduumError as error:

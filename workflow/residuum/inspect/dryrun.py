@@ -53,44 +53,39 @@ def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
         )
     if not Path("Snakefile").is_file():
         raise ResiduumError(f"no Snakefile in {Path.cwd()}. Run this in the project's folder.")
-    runs = [_start(config)]
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
+    command += [
+        "--quiet",
+        "host",
+        "--config",
+        *config,
+    ]  # overrides the profile's `rules`: jobs show
+    commands = [command]
     if results.exists():  # else all jobs have to run, and a second dry run takes longer
-        runs.append(_start(config, "--forceall"))
-    jobs = [_jobs(run, config) for run in runs]
-    return jobs[0], jobs[-1]
-
-
-def _start(config: Sequence[str], *options: str) -> "subprocess.Popen[str]":
-    """Start a dry run; `--quiet host` overrides the profile's `rules`, so jobs show."""
-    command = [sys.executable, "-m", "snakemake", "--dry-run", *options, "--quiet", "host"]
-    command += ["--nocolor", "--cores", str(CORES), "--config", *config]
+        commands.append([*command, "--forceall"])
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
-
-
-def _jobs(run: "subprocess.Popen[str]", config: Sequence[str]) -> list[Job]:
-    printed, faults = run.communicate()
-    if run.returncode:
-        text = faults + printed
-        start = re.search(r"^\w*(Error|Exception)\b", text, re.MULTILINE)
-        message = text[start.start() if start else 0 :].strip()
-        raise ResiduumError(f"Snakemake cannot plan {' '.join(config)}:\n{message}")
-    return read(printed)
+    runs = [subprocess.Popen(args, stdout=pipe, stderr=pipe, text=True) for args in commands]
+    jobs = []
+    for run in runs:
+        printed, faults = run.communicate()
+        if run.returncode:
+            text = faults + printed
+            start = re.search(r"^\w*(Error|Exception)\b", text, re.MULTILINE)
+            message = text[start.start() if start else 0 :].strip()
+            raise ResiduumError(f"Snakemake cannot plan {' '.join(config)}:\n{message}")
+        jobs.append(read(printed))
+    return jobs[0], jobs[-1]
 
 
 def read(printed: str) -> list[Job]:
     """Return the jobs that a dry run prints; a rule without outputs, such as all, is none."""
-    jobs = [_job(rule, dict(FIELD.findall(body))) for rule, body in JOB.findall(printed)]
-    return [job for job in jobs if job.outputs]
-
-
-def _job(rule: str, fields: dict[str, str]) -> Job:
-    pairs = [pair.partition("=") for pair in fields.get("wildcards", "").split(", ") if pair]
-    numbers = NUMBER.findall(fields.get("resources", ""))
-    return Job(
-        rule=rule,
-        wildcards={name: value for name, _, value in pairs},
-        outputs=[path for path in fields.get("output", "").split(", ") if path],
-        threads=int(fields.get("threads", 1)),
-        resources={name: int(number) for name, number in numbers},
-    )
+    jobs = []
+    for rule, body in JOB.findall(printed):
+        fields = dict(FIELD.findall(body))
+        pairs = [pair.partition("=") for pair in fields.get("wildcards", "").split(", ") if pair]
+        if outputs := [path for path in fields.get("output", "").split(", ") if path]:
+            wildcards = {name: value for name, _, value in pairs}
+            numbers = NUMBER.findall(fields.get("resources", ""))
+            resources = {name: int(number) for name, number in numbers}
+            jobs.append(Job(rule, wildcards, outputs, int(fields.get("threads", 1)), resources))
+    return jobs

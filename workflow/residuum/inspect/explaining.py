@@ -5,7 +5,7 @@ line `residuum explain clear/table1/bm25/dev-rr`. Reads pages, tests, metrics an
 Must not know how any of them was computed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,18 +42,14 @@ class Cell(NamedTuple):
         """Return the metrics files of the cell's runs; a count or a depth has none."""
         return [root for root in self.roots if PATHS.metrics.parse(root)]
 
-    @property
-    def kin(self) -> list[provenance.Artefact]:
-        """Return all that the cell was made from, sources first."""
-        return provenance.ancestors(self.graph, self.roots)
-
 
 def explain(results: Path, address: str, full: bool = False) -> str:
     """Return all that is known of a cell, as text; `full` prints command lines unshortened."""
     cell = find(results, address)
     parts = [_value(cell), _claims(cell), _tests(cell), _per_query(cell)]
     if cell.roots:
-        parts.append(provenance.described(cell.kin, full))
+        kin = provenance.ancestors(cell.graph, cell.roots)
+        parts.append(provenance.described(kin, full))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -74,43 +70,43 @@ def find(results: Path, address: str) -> Cell:
 
 def _line(results: Path, address: str) -> GridCell:
     """Return the line of a table's TSV at an address <paper>/<table>/<row>/<column>."""
-    pages = {parts_of(p.stem): p for p in sorted(results.glob(PATHS.table.pattern))}
-    if not pages:
+    names = tuple(address.strip("/").split("/"))
+    tables = sorted(results.glob(PATHS.table.pattern))
+    if not tables:
         raise ResiduumError(
             f"{results}: no tables; name a results folder (--results results/<scale>) or make them "
             "first: snakemake --cores all"
         )
-    names = address.strip("/").split("/")
     if len(names) != 4:
-        own, path = next(iter(pages.items()))
-        example = "/".join([*own, _lines(path)[0].row, _lines(path)[0].column])
         raise ResiduumError(
-            f"'{address}': write a cell as <paper>/<table>/<row>/<column>, such as {example}"
+            f"'{address}': write a cell as <paper>/<table>/<row>/<column>, such as "
+            + "/".join(next(iter(_cells(tables[0]))))
         )
-    paper, table, row, column = names
-    page = f"{paper}-{table}"
+    page = "-".join(names[:2])
     others = [results / template.fill(page=page) for template in (PATHS.figure, PATHS.cases)]
     where = "".join(f"; read {path.with_suffix('.md')}" for path in others if path.is_file())
     more = f" Figures and case studies have no cells{where}" * bool(where or "-figure" in page)
-    _check("paper", paper, (own for own, _ in pages), more)
-    _check(f"table of {paper}", table, (name for own, name in pages if own == paper), more)
-    lines = _lines(pages[paper, table])
-    _check(f"row of {page}", row, (line.row for line in lines))
-    _check(f"column of {page}", column, (line.column for line in lines))
-    return next(line for line in lines if (line.row, line.column) == (row, column))
+    _check(names[:2], [parts_of(path.stem) for path in tables], more)
+    cells = _cells(results / PATHS.table.fill(page=page))
+    _check(names, cells)
+    return cells[names]
 
 
-def _check(kind: str, name: str, known: Iterable[str], more: str = "") -> None:
-    names = set(known)
-    if name not in names:
-        raise ResiduumError(f"{unknown(kind, name, names)}{more}")
+def _check(names: tuple[str, ...], known: Collection[tuple[str, ...]], more: str = "") -> None:
+    """Refuse an address whose first unknown part is none of the parts that may stand there."""
+    for depth, kind in enumerate(("paper", "table", "row", "column")[: len(names)]):
+        valid = {each[depth] for each in known if each[:depth] == names[:depth]}
+        if names[depth] not in valid:
+            of = f"{kind} of {'/'.join(names[:depth])}" if depth else kind
+            raise ResiduumError(f"{unknown(of, names[depth], valid)}{more}")
 
 
-def _lines(path: Path) -> list[GridCell]:
+def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
+    """Return the lines of a table's TSV by their address; none is an error."""
     lines = grids.read(path)
     if not lines:
         raise ResiduumError(f"{path}: a header and no row, where a table has some; {tsv.AGAIN}")
-    return lines
+    return {(*parts_of(line.table), line.row, line.column): line for line in lines}
 
 
 def _roots(line: GridCell, page: Grid, read: tuple[str, ...]) -> list[str]:

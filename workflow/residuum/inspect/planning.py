@@ -1,26 +1,32 @@
 """What a run needs before its first byte: downloads, jobs, disk, memory, hours, and gaps.
 
 Command: `residuum plan --scale full --paper clear`. The jobs and what they take are those of
-Snakemake's own dry run. Must not know how a job is estimated.
+Snakemake's own dry run; what no job makes is looked for by name and size, not in the network.
+Must not know how a job is estimated.
 """
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from residuum.cli.errors import ResiduumError
-from residuum.config import entries, loading
-from residuum.config.registry import Registry
-from residuum.inspect import downloads, dryrun
+from residuum.config import entries, loading, roots
+from residuum.config.registry import Registry, Start
+from residuum.config.schema.scales import FromHub
+from residuum.inspect import dryrun
+from residuum.inspect.datasets import File, amount, needed
 from residuum.inspect.dryrun import Job
-from residuum.inspect.local_files import File, amount
 from residuum.inspect.text import line, wrapped
 from residuum.pages import layout
 from residuum.wiring import assumptions, binding, sizes
 from residuum.wiring.availability import all_available
+from residuum.wiring.models import start_of
 from residuum.wiring.paths import results_of
+from residuum.wiring.runs import player_of
 
+HUB = "hub"
+BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
 STAGES = [
@@ -47,50 +53,103 @@ def plan(
     written = {"papers": f"[{','.join(papers)}]"} if papers else {}
     config = [f"{key}={value}" for key, value in {**chosen, **written}.items()]
     todo, every = dryrun.plans(config, results)
-    files, needs = downloads.required(registry, todo), {results: _sum(todo, "disk_mb") * 1e6}
+    files = required(registry, todo)
+    jobs = f"{len(todo)} of {len(every)} jobs have to run"
+    head = (
+        f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}: "
+        f"{jobs if todo else f'all {len(every)} jobs are finished'}. "
+        "Sizes, memory and hours are estimates; their assumptions are listed at the end."
+    )
     parts = [
-        _head(registry, len(todo), len(every)),
-        "\n".join(_downloads(registry, files)),
-        "\n".join(_rules(todo, every)),
-        "\n".join(_gaps(registry)),
-        "\n".join(disks({**needs, **downloads.homes(registry, files)})),
-        "\n".join(_assumptions(registry, todo)),
+        [wrapped(head)],
+        _downloads(registry, files),
+        _rules(todo, every),
+        _gaps(registry),
+        disks({results: _sum(todo, "disk_mb") * 1e6, **homes(registry, files)}),
+        _assumptions(registry, todo),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(text for part in parts if (text := "\n".join(part)))
 
 
-def _sum(jobs: list[Job], resource: str) -> int:
+def _sum(jobs: Iterable[Job], resource: str) -> int:
     return sum(job.takes(resource) for job in jobs)
 
 
-def _head(registry: Registry, todo: int, every: int) -> str:
-    papers = ", ".join(registry.config.papers)
-    jobs = f"{todo} of {every} jobs have to run" if todo else f"all {every} jobs are finished"
-    estimates = "Sizes, memory and hours are estimates; their assumptions are listed at the end."
-    return wrapped(f"Scale {registry.config.scale}, papers {papers}: {jobs}. {estimates}", "", 0)
+def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
+    """Return the files that jobs export each dataset from, and `HUB`'s models, each once."""
+    files: dict[str, dict[str, File]] = {}
+    hub: dict[str, File] = {}
+    for job in jobs:
+        if job.rule.startswith("data_"):
+            name = job.wildcards["dataset"]
+            read = needed(registry.datasets[name], job.wildcards.get("split"))
+            files.setdefault(name, {}).update({file.name: file for file in read})
+        start: Start | None = None
+        if "reranker" in job.wildcards:
+            start = player_of(registry, job.wildcards["reranker"])
+        elif job.rule in ("train_train", "pretrain_adapt"):
+            start = start_of(registry, job.wildcards.get("model") or job.wildcards["backbone"])
+        if isinstance(start, FromHub):
+            hub[f"{start.hub}@{start.revision}"] = _hub_file(start)
+    return {name: [*of.values()] for name, of in {**files, HUB: hub}.items() if of}
+
+
+def _hub_file(model: FromHub) -> File:
+    """Return a model as a file whose size follows from the shape that its name states."""
+    folder = hub_home() / f"models--{model.hub.replace('/', '--')}"
+    ref = folder / "refs" / model.revision
+    commit = ref.read_text().strip() if ref.is_file() else model.revision
+    url = f"https://huggingface.co/{model.hub}/tree/{model.revision}"
+    size = BYTES_PER_PARAMETER * sizes.shape_of_hub(model.hub).parameters
+    made = [folder / "snapshots" / commit / "config.json"]
+    return File(model.hub, None, url, size, None, [], made, by_hand=False)
+
+
+def hub_home() -> Path:
+    """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, which is in your home's .cache."""
+    home = os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
+
+
+def absent(files: Iterable[File]) -> int:
+    """Return the bytes of the files that are not local, as far as they are known."""
+    return sum(file.bytes or 0 for file in files if not file.available)
+
+
+def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
+    """Return the bytes still to be written into each folder outside the project.
+
+    For a dataset they are what is unpacked of it, or the sum of its downloads.
+    """
+    needs = {roots.irds(): 0.0, hub_home(): 0.0}
+    for name, of in files.items():
+        size = float(absent(of))
+        if name != HUB and not all(file.available for file in of):
+            local = sum(file.bytes or 0 for file in of if file.available)
+            size = max(size, 1e9 * registry.datasets[name].disk_gb - local)
+        needs[hub_home() if name == HUB else roots.irds()] += size
+    return {folder: size for folder, size in needs.items() if size}
 
 
 def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str]:
     if not files:
         yield "Downloads: none."
         return
-    absent = downloads.absent(file for of in files.values() for file in of)
-    yield f"Downloads: {amount(absent)} to come" if absent else "Downloads: all available"
-    rows = [_download(name, file) for name, of in files.items() for file in of]
+    size = absent(file for of in files.values() for file in of)
+    yield f"Downloads: {amount(size)} to come" if size else "Downloads: all available"
+    rows = []
+    for name, file in ((name, file) for name, of in files.items() for file in of):
+        bytes_ = amount(file.bytes) if file.bytes else "unknown"
+        about = "about " * (name == HUB)
+        rows.append([name, file.name, about + bytes_, file.state, file.url or "see access"])
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
-        if name == downloads.HUB:
+        if name == HUB:
             yield line("licence", "each model's own, on its page at its address")
         else:
             yield line("licence", registry.datasets[name].licence)
             yield line("access", registry.datasets[name].access)
-
-
-def _download(name: str, file: File) -> list[str]:
-    size = amount(file.bytes) if file.bytes else "unknown"
-    about = "about " * (name == downloads.HUB)
-    return [name, file.name, about + size, file.state, file.url or "see access"]
 
 
 def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
@@ -109,42 +168,24 @@ def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
 
 def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
     """Return the cells of a row for each rule, in the order of the stages, and of their total."""
+    rules = sorted({job.rule for job in every})
+    rules.sort(key=lambda rule: STAGES.index(rule.partition("_")[0]))
     rows = []
-    for rule in [*sorted({job.rule for job in every}, key=_order), "total"]:
+    for rule in [*rules, "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
-        rows.append([rule, f"{len(own)} of {len(total)}", *_numbers(own)])
+        disk, core, card = (_sum(own, name) for name in ("disk_mb", "core_s", "gpu_s"))
+        largest = (max((j.takes(name) for j in own), default=0) for name in ("mem_mb", "gpu_mb"))
+        row = [amount(1e6 * mb) if mb else "" for mb in (disk, *largest)]
+        row += map(hours, (core, card, max((job.seconds for job in own), default=0)))
+        rows.append([rule, f"{len(own)} of {len(total)}", *row])
     return rows
-
-
-def _order(rule: str) -> tuple[int, str]:
-    stage = rule.partition("_")[0]
-    return STAGES.index(stage) if stage in STAGES else len(STAGES), rule
-
-
-def _numbers(jobs: list[Job]) -> list[str]:
-    if not jobs:
-        return [""] * 6
-    return [
-        _size(_sum(jobs, "disk_mb")),
-        _size(max(job.takes("mem_mb") for job in jobs)),
-        _size(max(job.takes("gpu_mb") for job in jobs)),
-        hours(_sum(jobs, "core_s")),
-        hours(_sum(jobs, "gpu_s")),
-        hours(max(job.seconds for job in jobs)),
-    ]
-
-
-def _size(mb: float) -> str:
-    return amount(1e6 * mb) if mb else ""
 
 
 def hours(seconds: float) -> str:
     """Write seconds as hours, with no more digits than an estimate bears; nothing of none."""
-    if seconds == 0:
-        return ""
     value = seconds / 3600
     if value < 0.1:
-        return "<0.1"
+        return "<0.1" if seconds else ""
     return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
@@ -156,7 +197,7 @@ def _gaps(registry: Registry) -> Iterator[str]:
     if reasons:
         yield "Not run at this scale:"
         for why, where in reasons.items():
-            yield wrapped(f"{why} ({', '.join(where)})", "- ", 2)
+            yield wrapped(f"{why} ({', '.join(where)})", "- ")
 
 
 def disks(needs: dict[Path, float]) -> Iterator[str]:
@@ -165,21 +206,19 @@ def disks(needs: dict[Path, float]) -> Iterator[str]:
     Folders on one file system share what is free.
     """
     rows: list[list[str]] = []
-    free: dict[int, int] = {}  # by file system, as are the sizes by folder
-    required: dict[int, dict[Path, float]] = {}
+    disks: dict[int, tuple[int, dict[Path, float]]] = {}  # free bytes and needs of a file system
     for folder, size in needs.items():
         parents = [folder.absolute(), *folder.absolute().parents]
         existing = next(path for path in parents if path.exists())
-        device = existing.stat().st_dev
-        free[device] = shutil.disk_usage(existing).free
-        required.setdefault(device, {})[folder] = size
-        rows.append([str(folder), amount(size) if size else "nothing", amount(free[device])])
+        free = shutil.disk_usage(existing).free
+        disks.setdefault(existing.stat().st_dev, (free, {}))[1][folder] = size
+        rows.append([str(folder), amount(size) if size else "nothing", amount(free)])
     yield layout.grid(["folder", "needs", "free"], rows)
-    for device, folders in required.items():
-        if (size := sum(folders.values())) > free[device]:
+    for free, folders in disks.values():
+        if (size := sum(folders.values())) > free:
             names = ", ".join(map(str, folders))
-            text = f"not enough disk: {amount(size)} needed, {amount(free[device])} free: {names}"
-            yield wrapped(text, "warning: ", 9)
+            text = f"not enough disk: {amount(size)} needed, {amount(free)} free: {names}"
+            yield wrapped(text, "warning: ")
 
 
 def _assumptions(registry: Registry, todo: list[Job]) -> Iterator[str]:
@@ -188,11 +227,10 @@ def _assumptions(registry: Registry, todo: list[Job]) -> Iterator[str]:
     yield "Estimates rest on:"
     for name in sorted({job.wildcards.get("dataset", "") for job in todo} & {*registry.datasets}):
         docs = f"{sizes.docs(registry, name):,} docs of {sizes.doc_bytes(name):,} bytes"
-        yield wrapped(f"{name} has {docs} on average", "- ", 2)
-    card = (
-        f"{registry.config.tflops:g} TFLOPS, of which {registry.config.utilisation:.0%} are reached"
-    )
+        yield wrapped(f"{name} has {docs} on average", "- ")
+    speed = f"{registry.config.tflops:g} TFLOPS"
+    card = f"a card of {speed}, of which {registry.config.utilisation:.0%} are reached"
     source = "--tflops, --utilisation; 312 is an A100's in bf16"
-    yield wrapped(f"a card of {card} ({source}); a hub model is as large as its name says", "- ", 2)
+    yield wrapped(f"{card} ({source}); a hub model is as large as its name says", "- ")
     for number in assumptions.ALL:
-        yield wrapped(number.text, "- ", 2)
+        yield wrapped(number.text, "- ")

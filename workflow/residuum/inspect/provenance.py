@@ -118,12 +118,19 @@ def _relative(value: object, prefix: str) -> object:
     return value.removeprefix(prefix) if isinstance(value, str) else value
 
 
-def ancestors(graph: Graph, roots: Iterable[str]) -> list[Artefact]:
-    """Return the roots and all that they were made from, sources first, each once."""
+def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) -> list[Artefact]:
+    """Return the roots and all that they were made from, sources first, each once.
+
+    What has no manifest is followed by that of an `other` graph, if it has one there.
+    """
     done: dict[str, Artefact] = {}
 
     def visit(path: str) -> None:
         artefact = graph.get(path, Artefact(path))
+        elsewhere = (other or {}).get(path, Artefact(path))
+        if elsewhere.manifest and not artefact.manifest:
+            lacks = artefact.lacks or NO_FILE
+            artefact = Artefact(path, parents=elsewhere.parents, lacks=lacks)
         for parent in artefact.parents:
             if parent not in done:
                 visit(parent)
@@ -132,16 +139,6 @@ def ancestors(graph: Graph, roots: Iterable[str]) -> list[Artefact]:
     for root in roots:
         visit(root)
     return list(done.values())
-
-
-def completed(graph: Graph, other: Graph) -> dict[str, Artefact]:
-    """Return a graph in which what has no manifest has the parents that it has in the other."""
-    whole = dict(graph)
-    for path, artefact in other.items():
-        own = graph.get(path, Artefact(path, lacks=NO_FILE))
-        if artefact.manifest and not own.manifest:
-            whole[path] = own._replace(parents=artefact.parents)
-    return whole
 
 
 def described(kin: list[Artefact], full: bool = False) -> str:
