@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from residuum.__main__ import app
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import bundling, verifying
+from residuum.inspect import bundling
 from results_fixture import build, change
 
 METRIC = "results/metrics/data/dev/base.tsv"
@@ -59,7 +59,7 @@ def tampered(archive, path, name, old, new, indexed=False):
 
 
 def faults(archive):
-    return {check.page: check.text for check in verifying.verify(archive) if not check.agrees}
+    return {check.page: check.text for check in bundling.verify(archive) if not check.agrees}
 
 
 def test_the_same_results_give_the_same_bytes(results, archive, tmp_path):
@@ -87,7 +87,7 @@ def test_it_holds_what_pages_are_made_from_and_no_texts_runs_or_models(archive):
 
 
 def test_every_page_is_made_again_and_the_rest_is_carried(archive):
-    checks = verifying.verify(archive)
+    checks = bundling.verify(archive)
     assert {c.page: (c.made, c.agrees) for c in checks} == {
         "toy-table1": (True, True),
         "toy-table2": (True, True),
@@ -96,7 +96,7 @@ def test_every_page_is_made_again_and_the_rest_is_carried(archive):
         "ledger": (True, True),
     }
     assert checks[-1].page == "ledger"
-    said = verifying.report(checks)
+    said = bundling.report(checks)
     assert "toy-table3: carried, checked by hash: it quotes texts" in said
     assert said.endswith("4 pages made again byte for byte, 1 carried; no fault")
 
@@ -209,7 +209,7 @@ def test_damaged_and_foreign_files_are_one_clear_error(archive, tmp_path):
     for data, says in cases:
         path.write_bytes(data)
         with pytest.raises(ResiduumError, match=says):
-            verifying.verify(path)
+            bundling.verify(path)
     for members, says in [
         ({"results/x": b""}, r"not a bundle of residuum, it lacks bundle\.json"),
         ({"bundle.json": b"[]"}, r"bundle\.json cannot be read"),
@@ -219,9 +219,9 @@ def test_damaged_and_foreign_files_are_one_clear_error(archive, tmp_path):
         ),
     ]:
         with pytest.raises(ResiduumError, match=says):
-            verifying.verify(pack(path, members))
+            bundling.verify(pack(path, members))
     with pytest.raises(ResiduumError, match="no such file"):
-        verifying.verify(tmp_path / "nowhere.tar.gz")
+        bundling.verify(tmp_path / "nowhere.tar.gz")
 
 
 def test_unfinished_results_make_no_bundle(tmp_path):
@@ -280,7 +280,7 @@ def test_a_manifest_that_cannot_be_read_is_one_fault_among_the_others(archive, t
     name = f"results/{BARE}.manifest.json"
     members[name] = text
     members["results/cases/toy-table3.tsv"] += b"q1\td1\n"
-    checks = verifying.verify(pack(tmp_path / "t.tar.gz", members))
+    checks = bundling.verify(pack(tmp_path / "t.tar.gz", members))
     bad = [check.text for check in checks if not check.agrees]
     assert bad[0].startswith("results/cases/toy-table3.tsv: was changed")
     assert bad[1].startswith(f"{name}: was changed")

@@ -1,12 +1,13 @@
 """What jobs read from elsewhere: files of datasets, models of the hub."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from plan_fixture import registry
 from residuum.inspect import planning
-from residuum.inspect.dryrun import Job
+from residuum.inspect.planning import Job
 
 TOY = registry()
 
@@ -20,7 +21,7 @@ def homes(monkeypatch, tmp_path):
 
 
 def job(rule, **wildcards):
-    return Job(rule, wildcards, ["x"], 1, {})
+    return Job(rule, wildcards, ["x"], 1, Counter())
 
 
 def test_files_are_those_of_the_splits_that_jobs_export():

@@ -116,10 +116,10 @@ def verify(
     archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")],
 ) -> None:
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
-    from residuum.inspect import verifying
+    from residuum.inspect import bundling
 
-    checks = verifying.verify(archive)
-    print(verifying.report(checks))
+    checks = bundling.verify(archive)
+    print(bundling.report(checks))
     if not all(check.agrees for check in checks):
         raise typer.Exit(1)
 

@@ -1,7 +1,7 @@
 """Compare TREC runs of any origin: measures, paired tests and a table like those of the papers.
 
 Usage: `residuum compare QRELS RUN RUN ... --measures nDCG@10 --test permutation --correction holm`,
-or `compare(judged, runs, measures, tests)` for the same as frames. Needs no config and no DAG.
+or `scores, rows = compare(judged, runs, measures, tests)` on frames. Needs no config and no DAG.
 Must not know systems, papers or scales.
 """
 
@@ -9,7 +9,6 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 from pydantic import ValidationError
@@ -29,11 +28,7 @@ ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
 RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
 
 
-class Compared(NamedTuple):
-    """What `compare` returns: values per query of each (run, measure), and the comparisons."""
-
-    scores: dict[tuple[str, str], ScoreMatrix]
-    tests: list[Comparison]
+Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): its values per query
 
 
 def report(
@@ -62,14 +57,18 @@ def report(
     requested = list(dict.fromkeys(split))
     if not requested:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
-    compared = compare(judged, lists, requested, tests, baselines, workers)
-    pages = [
-        values_page(compared, requested, [*remarks, *absent, *_notes(tests, compared)]),
-        tests_page(compared),
+    scores, rows = compare(judged, lists, requested, tests, baselines, workers)
+    drawn = (row.method for row in rows if not row.method.startswith("exact,"))
+    methods = ", ".join(dict.fromkeys(drawn))
+    remarks += [
+        *absent,
+        f"Superscripts: runs significantly beaten. {notes.tests_note(tests, 'measure')}"
+        + f" Method: {methods}." * bool(methods),
+        *notes.remarks(rows, tests.alpha, lambda row: f"{row.a} and {row.b} in {row.measure}"),
     ]
+    pages = [values_page(scores, rows, remarks), tests_page(rows)]
     if output:
-        table = tsv.frame(compared.tests, Comparison)
-        files.write_text(output, table.write_csv(separator="\t"))
+        files.write_text(output, tsv.frame(rows, Comparison).write_csv(separator="\t"))
     return "\n".join(map(layout.latex if form == "latex" else layout.markdown, pages))
 
 
@@ -151,7 +150,7 @@ def compare(
     tests: Tests,
     baselines: Sequence[str] = (),
     workers: int = 1,
-) -> Compared:
+) -> tuple[Scores, list[Comparison]]:
     """Evaluate runs on the judged queries and test every pair, or those with a baseline.
 
     `judged` has query_id, doc_id, relevance; a run query_id, doc_id, rank, score. A judged query
@@ -162,7 +161,7 @@ def compare(
     for name in baselines:
         if name not in runs:
             raise ResiduumError(f"--baseline: {unknown('run', name, runs)}")
-    scores: dict[tuple[str, str], ScoreMatrix] = {}
+    scores: Scores = {}
     for name, run in runs.items():
         values = evaluate(run, judged, list(measures)).sort("query_id")
         for measure in measures:
@@ -177,39 +176,30 @@ def compare(
         if not baselines or {a, b} & set(baselines)
     ]
     rows = paired.compare(scores, pairs, tests, workers)
-    return Compared(scores, paired.adjust(rows, tests.correction, tests.alpha))
+    return scores, paired.adjust(rows, tests.correction, tests.alpha)
 
 
-def _notes(tests: Tests, compared: Compared) -> list[str]:
-    drawn = (test.method for test in compared.tests if not test.method.startswith("exact,"))
-    methods = ", ".join(dict.fromkeys(drawn))
-    note = notes.tests_note(tests, "measure")
-    return [
-        f"Superscripts: runs significantly beaten. {note}{f' Method: {methods}.' * bool(methods)}",
-        *notes.remarks(
-            compared.tests, tests.alpha, lambda test: f"{test.a} and {test.b} in {test.measure}"
-        ),
-    ]
-
-
-def values_page(compared: Compared, measures: Sequence[str], remarks: list[str]) -> Layout:
+def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str]) -> Layout:
     """Lay out a line per run with its means; raised are the numbers of the runs it beats."""
-    names = list(dict.fromkeys(name for name, _ in compared.scores))
-    beaten: dict[tuple[str, str], list[int]] = {}
-    for test in compared.tests:
+    names, measures = (list(dict.fromkeys(each)) for each in zip(*scores, strict=True))
+    beaten: dict[tuple[str, str], list[int]] = {key: [] for key in scores}
+    for test in tests:
         if test.significant:
             better, worse = test.ordered
-            beaten.setdefault((better, test.measure), []).append(names.index(worse) + 1)
-    rows = []
-    for number, name in enumerate(names, start=1):
-        means = {m: f"{compared.scores[name, m].values.mean():.4f}" for m in measures}
-        cells = [TextCell(means[m], layout.span(beaten.get((name, m), []))) for m in measures]
-        rows.append([TextCell(f"{number} {name}"), *cells])
+            beaten[better, test.measure].append(names.index(worse) + 1)
+    cells = {
+        key: TextCell(f"{matrix.values.mean():.4f}", layout.span(beaten[key]))
+        for key, matrix in scores.items()
+    }
+    rows = [
+        [TextCell(f"{number} {name}"), *(cells[name, measure] for measure in measures)]
+        for number, name in enumerate(names, start=1)
+    ]
     align = ["l", *"c" * len(measures)]
     return Layout("Runs", "means over the judged queries", ["Run", *measures], rows, remarks, align)
 
 
-def tests_page(compared: Compared) -> Layout:
+def tests_page(tests: Sequence[Comparison]) -> Layout:
     """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show.
 
     What does not exist is left empty.
@@ -222,7 +212,7 @@ def tests_page(compared: Compared) -> Layout:
         "queries would show four times in five, uncorrected."
     ]
     rows = []
-    for test in compared.tests:
+    for test in tests:
         low, high = test.ci_low, test.ci_high
         texts = [
             *(test.measure, test.a, test.b, f"{test.difference:+.4f}"),

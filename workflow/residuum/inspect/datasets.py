@@ -130,19 +130,16 @@ def _file(download: Download) -> File:
 
 
 @functools.cache
-def _irds_list() -> dict[str, dict[str, Any]]:
-    text = importlib.resources.files("ir_datasets").joinpath("etc/downloads.json").read_text()
-    return dict(json.loads(text))
-
-
 def listed_by_irds(name: str) -> dict[str, Any]:
     """Return what ir_datasets knows of one of its downloads, such as msmarco-passage/queries."""
+    source = importlib.resources.files("ir_datasets").joinpath("etc/downloads.json")
+    collections: dict[str, dict[str, dict[str, Any]]] = json.loads(source.read_text())
     collection, _, key = name.partition("/")
-    known = _irds_list().get(collection, {})
+    known = collections.get(collection, {})
     if key not in known:
-        names = [f"{collection}/{other}" for other in known] or list(_irds_list())
+        names = [f"{collection}/{other}" for other in known] or list(collections)
         raise ResiduumError(f"downloads: ir_datasets lists {unknown('download', name, names)}")
-    return dict(known[key])
+    return known[key]
 
 
 def listing(config: Path) -> str:

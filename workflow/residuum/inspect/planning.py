@@ -1,22 +1,27 @@
 """What a run needs before its first byte: downloads, jobs, disk, memory, hours, and gaps.
 
 Command: `residuum plan --scale full --paper clear`. The jobs and what they take are those of
-Snakemake's own dry run; what no job makes is looked for by name and size, not in the network.
-Must not know how a job is estimated.
+Snakemake's own dry run, which makes nothing and takes every hub model for available (`--summary`
+and `--d3dag` would ask the hub); what no job makes is looked for by name and size, not in the
+network. Must not know how a job is estimated.
 """
 
+import importlib.util
 import os
+import re
 import shutil
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, roots
 from residuum.config.registry import Registry, Start
 from residuum.config.schema.scales import FromHub
-from residuum.inspect import dryrun
 from residuum.inspect.datasets import File, amount, needed
-from residuum.inspect.dryrun import Job
 from residuum.inspect.text import line, wrapped
 from residuum.pages import layout
 from residuum.wiring import assumptions, binding, sizes
@@ -34,6 +39,25 @@ STAGES = [
     *("fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"),
     *("cases", "figures", "ledger"),
 ]
+JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
+FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
+NUMBER = re.compile(r"\b(\w+)=(\d+)(?=,|$)")
+CORES = 1_000_000  # so that Snakemake does not lower any job's threads to what this machine has
+
+
+class Job(NamedTuple):
+    """A planned job, and what its rule declares that it takes (residuum.wiring.resources)."""
+
+    rule: str
+    wildcards: dict[str, str]
+    outputs: list[str]
+    threads: int
+    resources: Counter[str]  # 0 where the rule declares none
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it runs."""
+        return max(self.resources["gpu_s"], self.resources["core_s"] / self.threads)
 
 
 def plan(
@@ -52,7 +76,7 @@ def plan(
     results = Path(results_of(registry.config.scale))
     written = {"papers": f"[{','.join(papers)}]"} if papers else {}
     config = [f"{key}={value}" for key, value in {**chosen, **written}.items()]
-    todo, every = dryrun.plans(config, results)
+    todo, every = plans(config, results)
     files = required(registry, todo)
     jobs = f"{len(todo)} of {len(every)} jobs have to run"
     head = (
@@ -72,7 +96,54 @@ def plan(
 
 
 def _sum(jobs: Iterable[Job], resource: str) -> int:
-    return sum(job.takes(resource) for job in jobs)
+    return sum(job.resources[resource] for job in jobs)
+
+
+def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
+    """Return the jobs that have to run, and all jobs, finished ones too.
+
+    `config` are values of `--config`. Raises ResiduumError without Snakemake or a Snakefile, and
+    where Snakemake cannot plan.
+    """
+    if importlib.util.find_spec("snakemake") is None:
+        raise ResiduumError(
+            "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
+            "the project whole: make, or pip install -r requirements.lock"
+        )
+    if not Path("Snakefile").is_file():
+        raise ResiduumError(f"no Snakefile in {Path.cwd()}. Run this in the project's folder.")
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
+    command += ["--quiet", "host"]  # overrides the profile's `rules`, so jobs show
+    command += ["--config", *config]
+    commands = [command]
+    if results.exists():  # else all jobs have to run, and a second dry run takes longer
+        commands.append([*command, "--forceall"])
+    pipe = subprocess.PIPE
+    runs = [subprocess.Popen(args, stdout=pipe, stderr=pipe, text=True) for args in commands]
+    jobs = []
+    for run in runs:
+        printed, faults = run.communicate()
+        if run.returncode:
+            text = faults + printed
+            start = re.search(r"^\w*(Error|Exception)\b", text, re.MULTILINE)
+            message = text[start.start() if start else 0 :].strip()
+            raise ResiduumError(f"Snakemake cannot plan {' '.join(config)}:\n{message}")
+        jobs.append(read(printed))
+    return jobs[0], jobs[-1]
+
+
+def read(printed: str) -> list[Job]:
+    """Return the jobs that a dry run prints; a rule without outputs, such as all, is none."""
+    jobs = []
+    for rule, body in JOB.findall(printed):
+        fields = dict(FIELD.findall(body))
+        pairs = [pair.partition("=") for pair in fields.get("wildcards", "").split(", ") if pair]
+        if outputs := [path for path in fields.get("output", "").split(", ") if path]:
+            wildcards = {name: value for name, _, value in pairs}
+            numbers = NUMBER.findall(fields.get("resources", ""))
+            resources = Counter({name: int(number) for name, number in numbers})
+            jobs.append(Job(rule, wildcards, outputs, int(fields.get("threads", 1)), resources))
+    return jobs
 
 
 def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
@@ -135,13 +206,13 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     if not files:
         yield "Downloads: none."
         return
-    size = absent(file for of in files.values() for file in of)
-    yield f"Downloads: {amount(size)} to come" if size else "Downloads: all available"
+    missing = absent(file for of in files.values() for file in of)
+    yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
-    for name, file in ((name, file) for name, of in files.items() for file in of):
-        bytes_ = amount(file.bytes) if file.bytes else "unknown"
-        about = "about " * (name == HUB)
-        rows.append([name, file.name, about + bytes_, file.state, file.url or "see access"])
+    for name, of in files.items():
+        for file in of:
+            size = "about " * (name == HUB) + (amount(file.bytes) if file.bytes else "unknown")
+            rows.append([name, file.name, size, file.state, file.url or "see access"])
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
@@ -174,7 +245,9 @@ def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
     for rule in [*rules, "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
         disk, core, card = (_sum(own, name) for name in ("disk_mb", "core_s", "gpu_s"))
-        largest = (max((j.takes(name) for j in own), default=0) for name in ("mem_mb", "gpu_mb"))
+        largest = (
+            max((j.resources[name] for j in own), default=0) for name in ("mem_mb", "gpu_mb")
+        )
         row = [amount(1e6 * mb) if mb else "" for mb in (disk, *largest)]
         row += map(hours, (core, card, max((job.seconds for job in own), default=0)))
         rows.append([rule, f"{len(own)} of {len(total)}", *row])
