@@ -63,8 +63,10 @@ def test_without_snakemake_the_error_says_what_to_install(monkeypatch):
 
 def test_elsewhere_than_in_the_project_the_error_says_so(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.yaml").touch()
     with pytest.raises(ResiduumError, match=r"no Snakefile in .*project's folder"):
-        planning.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
+        planning.plan("smoke", [], None, None)
 
 
 def by_output(jobs):

@@ -208,7 +208,8 @@ def test_a_run_that_one_folder_lacks_is_said_to_be_missing(results, other, tmp_p
     copy = shutil.copytree(other, tmp_path / "toy")
     (copy / "runs/data/dev/base.trec.gz").unlink()
     said = " ".join(differing.compared(results, copy, CELL).split())
-    assert "cannot be compared, it is not in both folders" in said
+    assert "base.trec.gz: cannot be compared: " in said
+    assert f"{copy}/runs/data/dev/base.trec.gz: no such file" in said
 
 
 def test_the_command_prints_both_and_an_error_is_one_line(results, other):

@@ -1,5 +1,4 @@
-"""The verbs of the command `residuum`: a module or two for each, none of them a stage of the graph.
+"""What the command `residuum` answers, for any finished results, datasets or runs.
 
-A new verb is a module here and a function of a few lines in `residuum.__main__`. They read finished
-results or files from anywhere, and call what the stages call; no stage may import them.
+Modules call what the stages call; no stage may import them. A verb is a function of `__main__`.
 """

@@ -1,10 +1,9 @@
 """One archive of a results folder's pages and what they are made from, and every page made again.
 
-Usage: `residuum bundle write --results results/mini --output mini.tar.gz`. The same results give
-the same bytes, as long as the folder's name, the commit and the packages are the same too: its
-index records them. Holds what every table, figure's data and the ledger are made from (metrics,
-specs, manifests), and no texts, runs, indexes or models. `residuum bundle verify mini.tar.gz` calls
-what the stages run and compares the bytes. Must not know how a page is computed.
+Usage: `residuum bundle write --output mini.tar.gz`, `residuum bundle verify mini.tar.gz`. Equal
+results give equal bytes, as long as the folder's name, the commit and the packages are the same
+too: its index records them. Holds no texts, runs, indexes or models. Must not know how a page is
+computed: a check calls what the stages run.
 """
 
 import gzip
@@ -14,7 +13,6 @@ import re
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -119,23 +117,21 @@ def unpack(archive: Path, folder: Path) -> list[str]:
     except ValidationError as error:
         why = f"residuum {__version__}: {describe(error)}"
         raise _refusal(archive, f"{INDEX} cannot be read by {why}") from None
-    return list(_faults(index.files, folder))
+    local = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    faults = []
+    for name in sorted({*local, *index.files} - {INDEX}):
+        if name not in local:
+            faults.append(f"{name}: is missing")
+        elif name not in index.files:
+            faults.append(f"{name}: is not in {INDEX}")
+        elif files.sha256(local[name]) != index.files[name]:
+            faults.append(f"{name}: was changed after the bundle was written (its sha256 differs)")
+    return faults
 
 
 def _refusal(archive: Path, why: str) -> ResiduumError:
     hint = "Get it again, or write it anew: residuum bundle write"
     return ResiduumError(f"{archive}: {why}. {hint}")
-
-
-def _faults(index: dict[str, str], folder: Path) -> Iterator[str]:
-    local = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - {INDEX}
-    for name in sorted(local | set(index)):
-        if name not in local:
-            yield f"{name}: is missing"
-        elif name not in index:
-            yield f"{name}: is not in {INDEX}"
-        elif files.sha256(folder / name) != index[name]:
-            yield f"{name}: was changed after the bundle was written (its sha256 is another)"
 
 
 class Check(NamedTuple):
@@ -218,52 +214,35 @@ def _page(bench: Bench, path: str) -> Check:
 
 def _make(bench: Bench, path: str) -> str:
     """Make a page again, as its stage does; return a note on how."""
-    record, output = bench.manifest(path), bench.made / path
+    record, spec, output = bench.manifest(path), bench.spec(path), bench.made / path
     if path == PATHS.ledger:
-        ledger.write(
-            spec=[bench.spec(name) for name in record.inputs if PATHS.table.parse(name)],
-            table=bench.files(path, PATHS.table),
-            significance=bench.files(path, PATHS.significance),
-            output=output,
-        )
+        specs = [bench.spec(name) for name in record.inputs if PATHS.table.parse(name)]
+        tests = bench.files(path, PATHS.significance)
+        ledger.write(specs, bench.files(path, PATHS.table), tests, output)
         return ""
     if PATHS.figure.parse(path):
-        figures.draw(
-            spec=bench.spec(path),
-            depths=bench.files(path, PATHS.depth_curve),
-            scored=bench.files(path, PATHS.pairs.manifest),
-            output=output,
-        )
+        scored = bench.files(path, PATHS.pairs.manifest)
+        figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output)
         return "; drawings carried, checked by hash"
-    if "runs" in record.spec:
-        _test_and_render(bench, path)
-        return ""
-    page = BoundCharacteristics.model_validate(record.spec)
-    characteristics.write(page, record.artefact["counts"], output)
-    return ", from the counts in its manifest"
+    if "runs" not in record.spec:
+        counted = BoundCharacteristics.model_validate(record.spec)
+        characteristics.write(counted, record.artefact["counts"], output)
+        return ", from the counts in its manifest"
+    tests_made = bench.made / PATHS.significance.fill(page=output.stem)
+    metrics = bench.results / PATHS.metrics_root
+    significance.compare(spec, metrics, tests_made, together=_corrected_with(bench, output.stem))
+    tables.render(spec, metrics, tests_made, output, bench.files(path, PATHS.tuning))
+    return ""
 
 
-def _test_and_render(bench: Bench, path: str) -> None:
-    """Make a table again, tested together with the tables that its tests are corrected with."""
+def _corrected_with(bench: Bench, page: str) -> list[str]:
+    """Return the specs of the other tables whose comparisons are corrected with a table's."""
     names = [name for name in bench.graph if PATHS.table.parse(name)]
     specs = {Path(name).stem: bench.manifest(name).spec for name in names}
-    pages = {n: BoundTable.model_validate(spec) for n, spec in specs.items() if "runs" in spec}
-    own = pages[Path(path).stem]
-    family = corrected_with(own.id, {name: page.table for name, page in pages.items()}, own.tests)
-    tests, metrics = PATHS.significance.fill(page=own.id), bench.results / PATHS.metrics_root
-    significance.compare(
-        spec=bench.spec(path),
-        metrics=metrics,
-        output=bench.made / tests,
-        together=[canonical_json(specs[name]) for name in family],
-    )
-    tables.render(
-        spec=bench.spec(path),
-        metrics=metrics,
-        significance=bench.made / tests,
-        output=bench.made / path,
-        tuning=bench.files(path, PATHS.tuning),
-    )
+    jobs = {n: BoundTable.model_validate(spec) for n, spec in specs.items() if "runs" in spec}
+    tables_of_all = {name: job.table for name, job in jobs.items()}
+    others = corrected_with(page, tables_of_all, jobs[page].tests)
+    return [canonical_json(specs[other]) for other in others]
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:

@@ -1,8 +1,7 @@
-"""Compare TREC runs of any origin: measures, paired tests and a table like those of the papers.
+"""TREC runs of any origin compared: measures, paired tests and a table like those of the papers.
 
-Usage: `residuum compare QRELS RUN RUN ... --measures nDCG@10 --test permutation --correction holm`,
-or `scores, rows = compare(judged, runs, measures, tests)` on frames. Needs no config and no DAG.
-Must not know systems, papers or scales.
+Usage: `scores, rows = compare(judged, runs, measures, tests)` on frames; `report` on files. Needs
+no config and no DAG. Must not know systems, papers or scales.
 """
 
 import itertools

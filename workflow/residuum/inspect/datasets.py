@@ -1,8 +1,7 @@
 """The files that the datasets of config/ are read from: which are local, and whether whole.
 
-Usage: `residuum datasets`, `residuum datasets show nq-dpr`, `residuum datasets check nfcorpus`. A
-check reads every file and every record once, as an export would, and writes nothing but what
-ir_datasets and an export keep in its home. Must not know the graph or its results.
+Usage: `residuum datasets`, `residuum datasets show nq-dpr`, `residuum datasets check nfcorpus`,
+which reads every record once, as an export would. Must not know the graph or its results.
 """
 
 import functools

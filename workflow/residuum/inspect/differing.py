@@ -1,12 +1,11 @@
 """Where two results folders first differ for a cell, and what that did to its value.
 
 Usage: `residuum explain clear/table1/bm25/dev-rr --against other/results/mini`. Walks from the
-sources to the cell by the manifests, then compares runs and per-query values.
-Must not know how anything was computed.
+sources to the cell by the manifests, then compares runs and values. Must not know what made them.
 """
 
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -54,21 +53,17 @@ def compared(results: Path, against: Path, address: str) -> str:
 def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]:
     """Return all differences of two provenances, from the sources to the last artefact.
 
-    Within an artefact: its parameters, what it was made from, its facts and bytes. What varies
-    between machines (command, versions, commit) and the code do not count: see `changes`.
+    Within an artefact: the bytes that it read, its parameters, what it was made from, its facts.
+    What varies between machines (command, versions, commit) and the code do not count: see
+    `changes`.
     """
     own, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
-    digests, other_digests = _digests(kin), _digests(others)
     result: list[Difference] = []
     for path in (path for path in own if path in theirs):
-        result += _between(own[path], theirs[path])
-        unlike = differing(digests.get(path, {}), other_digests.get(path, {}))
-        both = [(key, a, b) for key, a, b in sorted(unlike) if a and b]
-        result += [Difference(path, "data", f"sha256 of {key}", a, b) for key, a, b in both]
+        result += [each for each in _between(own[path], theirs[path]) if each not in result]
     result += [Difference(p, "absent", "", "made", "not made") for p in own if p not in theirs]
-    return result + [
-        Difference(p, "absent", "", "not made", "made") for p in theirs if p not in own
-    ]
+    lost = [path for path in theirs if path not in own]
+    return result + [Difference(path, "absent", "", "not made", "made") for path in lost]
 
 
 def differing(value: object, other: object) -> list[Changed]:
@@ -83,27 +78,20 @@ def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
             lacks = (artefact.lacks or "a manifest" for artefact in (a, b))
             yield Difference(a.path, "manifest", a.path, *lacks)
         return
+    for path, digest in sorted(a.manifest.inputs.items()):
+        other = b.manifest.inputs.get(path, digest)
+        # a manifest says more than the artefact that it belongs to, so its hash is left out
+        is_file = "." in path.rpartition("/")[2] and not path.endswith(FOLDER)
+        if is_file and digest != other:
+            yield Difference(artefact_of(path), "data", f"sha256 of {path}", digest, other)
     only = (" ".join(sorted({*x.parents} - {*y.parents})) for x, y in ((a, b), (b, a)))
     parents, other_parents = ({"made from": names} for names in only)
-    for kind, value, other in (
+    for kind, value, other_value in (
         ("parameter", a.manifest.spec, b.manifest.spec),
         ("inputs", parents, other_parents),
         ("data", a.manifest.artefact, b.manifest.artefact),
     ):
-        yield from (Difference(a.path, kind, *changed) for changed in differing(value, other))
-
-
-def _digests(kin: list[Artefact]) -> dict[str, dict[str, str]]:
-    """Return {artefact: {file: sha256}} as those that read the files recorded them.
-
-    A manifest says more than the artefact that it belongs to, so its hash is left out.
-    """
-    digests: dict[str, dict[str, str]] = {}
-    for manifest in (artefact.manifest for artefact in kin if artefact.manifest):
-        for path, digest in manifest.inputs.items():
-            if "." in PurePosixPath(path).name and not path.endswith(FOLDER):
-                digests.setdefault(artefact_of(path), {})[path] = digest
-    return digests
+        yield from (Difference(a.path, kind, *each) for each in differing(value, other_value))
 
 
 def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
@@ -190,8 +178,6 @@ def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> l
 
 def _run(path: str, results: Path, against: Path) -> str:
     """Count the queries whose lists differ, and those where docs of equal score alone moved."""
-    if not all((folder / path).is_file() for folder in (results, against)):
-        return f"{path}: cannot be compared, it is not in both folders"
     try:
         a, b = (_lists(folder / path) for folder in (results, against))
     except ResiduumError as error:

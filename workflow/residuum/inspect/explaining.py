@@ -1,7 +1,6 @@
 """The provenance of a table cell: its value, tests, per-query values, and all it was made from.
 
-Usage: `explaining.explain(Path("results/mini"), "clear/table1/bm25/dev-rr")`, or on the command
-line `residuum explain clear/table1/bm25/dev-rr`. Reads pages, tests, metrics and manifests.
+Usage: `residuum explain clear/table1/bm25/dev-rr`. Reads pages, tests, metrics and manifests.
 Must not know how any of them was computed.
 """
 
@@ -21,7 +20,7 @@ from residuum.pages.grids import Grid, GridCell
 from residuum.pages.ledger_page import LedgerRow
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
-from residuum.wiring.paths import Paths, below_metrics, folder_of
+from residuum.wiring.paths import Paths
 
 PATHS = Paths()
 SHOWN = 3  # queries at each end
@@ -37,19 +36,12 @@ class Cell(NamedTuple):
     graph: provenance.Graph
     roots: list[str]
 
-    @property
-    def metrics(self) -> list[str]:
-        """Return the metrics files of the cell's runs; a count or a depth has none."""
-        return [root for root in self.roots if PATHS.metrics.parse(root)]
-
 
 def explain(results: Path, address: str, full: bool = False) -> str:
     """Return all that is known of a cell, as text; `full` prints command lines unshortened."""
     cell = find(results, address)
-    parts = [_value(cell), _claims(cell), _tests(cell), _per_query(cell)]
-    if cell.roots:
-        kin = provenance.ancestors(cell.graph, cell.roots)
-        parts.append(provenance.described(kin, full))
+    kin = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
+    parts = [_value(cell), _claims(cell), _tests(cell), _per_query(cell), kin]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -60,8 +52,8 @@ def find(results: Path, address: str) -> Cell:
     graph = provenance.read(results)
     made = graph.get(path, provenance.Artefact(path))
     if made.manifest is None:
-        missing = f"{results / path}: its manifest is missing beside it; {provenance.AGAIN}"
-        raise ResiduumError(missing)
+        why = f"its manifest is missing beside it; {provenance.AGAIN}"
+        raise ResiduumError(f"{results / path}: {why}")
     form = BoundTable if "runs" in made.manifest.spec else BoundCharacteristics
     page = form.model_validate(made.manifest.spec)
     name = "/".join([*parts_of(own.table), own.row, own.column])
@@ -83,7 +75,7 @@ def _line(results: Path, address: str) -> GridCell:
             + "/".join(next(iter(_cells(tables[0]))))
         )
     page = "-".join(names[:2])
-    others = [results / template.fill(page=page) for template in (PATHS.figure, PATHS.cases)]
+    others = (results / template.fill(page=page) for template in (PATHS.figure, PATHS.cases))
     where = "".join(f"; read {path.with_suffix('.md')}" for path in others if path.is_file())
     more = f" Figures and case studies have no cells{where}" * bool(where or "-figure" in page)
     _check(names[:2], [parts_of(path.stem) for path in tables], more)
@@ -93,7 +85,6 @@ def _line(results: Path, address: str) -> GridCell:
 
 
 def _check(names: tuple[str, ...], known: Collection[tuple[str, ...]], more: str = "") -> None:
-    """Refuse an address whose first unknown part is none of the parts that may stand there."""
     for depth, kind in enumerate(("paper", "table", "row", "column")[: len(names)]):
         valid = {each[depth] for each in known if each[:depth] == names[:depth]}
         if names[depth] not in valid:
@@ -112,15 +103,12 @@ def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
 def _roots(line: GridCell, page: Grid, read: tuple[str, ...]) -> list[str]:
     """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
     if isinstance(page, BoundCharacteristics):
-        dataset, _, split = str(line.split_ref).partition("/")
-        exported = folder_of(PATHS.queries.fill(dataset=dataset, split=split))
-        return [path for path in read if path == exported]
-    runs = page.runs.get(line.row, [])
-    if line.measure == DEPTH:
-        tuned = [p for p in read if (named := PATHS.tuning.parse(p)) and named["run"] in runs]
-        return [path for path in tuned if f"/{line.split_ref}/" in path] or tuned
-    metrics = (f"{PATHS.metrics_root}/{below_metrics(str(line.split_ref), run)}" for run in runs)
-    return [path for path in metrics if path in read]
+        return [path for path in read if path.endswith(f"/{line.split_ref}")]
+    template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
+    named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
+    of_row = [path for run in page.runs.get(line.row, []) for path, own in named if own == run]
+    on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
+    return on_split or (of_row if line.measure == DEPTH else [])
 
 
 def _value(cell: Cell) -> str:
@@ -131,9 +119,9 @@ def _value(cell: Cell) -> str:
     measured = f"not run: {own.not_run}"
     if own.measured is not None:
         each = [f"{float(value):.6g}" for value in str(own.per_seed).split()]
-        seeds = f"; per seed {' '.join(each)}" if len(each) > 1 else ""
-        where = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}"
-        measured = f"{own.measured:.6g} ({where})"
+        seeds = f"; per seed {' '.join(each)}" * (len(each) > 1)
+        about = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}"
+        measured = f"{own.measured:.6g} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
         f"{table.place}: {row.label}, {column.header}",
@@ -171,25 +159,22 @@ def _tests(cell: Cell) -> str:
     for test in tests:
         sign = 1 if test.a == own.row else -1
         ends = sorted(sign * end for end in (test.ci_low, test.ci_high) if end is not None)
-        rows.append(
-            [
-                test.b if sign == 1 else test.a,
-                f"{sign * test.difference:+.4f}",
-                " to ".join(f"{end:+.4f}" for end in ends) or layout.DASH,
-                f"{test.p:.4g}",
-                f"{test.p_adjusted:.4g}",
-                "significant" if test.significant else "",
-                "/".join([str(count) for count in (test.wins, test.ties, test.losses)][::sign]),
-            ]
-        )
+        interval = " to ".join(f"{end:+.4f}" for end in ends) or layout.DASH
+        mean = [test.b if sign == 1 else test.a, f"{sign * test.difference:+.4f}", interval]
+        p = [f"{test.p:.4g}", f"{test.p_adjusted:.4g}", "significant" * test.significant]
+        counts = [str(count) for count in (test.wins, test.ties, test.losses)][::sign]
+        rows.append([*mean, *p, "/".join(counts)])
     header = ["against", "difference", "95% interval", "p", "p adjusted", "", "wins/ties/losses"]
     how = f"{tests[0].test}, correction {tests[0].correction}"
     return f"Tests it took part in ({name}: {how})\n\n{layout.grid(header, rows)}"
 
 
 def values(cell: Cell) -> pl.DataFrame:
-    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id."""
-    paths = [cell.results / root for root in cell.metrics]
+    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
+
+    A count, a depth and what is not run have none.
+    """
+    paths = [cell.results / root for root in cell.roots if PATHS.metrics.parse(root)]
     if not paths or cell.line.measured is None:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
     own = pl.concat(map(trec.read_metrics, paths)).filter(measure=cell.line.measure)
@@ -204,8 +189,8 @@ def _per_query(cell: Cell) -> str:
     quartiles = (each["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
     spread = ", ".join(f"{q:.4g}" for q in quartiles)
     zero = f"{(each['value'] == 0).sum()} of {each.height} queries have 0"
-    means = ", means over seeds" * (len(cell.metrics) > 1)
-    lines = [f"Per query ({together(cell.metrics)}{means})", line("quartiles", f"{spread}; {zero}")]
+    means = ", means over seeds" * (len(cell.roots) > 1)
+    lines = [f"Per query ({together(cell.roots)}{means})", line("quartiles", f"{spread}; {zero}")]
     for name, descending in (("best", True), ("worst", False)):
         ends = each.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)
         lines.append(line(name, ", ".join(f"{query_id} {v:.4g}" for query_id, v in ends.rows())))

@@ -1,9 +1,8 @@
 """What a run needs before its first byte: downloads, jobs, disk, memory, hours, and gaps.
 
-Command: `residuum plan --scale full --paper clear`. The jobs and what they take are those of
-Snakemake's own dry run, which makes nothing and takes every hub model for available (`--summary`
-and `--d3dag` would ask the hub); what no job makes is looked for by name and size, not in the
-network. Must not know how a job is estimated.
+Command: `residuum plan --scale full --paper clear`. Jobs and what they take are those of
+Snakemake's own dry run, with every hub model available (`--summary` and `--d3dag` would ask the
+hub); files are looked for by name and size. Must not know how a job is estimated.
 """
 
 import importlib.util
@@ -14,6 +13,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,13 +71,12 @@ def plan(
     chosen = {"scale": scale, "papers": [*papers], "tflops": tflops, "utilisation": utilisation}
     chosen = {key: value for key, value in chosen.items() if value not in (None, [])}
     file = Path("config/config.yaml")
-    if not file.is_file():
-        raise ResiduumError(f"no {file} in {Path.cwd()}. Run this in the project's folder.")
+    for name in (file, Path("Snakefile")):
+        if not name.is_file():
+            raise ResiduumError(f"no {name} in {Path.cwd()}. Run this in the project's folder.")
     registry = loading.load(file.parent, {**entries.parse(file, dict[str, object]), **chosen})
     results = Path(results_of(registry.config.scale))
-    written = {"papers": f"[{','.join(papers)}]"} if papers else {}
-    config = [f"{key}={value}" for key, value in {**chosen, **written}.items()]
-    todo, every = plans(config, results)
+    todo, every = plans([f"{key}={value}" for key, value in chosen.items()], results)
     files = required(registry, todo)
     jobs = f"{len(todo)} of {len(every)} jobs have to run"
     head = (
@@ -89,29 +89,23 @@ def plan(
         _downloads(registry, files),
         _rules(todo, every),
         _gaps(registry),
-        disks({results: _sum(todo, "disk_mb") * 1e6, **homes(registry, files)}),
+        disks({results: 1e6 * _sums(todo)["disk_mb"], **homes(registry, files)}),
         _assumptions(registry, todo),
     ]
     return "\n\n".join(text for part in parts if (text := "\n".join(part)))
 
 
-def _sum(jobs: Iterable[Job], resource: str) -> int:
-    return sum(job.resources[resource] for job in jobs)
-
-
 def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
     """Return the jobs that have to run, and all jobs, finished ones too.
 
-    `config` are values of `--config`. Raises ResiduumError without Snakemake or a Snakefile, and
-    where Snakemake cannot plan.
+    `config` are values of `--config`. Raises ResiduumError without Snakemake, and where it cannot
+    plan.
     """
     if importlib.util.find_spec("snakemake") is None:
         raise ResiduumError(
             "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
             "the project whole: make, or pip install -r requirements.lock"
         )
-    if not Path("Snakefile").is_file():
-        raise ResiduumError(f"no Snakefile in {Path.cwd()}. Run this in the project's folder.")
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
     command += ["--quiet", "host"]  # overrides the profile's `rules`, so jobs show
     command += ["--config", *config]
@@ -216,11 +210,11 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
-        if name == HUB:
-            yield line("licence", "each model's own, on its page at its address")
-        else:
-            yield line("licence", registry.datasets[name].licence)
-            yield line("access", registry.datasets[name].access)
+        dataset = registry.datasets.get(name)
+        own = "each model's own, on its page at its address"
+        yield line("licence", dataset.licence if dataset else own)
+        if dataset:
+            yield line("access", dataset.access)
 
 
 def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
@@ -232,7 +226,7 @@ def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
         f"threads of its rule.\nJVM heap in jobs of lexical and negatives: {heap} "
         "(RESIDUUM_JVM_HEAP)."
     )
-    if gflop := _sum(todo, "gflop"):
+    if gflop := _sums(todo)["gflop"]:
         instead = hours(gflop / assumptions.CORE_GFLOPS)
         yield f"Without a card: {instead} core hours in place of the GPU hours."
 
@@ -244,14 +238,17 @@ def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
     rows = []
     for rule in [*rules, "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
-        disk, core, card = (_sum(own, name) for name in ("disk_mb", "core_s", "gpu_s"))
-        largest = (
-            max((j.resources[name] for j in own), default=0) for name in ("mem_mb", "gpu_mb")
-        )
-        row = [amount(1e6 * mb) if mb else "" for mb in (disk, *largest)]
-        row += map(hours, (core, card, max((job.seconds for job in own), default=0)))
+        sums, largest = _sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
+        longest = max((job.seconds for job in own), default=0)
+        megabytes = (sums["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
+        row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
+        row += map(hours, (sums["core_s"], sums["gpu_s"], longest))
         rows.append([rule, f"{len(own)} of {len(total)}", *row])
     return rows
+
+
+def _sums(jobs: list[Job]) -> Counter[str]:
+    return sum((job.resources for job in jobs), Counter[str]())
 
 
 def hours(seconds: float) -> str:
@@ -281,8 +278,7 @@ def disks(needs: dict[Path, float]) -> Iterator[str]:
     rows: list[list[str]] = []
     disks: dict[int, tuple[int, dict[Path, float]]] = {}  # free bytes and needs of a file system
     for folder, size in needs.items():
-        parents = [folder.absolute(), *folder.absolute().parents]
-        existing = next(path for path in parents if path.exists())
+        existing = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
         free = shutil.disk_usage(existing).free
         disks.setdefault(existing.stat().st_dev, (free, {}))[1][folder] = size
         rows.append([str(folder), amount(size) if size else "nothing", amount(free)])

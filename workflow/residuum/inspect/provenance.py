@@ -4,6 +4,7 @@ Usage: `graph = read(Path("results/mini")); ancestors(graph, ["metrics/data/dev/
 Reads manifests only. Must not know tables, measures, or how a difference is worded.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -99,23 +100,16 @@ def artefact_of(path: str) -> str:
 
 def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
     """Return a manifest with paths relative to the results folder, and its parents within that."""
+    text = files.read_bytes(path)
     try:
-        made = Manifest.model_validate_json(files.read_bytes(path))
+        made = Manifest.model_validate_json(text)
     except ValidationError as error:
         why = describe(error).replace("\n", "; ")
         raise ResiduumError(f"{path}: not a manifest of residuum ({why})") from None
     prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
     inside = {artefact_of(p.removeprefix(prefix)) for p in made.inputs if p.startswith(prefix)}
-    return Manifest.model_validate(_relative(made.model_dump(), prefix)), inside
-
-
-def _relative(value: object, prefix: str) -> object:
-    """Remove the prefix from every path in nested values."""
-    if isinstance(value, dict):
-        return {key.removeprefix(prefix): _relative(item, prefix) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_relative(item, prefix) for item in value]
-    return value.removeprefix(prefix) if isinstance(value, str) else value
+    start = re.escape(json.dumps(prefix, ensure_ascii=False)[:-1])
+    return Manifest.model_validate_json(re.sub(rf"(?<!\\){start}", '"', text.decode())), inside
 
 
 def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) -> list[Artefact]:
@@ -144,14 +138,14 @@ def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) ->
 def described(kin: list[Artefact], full: bool = False) -> str:
     """Lay a provenance out: its last artefacts first, sources last, seeds and shards together.
 
-    `kin` comes sources first; `full` keeps long arguments and values whole.
+    `kin` comes sources first, and may be empty; `full` keeps long arguments and values whole.
     """
     groups: dict[tuple[str, str], list[Artefact]] = {}
     for artefact in reversed(kin):
         alike = (NUMBERED.sub(r"\1*", artefact.path), artefact.lacks)
         groups.setdefault(alike, []).append(artefact)
     numbers = {a.path: n for n, group in enumerate(groups.values(), 1) for a in group}
-    shown = ["Provenance"]
+    shown = ["Provenance"] if kin else []
     for group in groups.values():
         paths = sorted(artefact.path for artefact in group)
         head = f"[{numbers[paths[0]]}] {together(paths)}"
