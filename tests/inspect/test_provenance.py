@@ -125,10 +125,11 @@ def test_what_is_no_manifest_is_named(copy, tmp_path):
         ResiduumError, match=r"en/manifest\.json: not a .*Invalid JSON.*; delete it"
     ):
         provenance.read(copy)
-    unreadable = []
+    unreadable = {}
     graph = provenance.read(copy, unreadable)
     assert "runs/data/dev/base.trec.gz" in graph and graph["index/data/en"].manifest is None
-    assert len(unreadable) == 1 and unreadable[0].startswith(f"{path}: not a manifest")
+    assert list(unreadable) == ["index/data/en/manifest.json"]
+    assert unreadable["index/data/en/manifest.json"].startswith("not a manifest")
     path.write_text('{"artefact": {}, "spec": {}, "inputs": {}, "code": {}, "environment": {}}')
     with pytest.raises(ResiduumError, match=r"en/manifest\.json: not a manifest of residuum"):
         provenance.read(copy)

@@ -4,12 +4,14 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 `python -m residuum.<stage>`. Imports what is heavy inside the verbs. Must not know how they work.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from residuum.cli import command
+from residuum.inspect.text import Finding
 from residuum.wiring.paths import results_of
 
 app = command.app(
@@ -96,8 +98,8 @@ def compare(
 
     options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
     options |= {"resamples": resamples, "seed": seed}
-    wanted = (missing, form, output, workers)
-    print(comparing.report(qrels, runs, measures, options, baseline or (), *wanted))
+    others = (baseline or (), missing, form, output, workers)
+    print(comparing.report(qrels, runs, measures, options, *others))
 
 
 @bundle.command()
@@ -118,10 +120,7 @@ def verify(
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
     from residuum.inspect import bundling
 
-    checks = bundling.verify(archive)
-    print(bundling.report(checks))
-    if not all(check.agrees for check in checks):
-        raise typer.Exit(1)
+    _print(bundling.verify(archive))
 
 
 @app.command()
@@ -169,11 +168,16 @@ def check(
     """Compare hashes and counts of a dataset with its pins; exit with 1 at any fault."""
     from residuum.inspect import datasets
 
-    faults = 0
-    for finding in datasets.check(config, name):
+    _print(datasets.check(config, name))
+
+
+def _print(findings: Iterable[Finding]) -> None:
+    """Print findings as they come; exit with 1 if any is not good."""
+    good = True
+    for finding in findings:
         print(finding, flush=True)
-        faults += not finding.good
-    if faults:
+        good = good and bool(finding.good)
+    if not good:
         raise typer.Exit(1)
 
 

@@ -27,6 +27,7 @@ from residuum.config.roots import ROOT
 from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
 from residuum.inspect.provenance import finished
+from residuum.inspect.text import Finding
 from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
 from residuum.wiring.paths import Paths, Template
 
@@ -39,6 +40,7 @@ PAGES = [PATHS.table, PATHS.figure, PATHS.cases, PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
+MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
 LONG = 90  # characters of a differing line that are shown
 
 
@@ -92,7 +94,7 @@ def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
             archive.addfile(member, io.BytesIO(data))
 
 
-def unpack(archive: Path, folder: Path) -> list[str]:
+def unpack(archive: Path, folder: Path) -> list[Finding]:
     """Unpack a bundle into an empty folder; return what is wrong with its files.
 
     A file that is not a bundle, is cut short or names a path outside itself is a ResiduumError; a
@@ -121,26 +123,18 @@ def unpack(archive: Path, folder: Path) -> list[str]:
     faults = []
     for name in sorted({*local, *index.files} - {INDEX}):
         if name not in local:
-            faults.append(f"{name}: is missing")
+            faults.append(Finding(name, "is missing", False))
         elif name not in index.files:
-            faults.append(f"{name}: is not in {INDEX}")
+            faults.append(Finding(name, f"is not in {INDEX}", False))
         elif files.sha256(local[name]) != index.files[name]:
-            faults.append(f"{name}: was changed after the bundle was written (its sha256 differs)")
+            why = "was changed after the bundle was written (its sha256 is another)"
+            faults.append(Finding(name, why, False))
     return faults
 
 
 def _refusal(archive: Path, why: str) -> ResiduumError:
     hint = "Get it again, or write it anew: residuum bundle write"
     return ResiduumError(f"{archive}: {why}. {hint}")
-
-
-class Check(NamedTuple):
-    """The check of one page: made again or carried, whether it agrees, and what to print."""
-
-    page: str
-    made: bool
-    agrees: bool
-    text: str
 
 
 class Bench(NamedTuple):
@@ -169,29 +163,33 @@ class Bench(NamedTuple):
         return [self.made / n if (self.made / n).is_file() else self.results / n for n in names]
 
 
-def verify(archive: Path) -> list[Check]:
-    """Check an archive: a check per faulty file, then one per page; the ledger comes last."""
+def verify(archive: Path) -> list[Finding]:
+    """Check an archive: a finding per faulty file and per page, the ledger last, and their sum."""
     with tempfile.TemporaryDirectory(prefix="residuum-bundle-") as folder:
-        root, unreadable = Path(folder) / "bundle", list[str]()
-        faults = unpack(archive, root)
+        root, unreadable = Path(folder) / "bundle", dict[str, str]()
+        findings = unpack(archive, root)
         results = root / RESULTS
         graph = provenance.read(results, unreadable)
-        faults += [text.removeprefix(f"{root}/") for text in unreadable]
+        findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
         bench = Bench(results, graph, Path(folder) / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
         pages |= {*finished(results, PAGES)}
         in_order = sorted(pages, key=lambda path: (path == PATHS.ledger, path))
-        checks = [Check(fault, False, False, fault) for fault in faults]
-        return checks + [_page(bench, path) for path in in_order]
+        findings += [_page(bench, path) for path in in_order]
+    made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
+    faults = sum(not finding.good for finding in findings)
+    end = f"{faults} faults" if faults else "no fault"
+    total = f"{made} pages made again byte for byte, {carried} carried; {end}"
+    return [*findings, Finding("bundle", total, not faults)]
 
 
-def _page(bench: Bench, path: str) -> Check:
+def _page(bench: Bench, path: str) -> Finding:
     """Check the page that a TSV belongs to; what differs or cannot be made is no exception."""
     page = Path(path).stem
     if path not in bench.graph or bench.graph[path].manifest is None:
-        return Check(page, False, False, f"no manifest of {path}: it cannot be made again")
+        return Finding(page, f"no manifest of {path}: it cannot be made again", False)
     if PATHS.cases.parse(path):
-        return Check(page, False, True, "carried, checked by hash: it quotes texts of the corpus")
+        return Finding(page, f"{CARRIED}: it quotes texts of the corpus", True)
     tests = PATHS.significance.fill(page=page)
     names = [tests, *(Template(path).beside(ending) for ending in (".tsv", ".md", ".tex"))]
     try:
@@ -205,11 +203,11 @@ def _page(bench: Bench, path: str) -> Check:
     else:
         fault = next((f"differs: {text}" for text in unlike if text), "")
     if not fault:
-        return Check(page, True, True, f"made again, same bytes{note}")
+        return Finding(page, f"{MADE}{note}", True)
     made = (bench.graph[n].manifest for n in (tests, path) if n in bench.graph)
     others = [record.module for record in made if record and not manifest.same_code(record.code)]
     other = f" (made by other code of {', '.join(others)} than is installed)" if others else ""
-    return Check(page, True, False, fault + other)
+    return Finding(page, fault + other, False)
 
 
 def _make(bench: Bench, path: str) -> str:
@@ -257,13 +255,3 @@ def _unlike(name: str, results: Path, made: Path) -> str | None:
     start = max(0, same - LONG // 2)
     shown = (f"'{text[start : start + LONG]}'" for text in (a, b))
     return f"{name}, line {number}: {' in the bundle, '.join(shown)} made again"
-
-
-def report(checks: list[Check]) -> str:
-    """Write a line per check and what they come to."""
-    lines = [c.text if c.text == c.page else f"{c.page}: {c.text}" for c in checks]
-    bad = sum(not check.agrees for check in checks)
-    made = sum(check.made and check.agrees for check in checks)
-    carried = sum(not check.made and check.agrees for check in checks)
-    end = f"{made} pages made again byte for byte, {carried} carried"
-    return "\n".join([*lines, f"{end}; {f'{bad} faults' if bad else 'no fault'}"])

@@ -19,7 +19,7 @@ from residuum.collections import splits
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.sources import GENERATED_SPLITS, Download
-from residuum.inspect.text import line
+from residuum.inspect.text import Finding, line
 from residuum.pages import layout
 
 BLOCK = 1 << 22  # bytes hashed at once
@@ -208,21 +208,6 @@ def show(config: Path, name: str) -> str:
             texts = [f"{split}: {splits.told(pin)}", *filter(None, measures)]
             lines.append(line("", "; ".join(texts), 4))
     return "\n".join(lines)
-
-
-class Finding(NamedTuple):
-    """One thing checked: what, the result, and whether it is as it should be.
-
-    `good` is None for what could not be checked, because it is not on this machine.
-    """
-
-    what: str
-    message: str
-    good: bool | None
-
-    def __str__(self) -> str:
-        mark = {True: "ok", False: "FAULT", None: "absent"}[self.good]
-        return f"{mark:<6} {self.what}: {self.message}"
 
 
 def check(config: Path, name: str) -> Iterator[Finding]:

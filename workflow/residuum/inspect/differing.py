@@ -158,10 +158,9 @@ def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> l
     x, y = a.line.measured, b.line.measured
     if x is None or y is None:
         absent = [cell for cell in (a, b) if cell.line.measured is None]
-        reasons = {cell.line.not_run for cell in absent}
-        if len(absent) == 2 and len(reasons) == 1:
-            return [line("cell", f"not run in either: {a.line.not_run}")]
         texts = [f"not run in {cell.results}: {cell.line.not_run}" for cell in absent]
+        if x is y and a.line.not_run == b.line.not_run:
+            texts = [f"not run in either: {a.line.not_run}"]
         return [line("cell", "; ".join(texts))]
     lines = [line("cell", f"{x:.6g} against {y:.6g} ({y - x:+.4g})")]
     runs, theirs = (

@@ -9,13 +9,13 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
@@ -42,6 +42,7 @@ STAGES = [
 ]
 JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
+WILDCARD = re.compile(r"(\w+)=([^,]*)")
 NUMBER = re.compile(r"\b(\w+)=(\d+)(?=,|$)")
 CORES = 1_000_000  # so that Snakemake does not lower any job's threads to what this machine has
 
@@ -84,13 +85,13 @@ def plan(
         f"{jobs if todo else f'all {len(every)} jobs are finished'}. "
         "Sizes, memory and hours are estimates; their assumptions are listed at the end."
     )
-    parts = [
+    parts: list[Iterable[str]] = [
         [wrapped(head)],
         _downloads(registry, files),
         _rules(todo, every),
         _gaps(registry),
         disks({results: 1e6 * _sums(todo)["disk_mb"], **homes(registry, files)}),
-        _assumptions(registry, todo),
+        _assumptions(registry, todo) if todo else (),
     ]
     return "\n\n".join(text for part in parts if (text := "\n".join(part)))
 
@@ -107,13 +108,11 @@ def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
             "the project whole: make, or pip install -r requirements.lock"
         )
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
-    command += ["--quiet", "host"]  # overrides the profile's `rules`, so jobs show
-    command += ["--config", *config]
+    command += ["--quiet", "host", "--config", *config]  # in place of the profile's quiet rules
     commands = [command]
     if results.exists():  # else all jobs have to run, and a second dry run takes longer
         commands.append([*command, "--forceall"])
-    pipe = subprocess.PIPE
-    runs = [subprocess.Popen(args, stdout=pipe, stderr=pipe, text=True) for args in commands]
+    runs = [Popen(each, stdout=PIPE, stderr=PIPE, text=True) for each in commands]
     jobs = []
     for run in runs:
         printed, faults = run.communicate()
@@ -131,9 +130,8 @@ def read(printed: str) -> list[Job]:
     jobs = []
     for rule, body in JOB.findall(printed):
         fields = dict(FIELD.findall(body))
-        pairs = [pair.partition("=") for pair in fields.get("wildcards", "").split(", ") if pair]
         if outputs := [path for path in fields.get("output", "").split(", ") if path]:
-            wildcards = {name: value for name, _, value in pairs}
+            wildcards = dict(WILDCARD.findall(fields.get("wildcards", "")))
             numbers = NUMBER.findall(fields.get("resources", ""))
             resources = Counter({name: int(number) for name, number in numbers})
             jobs.append(Job(rule, wildcards, outputs, int(fields.get("threads", 1)), resources))
@@ -176,31 +174,29 @@ def hub_home() -> Path:
     return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
 
 
-def absent(files: Iterable[File]) -> int:
-    """Return the bytes of the files that are not local, as far as they are known."""
-    return sum(file.bytes or 0 for file in files if not file.available)
-
-
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
     """Return the bytes still to be written into each folder outside the project.
 
     For a dataset they are what is unpacked of it, or the sum of its downloads.
     """
-    needs = {roots.irds(): 0.0, hub_home(): 0.0}
+    needs: dict[Path, float] = {}
     for name, of in files.items():
-        size = float(absent(of))
-        if name != HUB and not all(file.available for file in of):
-            local = sum(file.bytes or 0 for file in of if file.available)
-            size = max(size, 1e9 * registry.datasets[name].disk_gb - local)
-        needs[hub_home() if name == HUB else roots.irds()] += size
-    return {folder: size for folder, size in needs.items() if size}
+        if all(file.available for file in of):
+            continue
+        local = sum(file.bytes or 0 for file in of if file.available)
+        unpacked = 0 if name == HUB else 1e9 * registry.datasets[name].disk_gb
+        size = max(sum(file.bytes or 0 for file in of), unpacked) - local
+        home = hub_home() if name == HUB else roots.irds()
+        needs[home] = needs.get(home, 0) + size
+    return {home: size for home, size in needs.items() if size}
 
 
 def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str]:
     if not files:
         yield "Downloads: none."
         return
-    missing = absent(file for of in files.values() for file in of)
+    absent = [file for of in files.values() for file in of if not file.available]
+    missing = sum(file.bytes or 0 for file in absent)
     yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
     for name, of in files.items():
@@ -291,15 +287,13 @@ def disks(needs: dict[Path, float]) -> Iterator[str]:
 
 
 def _assumptions(registry: Registry, todo: list[Job]) -> Iterator[str]:
-    if not todo:
-        return
     yield "Estimates rest on:"
     for name in sorted({job.wildcards.get("dataset", "") for job in todo} & {*registry.datasets}):
         docs = f"{sizes.docs(registry, name):,} docs of {sizes.doc_bytes(name):,} bytes"
         yield wrapped(f"{name} has {docs} on average", "- ")
-    speed = f"{registry.config.tflops:g} TFLOPS"
-    card = f"a card of {speed}, of which {registry.config.utilisation:.0%} are reached"
+    speed, reached = registry.config.tflops, registry.config.utilisation
     source = "--tflops, --utilisation; 312 is an A100's in bf16"
-    yield wrapped(f"{card} ({source}); a hub model is as large as its name says", "- ")
+    card = f"a card of {speed:g} TFLOPS, of which {reached:.0%} are reached ({source})"
+    yield wrapped(f"{card}; a hub model is as large as its name says", "- ")
     for number in assumptions.ALL:
         yield wrapped(number.text, "- ")

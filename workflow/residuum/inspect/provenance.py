@@ -55,7 +55,7 @@ class Artefact(NamedTuple):
 Graph = Mapping[str, Artefact]
 
 
-def read(results: Path, unreadable: list[str] | None = None) -> dict[str, Artefact]:
+def read(results: Path, unreadable: dict[str, str] | None = None) -> dict[str, Artefact]:
     """Read every manifest below a results folder into {path: artefact}, sorted by path.
 
     Paths are relative to the folder, wherever it lies now and whatever it was called. What
@@ -69,8 +69,8 @@ def read(results: Path, unreadable: list[str] | None = None) -> dict[str, Artefa
             made, inside = _manifest(results / name, name)
         except ResiduumError as error:
             if unreadable is None:
-                raise ResiduumError(f"{error}; delete it, then {AGAIN}") from None
-            unreadable.append(str(error))
+                raise ResiduumError(f"{results / name}: {error}; delete it, then {AGAIN}") from None
+            unreadable[name] = str(error)
             continue
         parents = dict.fromkeys(map(artefact_of, made.inputs))
         graph[artefact_of(name)] = Artefact(artefact_of(name), made, tuple(parents))
@@ -105,7 +105,7 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
         made = Manifest.model_validate_json(text)
     except ValidationError as error:
         why = describe(error).replace("\n", "; ")
-        raise ResiduumError(f"{path}: not a manifest of residuum ({why})") from None
+        raise ResiduumError(f"not a manifest of residuum ({why})") from None
     prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
     inside = {artefact_of(p.removeprefix(prefix)) for p in made.inputs if p.startswith(prefix)}
     start = re.escape(json.dumps(prefix, ensure_ascii=False)[:-1])

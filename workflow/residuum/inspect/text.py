@@ -6,11 +6,27 @@ Usage: `line("spec", listed({"bm25": {"k1": 0.6}}))`. Must not know what the tex
 import re
 import textwrap
 from collections.abc import Iterator
+from typing import NamedTuple
 
 WIDTH = 100
 NUMBERED = re.compile(r"\b(seed|shard-)(\d+)")
 HASH = re.compile(r"[0-9a-f]{64}")
 LONG = 60  # characters of an argument or a value that are shown unless `full` is requested
+
+
+class Finding(NamedTuple):
+    """One thing checked: what, the result, and whether it is as it should be.
+
+    `good` is None for what could not be checked, because it is not on this machine.
+    """
+
+    what: str
+    message: str
+    good: bool | None
+
+    def __str__(self) -> str:
+        mark = {True: "ok", False: "FAULT", None: "absent"}[self.good]
+        return f"{mark:<6} {self.what}: {self.message}"
 
 
 def line(name: str, text: str, indent: int = 2) -> str:
