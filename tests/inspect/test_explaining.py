@@ -344,7 +344,7 @@ def test_a_table_without_its_manifest_is_one_error(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     path = copy / "tables/toy-table1.tsv.manifest.json"
     path.write_text("{}")
-    with pytest.raises(ResiduumError, match=r"not a manifest of residuum .*; delete it, then"):
+    with pytest.raises(ResiduumError, match=r"not a manifest of residuum: .*; delete it, then"):
         explaining.explain(copy, CELL)
     path.unlink()
     with pytest.raises(ResiduumError, match=r"tsv: its manifest is missing beside it; run snake"):

@@ -117,8 +117,8 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
     try:
         index = Index.model_validate_json((folder / INDEX).read_bytes())
     except ValidationError as error:
-        why = f"residuum {__version__}: {describe(error)}"
-        raise _refusal(archive, f"{INDEX} cannot be read by {why}") from None
+        why = describe(f"{INDEX} cannot be read by residuum {__version__}", error)
+        raise _refusal(archive, why) from None
     local = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
     faults = []
     for name in sorted({*local, *index.files} - {INDEX}):

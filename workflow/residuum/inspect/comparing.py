@@ -48,7 +48,7 @@ def report(
     try:
         tests = Tests.model_validate(options)
     except ValidationError as error:
-        raise ResiduumError(f"options: {command.describe(error)}") from None
+        raise ResiduumError(command.describe("options", error)) from None
     judged = trec.read_qrels(qrels)
     named, remarks = read(runs)
     lists, absent = same_queries(named, judged, missing)

@@ -62,7 +62,8 @@ class File(NamedTuple):
 
 def load(config: Path) -> dict[str, Dataset]:
     """Load config/datasets; a fault in any of them is an error that names it."""
-    datasets, faults = entries.load_folder(config / "datasets", Dataset)
+    faults: list[str] = []
+    datasets = entries.load_folder(config / "datasets", Dataset, faults)
     if faults:
         raise ResiduumError("\n".join(faults))
     if not datasets:

@@ -124,7 +124,7 @@ def _value(cell: Cell) -> str:
         measured = f"{own.measured:.6g} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.place}: {row.label}, {column.header}",
+        f"{table.printed_in}: {row.label}, {column.header}",
         "",
         line("measured", measured),
         line("reported", table.reported.get(own.row, {}).get(own.column, "nothing in this cell")),

@@ -104,8 +104,8 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
     try:
         made = Manifest.model_validate_json(text)
     except ValidationError as error:
-        why = describe(error).replace("\n", "; ")
-        raise ResiduumError(f"not a manifest of residuum ({why})") from None
+        faults = describe("not a manifest of residuum", error)
+        raise ResiduumError(faults.splitlines()[0]) from None
     prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
     inside = {artefact_of(p.removeprefix(prefix)) for p in made.inputs if p.startswith(prefix)}
     start = re.escape(json.dumps(prefix, ensure_ascii=False)[:-1])
