@@ -146,7 +146,7 @@ class Bench(NamedTuple):
 
     def manifest(self, path: str) -> provenance.Manifest:
         """Return the manifest of a page; without one it is a ResiduumError."""
-        if path in self.graph and (made := self.graph[path].manifest):
+        if made := self.graph[path].manifest:
             return made
         raise ResiduumError(f"{path}: no manifest, so what it was made from is not known")
 
@@ -186,7 +186,7 @@ def verify(archive: Path) -> list[Finding]:
 def _page(bench: Bench, path: str) -> Finding:
     """Check the page that a TSV belongs to; what differs or cannot be made is no exception."""
     page = Path(path).stem
-    if path not in bench.graph or bench.graph[path].manifest is None:
+    if bench.graph[path].manifest is None:
         return Finding(page, f"no manifest of {path}: it cannot be made again", False)
     if PATHS.cases.parse(path):
         return Finding(page, f"{CARRIED}: it quotes texts of the corpus", True)
@@ -204,7 +204,7 @@ def _page(bench: Bench, path: str) -> Finding:
         fault = next((f"differs: {text}" for text in unlike if text), "")
     if not fault:
         return Finding(page, f"{MADE}{note}", True)
-    made = (bench.graph[n].manifest for n in (tests, path) if n in bench.graph)
+    made = (bench.graph[name].manifest for name in (tests, path))
     others = [record.module for record in made if record and not manifest.same_code(record.code)]
     other = f" (made by other code of {', '.join(others)} than is installed)" if others else ""
     return Finding(page, fault + other, False)

@@ -50,17 +50,15 @@ def report(
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
     judged = trec.read_qrels(qrels)
-    named, remarks = read(runs)
-    lists, absent = same_queries(named, judged, missing)
+    named, remarks = read(runs, judged, missing)
     split = (name for text in measures for name in SEPARATOR.split(text) if name)
     requested = list(dict.fromkeys(split))
     if not requested:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
-    scores, rows = compare(judged, lists, requested, tests, baselines, workers)
+    scores, rows = compare(judged, named, requested, tests, baselines, workers)
     drawn = (row.method for row in rows if not row.method.startswith("exact,"))
     methods = ", ".join(dict.fromkeys(drawn))
     remarks += [
-        *absent,
         f"Superscripts: runs significantly beaten. {notes.tests_note(tests, 'measure')}"
         + f" Method: {methods}." * bool(methods),
         *notes.remarks(rows, tests.alpha, lambda row: f"{row.a} and {row.b} in {row.measure}"),
@@ -71,14 +69,22 @@ def report(
     return "\n".join(map(layout.latex if form == "latex" else layout.markdown, pages))
 
 
-def read(runs: Sequence[str]) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Return the runs by name, and a note for each whose ranks had to be made anew.
+def read(
+    runs: Sequence[str], judged: pl.DataFrame, missing: str
+) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Return the runs by name, cut to the judged queries, and what a reader should know of them.
 
-    Files joined by commas are the folds of one run, as cross-validation leaves them: they share no
-    query, and the run has the first file's name.
+    Files joined by commas are the folds of one run, which has the first one's name. What a run
+    lacks of the judged queries is a ResiduumError, or with `missing` zero a remark.
     """
+    best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
+    queries, empty = best["query_id"].to_list(), (best["relevance"] < RELEVANT).sum()
+    if empty == len(queries):
+        raise ResiduumError("the qrels hold no relevant doc: every measure would be 0")
+    remarks = [f"{len(queries)} judged queries."]
+    if empty:
+        remarks.append(f"Judged queries without a relevant doc, which count 0 for all: {empty}.")
     named: dict[str, pl.DataFrame] = {}
-    remarks: list[str] = []
     for text in runs:
         paths = [Path(part) for part in text.split(",") if part]
         if not paths:
@@ -86,47 +92,13 @@ def read(runs: Sequence[str]) -> tuple[dict[str, pl.DataFrame], list[str]]:
         name = ENDINGS.sub("", paths[0].name)
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({paths[0]}). Rename one of the files.")
-        folds: list[pl.DataFrame] = []
-        source: dict[str, Path] = {}
-        for path in paths:
-            try:
-                fold, note = trec.read_any_run(path)
-            except NotRun as reason:
-                raise ResiduumError(f"{path}: not a run, it was refused: {reason}") from None
-            for query_id in fold["query_id"].unique(maintain_order=True):
-                if query_id in source:
-                    raise ResiduumError(
-                        f"{path}: holds query {query_id}, which {source[query_id]} holds too; "
-                        "folds to pool share no query"
-                    )
-                source[query_id] = path
-            folds.append(fold)
-            remarks += [f"{ENDINGS.sub('', path.name)}: {note}."] if note else []
-        named[name] = pl.concat(folds)
-        remarks += [f"{name}: {len(paths)} folds, pooled."] * (len(paths) > 1)
-    return named, remarks
-
-
-def same_queries(
-    named: dict[str, pl.DataFrame], judged: pl.DataFrame, missing: str
-) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Cut the runs to the judged queries; what a run lacks of them is refused or noted.
-
-    `missing` is refuse or zero. Raises ResiduumError where runs cover different judged queries, or
-    none, and where the qrels hold no relevant doc.
-    """
-    best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
-    queries, empty = best["query_id"].to_list(), (best["relevance"] < RELEVANT).sum()
-    if empty == len(queries):
-        raise ResiduumError("the qrels hold no relevant doc: every measure would be 0")
-    remarks = [f"{len(queries)} judged queries."]
-    for name, run in named.items():
-        ranked = set(run["query_id"])
-        lacking = [query_id for query_id in queries if query_id not in ranked]
+        run = _pooled(paths, remarks)
+        named[name] = run.filter(pl.col("query_id").is_in(queries))
+        lacking = sorted({*queries} - {*run["query_id"]})
         if len(lacking) == len(queries):
             raise ResiduumError(
                 f"{name}: no line for any judged query, such as {queries[0]}; it ranks docs for "
-                f"{min(ranked)}. Are the qrels those of its topics?"
+                f"{min(run['query_id'])}. Are the qrels those of its topics?"
             )
         if lacking and missing == "refuse":
             raise ResiduumError(
@@ -134,12 +106,31 @@ def same_queries(
                 f"{len(queries)} judged queries lack a list). Runs over different queries cannot "
                 "be compared; with --missing zero these queries count 0."
             )
+        remarks += [f"{name}: {len(paths)} folds, pooled."] * (len(paths) > 1)
         if lacking:
             remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
-    if empty:
-        remarks.append(f"Judged queries without a relevant doc, which count 0 for all: {empty}.")
-    cut = {name: run.filter(pl.col("query_id").is_in(queries)) for name, run in named.items()}
-    return cut, remarks
+    return named, remarks
+
+
+def _pooled(paths: list[Path], remarks: list[str]) -> pl.DataFrame:
+    """Read the folds of a run, as cross-validation leaves them: they share no query."""
+    folds: list[pl.DataFrame] = []
+    source: dict[str, Path] = {}
+    for path in paths:
+        try:
+            fold, note = trec.read_any_run(path)
+        except NotRun as reason:
+            raise ResiduumError(f"{path}: not a run, it was refused: {reason}") from None
+        for query_id in fold["query_id"].unique(maintain_order=True):
+            if query_id in source:
+                raise ResiduumError(
+                    f"{path}: holds query {query_id}, which {source[query_id]} holds too; folds to "
+                    "pool share no query"
+                )
+            source[query_id] = path
+        folds.append(fold)
+        remarks += [f"{ENDINGS.sub('', path.name)}: {note}."] if note else []
+    return pl.concat(folds)
 
 
 def compare(

@@ -50,7 +50,7 @@ def find(results: Path, address: str) -> Cell:
     own = _line(results, address)
     path = PATHS.table.fill(page=own.table)
     graph = provenance.read(results)
-    made = graph.get(path, provenance.Artefact(path))
+    made = graph[path]
     if made.manifest is None:
         why = f"its manifest is missing beside it; {provenance.AGAIN}"
         raise ResiduumError(f"{results / path}: {why}")

@@ -52,17 +52,21 @@ class Artefact(NamedTuple):
     lacks: str = ""
 
 
-Graph = Mapping[str, Artefact]
+class Graph(dict[str, Artefact]):
+    """Artefacts by path; a path of which nothing is known is a file from outside."""
+
+    def __missing__(self, path: str) -> Artefact:
+        return Artefact(path)
 
 
-def read(results: Path, unreadable: dict[str, str] | None = None) -> dict[str, Artefact]:
+def read(results: Path, unreadable: dict[str, str] | None = None) -> Graph:
     """Read every manifest below a results folder into {path: artefact}, sorted by path.
 
     Paths are relative to the folder, wherever it lies now and whatever it was called. What
     manifests name and has none itself is included, without one. What cannot be read is a
     ResiduumError, or a message in `unreadable` where that is given.
     """
-    graph: dict[str, Artefact] = {}
+    graph = Graph()
     below: set[str] = set()
     for name in finished(results, ["**/*manifest.json"]):
         try:
@@ -80,7 +84,7 @@ def read(results: Path, unreadable: dict[str, str] | None = None) -> dict[str, A
     for name in below - set(graph):
         lacks = NO_MANIFEST if (results / name).exists() else NO_FILE
         graph[name] = Artefact(name, lacks=lacks)
-    return dict(sorted(graph.items()))
+    return Graph(sorted(graph.items()))
 
 
 def finished(folder: Path, patterns: Iterable[str]) -> list[str]:
@@ -120,8 +124,7 @@ def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) ->
     done: dict[str, Artefact] = {}
 
     def visit(path: str) -> None:
-        artefact = graph.get(path, Artefact(path))
-        elsewhere = (other or {}).get(path, Artefact(path))
+        artefact, elsewhere = graph[path], (other or graph)[path]
         if elsewhere.manifest and not artefact.manifest:
             lacks = artefact.lacks or NO_FILE
             artefact = Artefact(path, parents=elsewhere.parents, lacks=lacks)
