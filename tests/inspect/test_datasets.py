@@ -63,7 +63,7 @@ def test_a_whole_dataset_is_all_right(mine):
     assert [file.name for file in files] == ["mine/docs.tsv", "mine/queries.tsv", "mine/qrels.txt"]
     row = next(line for line in datasets.listing(config).splitlines() if "| mine " in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert (cells[:3], cells[-1]) == (["mine", "2", "test 1"], "all")
+    assert (cells[:3], cells[-1]) == (["mine", "2", "test 1"], "3 of 3 files")
 
 
 def test_half_a_download_is_told_by_its_size_and_its_hash(mine):

@@ -347,7 +347,9 @@ def test_a_table_without_its_manifest_is_one_error(results, tmp_path):
     with pytest.raises(ResiduumError, match=r"not a manifest of residuum: .*; delete it, then"):
         explaining.explain(copy, CELL)
     path.unlink()
-    with pytest.raises(ResiduumError, match=r"tsv: its manifest is missing beside it; run snake"):
+    with pytest.raises(
+        ResiduumError, match=r"table1\.tsv: no manifest, so what .* not known; run snake"
+    ):
         explaining.explain(copy, CELL)
 
 

@@ -26,7 +26,6 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
 from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
-from residuum.inspect.provenance import finished
 from residuum.inspect.text import Finding
 from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
 from residuum.wiring.paths import Paths, Template
@@ -58,15 +57,15 @@ def write(results: Path, output: Path) -> str:
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
             "(--results results/<scale>) or run snakemake --cores all"
         )
-    pages = finished(results, PAGES)
+    pages = provenance.finished(results, PAGES)
     if bare := [page for page in pages if not manifest.beside(results / page).is_file()]:
         raise ResiduumError(
             f"{results}: no manifest beside {', '.join(bare)}, so they cannot be made again from a "
             "bundle; run snakemake --cores all again, or delete what is no page of residuum"
         )
     locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
-    members = {f"{RESULTS}/{name}": results / name for name in finished(results, KEPT)}
-    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in finished(ROOT, locks)}
+    members = {f"{RESULTS}/{name}": results / name for name in provenance.finished(results, KEPT)}
+    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in provenance.finished(ROOT, locks)}
     index = {
         "format": FORMAT,
         "residuum": __version__,
@@ -97,8 +96,7 @@ def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
 def unpack(archive: Path, folder: Path) -> list[Finding]:
     """Unpack a bundle into an empty folder; return what is wrong with its files.
 
-    A file that is not a bundle, is cut short or names a path outside itself is a ResiduumError; a
-    file that is not what the index says is among the faults.
+    What is not a bundle, is cut short or names a path outside itself is a ResiduumError.
     """
     try:
         with tarfile.open(archive, "r:gz") as packed:
@@ -144,22 +142,9 @@ class Bench(NamedTuple):
     graph: provenance.Graph
     made: Path
 
-    def manifest(self, path: str) -> provenance.Manifest:
-        """Return the manifest of a page; without one it is a ResiduumError."""
-        if made := self.graph[path].manifest:
-            return made
-        raise ResiduumError(f"{path}: no manifest, so what it was made from is not known")
-
-    def spec(self, path: str) -> str:
-        """Return the spec that a page was made from, as a stage takes it."""
-        return canonical_json(self.manifest(path).spec)
-
     def files(self, path: str, template: Template) -> list[Path]:
-        """Return the recorded inputs of a page that are of one sort, in their order.
-
-        Those that were made again are taken as they are now.
-        """
-        names = [name for name in self.manifest(path).inputs if template.parse(name)]
+        """Return the inputs of one sort that a page records, as made again where they were."""
+        names = [name for name in self.graph.manifest(path).inputs if template.parse(name)]
         return [self.made / n if (self.made / n).is_file() else self.results / n for n in names]
 
 
@@ -173,7 +158,7 @@ def verify(archive: Path) -> list[Finding]:
         findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
         bench = Bench(results, graph, Path(folder) / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
-        pages |= {*finished(results, PAGES)}
+        pages |= {*provenance.finished(results, PAGES)}
         in_order = sorted(pages, key=lambda path: (path == PATHS.ledger, path))
         findings += [_page(bench, path) for path in in_order]
     made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
@@ -212,9 +197,11 @@ def _page(bench: Bench, path: str) -> Finding:
 
 def _make(bench: Bench, path: str) -> str:
     """Make a page again, as its stage does; return a note on how."""
-    record, spec, output = bench.manifest(path), bench.spec(path), bench.made / path
+    record, output = bench.graph.manifest(path), bench.made / path
+    spec = canonical_json(record.spec)
     if path == PATHS.ledger:
-        specs = [bench.spec(name) for name in record.inputs if PATHS.table.parse(name)]
+        judged = [name for name in record.inputs if PATHS.table.parse(name)]
+        specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
         tests = bench.files(path, PATHS.significance)
         ledger.write(specs, bench.files(path, PATHS.table), tests, output)
         return ""
@@ -236,7 +223,7 @@ def _make(bench: Bench, path: str) -> str:
 def _corrected_with(bench: Bench, page: str) -> list[str]:
     """Return the specs of the other tables whose comparisons are corrected with a table's."""
     names = [name for name in bench.graph if PATHS.table.parse(name)]
-    specs = {Path(name).stem: bench.manifest(name).spec for name in names}
+    specs = {Path(name).stem: bench.graph.manifest(name).spec for name in names}
     jobs = {n: BoundTable.model_validate(spec) for n, spec in specs.items() if "runs" in spec}
     tables_of_all = {name: job.table for name, job in jobs.items()}
     others = corrected_with(page, tables_of_all, jobs[page].tests)
@@ -248,9 +235,9 @@ def _unlike(name: str, results: Path, made: Path) -> str | None:
     pages = [(folder / name).read_bytes() for folder in (results, made)]
     if pages[0] == pages[1]:
         return None
-    texts = (page.decode(errors="backslashreplace") for page in pages)
-    pairs = zip_longest(*(text.split("\n") for text in texts), fillvalue="")
-    number, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    lines = (page.decode(errors="backslashreplace").split("\n") for page in pages)
+    pairs = enumerate(zip_longest(*lines, fillvalue=""), start=1)
+    number, (a, b) = next((n, pair) for n, pair in pairs if pair[0] != pair[1])
     same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
     start = max(0, same - LONG // 2)
     shown = (f"'{text[start : start + LONG]}'" for text in (a, b))

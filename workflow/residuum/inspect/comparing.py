@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 from pydantic import ValidationError
@@ -36,23 +37,19 @@ def report(
     measures: Sequence[str],
     options: Mapping[str, object],
     baselines: Sequence[str] = (),
-    missing: str = "refuse",
-    form: str = "markdown",
+    missing: Literal["refuse", "zero"] = "refuse",
+    form: Literal["markdown", "latex"] = "markdown",
     output: Path | None = None,
     workers: int = 1,
 ) -> str:
-    """Return the pages of a comparison of files, and write its tests, unrounded, to `output`.
-
-    `options` are those of `Tests`; `missing` is refuse or zero, `form` markdown or latex.
-    """
+    """Return the pages of a comparison by `Tests`' options; write it, unrounded, to `output`."""
     try:
         tests = Tests.model_validate(options)
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
     judged = trec.read_qrels(qrels)
     named, remarks = read(runs, judged, missing)
-    split = (name for text in measures for name in SEPARATOR.split(text) if name)
-    requested = list(dict.fromkeys(split))
+    requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]
     if not requested:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
     scores, rows = compare(judged, named, requested, tests, baselines, workers)
@@ -63,14 +60,14 @@ def report(
         + f" Method: {methods}." * bool(methods),
         *notes.remarks(rows, tests.alpha, lambda row: f"{row.a} and {row.b} in {row.measure}"),
     ]
-    pages = [values_page(scores, rows, remarks), tests_page(rows)]
     if output:
         files.write_text(output, tsv.frame(rows, Comparison).write_csv(separator="\t"))
-    return "\n".join(map(layout.latex if form == "latex" else layout.markdown, pages))
+    render = layout.latex if form == "latex" else layout.markdown
+    return "\n".join(map(render, [values_page(scores, rows, remarks), tests_page(rows)]))
 
 
 def read(
-    runs: Sequence[str], judged: pl.DataFrame, missing: str
+    runs: Sequence[str], judged: pl.DataFrame, missing: Literal["refuse", "zero"]
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
     """Return the runs by name, cut to the judged queries, and what a reader should know of them.
 
@@ -190,10 +187,7 @@ def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str])
 
 
 def tests_page(tests: Sequence[Comparison]) -> Layout:
-    """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show.
-
-    What does not exist is left empty.
-    """
+    """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show."""
     header = ["Measure", "A", "B", "A - B", "95% interval", "p", "p adjusted", "effect size"]
     header += ["wins/ties/losses", "detectable at 80% power"]
     remarks = [
@@ -204,8 +198,8 @@ def tests_page(tests: Sequence[Comparison]) -> Layout:
     rows = []
     for test in tests:
         low, high = test.ci_low, test.ci_high
-        texts = [
-            *(test.measure, test.a, test.b, f"{test.difference:+.4f}"),
+        difference = TextCell(f"{test.difference:+.4f}", bold=((0, 7),) * test.significant)
+        statistics = [
             "" if low is None or high is None else f"[{low:+.4f}, {high:+.4f}]",
             f"{test.p:.2g}",
             f"{test.p_adjusted:.2g}",
@@ -213,8 +207,7 @@ def tests_page(tests: Sequence[Comparison]) -> Layout:
             f"{test.wins}/{test.ties}/{test.losses}",
             "" if test.min_detectable is None else f"{test.min_detectable:.4f}",
         ]
-        row = list(map(TextCell, texts))
-        row[3] = row[3]._replace(bold=((0, 7),) * test.significant)
-        rows.append(row)
+        names = map(TextCell, (test.measure, test.a, test.b))
+        rows.append([*names, difference, *map(TextCell, statistics)])
     align = ["l", "l", "l", *"r" * 7]
     return Layout("Comparisons", "paired over queries", header, rows, remarks, align)

@@ -54,20 +54,15 @@ class File(NamedTuple):
         """Say whether it is on this machine, or what ir_datasets makes of it is."""
         return not self.state.startswith("absent")
 
-    @property
-    def whole(self) -> bool:
-        """Say whether it is available and not cut short."""
-        return self.state in ("available", "unpacked")
-
 
 def load(config: Path) -> dict[str, Dataset]:
     """Load config/datasets; a fault in any of them is an error that names it."""
     faults: list[str] = []
     datasets = entries.load_folder(config / "datasets", Dataset, faults)
+    if not datasets and not faults:
+        faults = [f"{config}/datasets: no such files. Run this in the project's folder."]
     if faults:
         raise ResiduumError("\n".join(faults))
-    if not datasets:
-        raise ResiduumError(f"{config}/datasets: no such files. Run this in the project's folder.")
     return datasets
 
 
@@ -95,10 +90,7 @@ def needed(dataset: Dataset, split: str | None) -> list[File]:
 
 
 def files_of(dataset: Dataset) -> list[File]:
-    """Return what a dataset is read from, each file once, the corpus's first.
-
-    Files that the YAML names as source and not under downloads are among them.
-    """
+    """Return what a dataset is read from, downloads and files named as source, each once."""
     listed = {download.file for download in dataset.downloads}
     own = [
         Download.model_validate({"file": name, "splits": [split] if split else []})
@@ -154,10 +146,8 @@ def listing(config: Path) -> str:
         if unsized := len(files) - len(known):
             download.append(f"{unsized} of unknown size")
         disk = f"about {amount(1e9 * dataset.disk_gb)}" if dataset.disk_gb else ""
-        whole = sum(file.whole for file in files)
-        local = f"{whole} of {len(files)} files" if whole else "nothing"
-        if whole == len(files):
-            local = "all" if files else "not listed"
+        whole = sum(file.state in ("available", "unpacked") for file in files)
+        local = f"{whole} of {len(files)} files" if files else "not listed"
         if dataset.source.kind in GENERATED_SPLITS:
             local = "generated"
         counts = [name, f"{edition.docs:,}", ", ".join([*sizes, *others])]
@@ -205,9 +195,8 @@ def show(config: Path, name: str) -> str:
     for edition in dataset.editions:
         lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs"))
         for split, pin in edition.splits.items():
-            measures = [", ".join(dataset.splits[split].measures)]
-            texts = [f"{split}: {splits.told(pin)}", *filter(None, measures)]
-            lines.append(line("", "; ".join(texts), 4))
+            texts = [f"{split}: {splits.told(pin)}", ", ".join(dataset.splits[split].measures)]
+            lines.append(line("", "; ".join(filter(None, texts)), 4))
     return "\n".join(lines)
 
 
@@ -238,12 +227,11 @@ def _hash(file: File, access: str) -> tuple[str, bool | None]:
         where = f"; it belongs at {file.path}: {access}" if absent else ""
         return f"{file.state.removeprefix('absent: ')}{where}", file.available or None
     if file.md5 is None:
-        return f"{file.state}; no MD5 to compare with", file.whole
+        return f"{file.state}; no MD5 to compare with", file.state == "available"
     size, digest = file.path.stat().st_size, hashlib.md5(usedforsecurity=False)
     with open(file.path, "rb") as handle:
         blocks = iter(lambda: handle.read(BLOCK), b"")
-        what = f"hash {file.path.name}"
-        for block in track(blocks, what, -(-size // BLOCK), "blocks of 4 MiB"):
+        for block in track(blocks, f"hash {file.path.name}", -(-size // BLOCK), "blocks of 4 MiB"):
             digest.update(block)
     if digest.hexdigest() == file.md5:
         return "MD5 as published", True

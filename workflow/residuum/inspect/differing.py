@@ -18,7 +18,6 @@ from residuum.inspect.text import flat, line, short
 
 SHOWN = 5
 SOURCES = {"corpus": "corpus", "queries.tsv": "topics", "qrels.trec": "qrels"}
-Changed = tuple[str, object, object]  # a key, its value in this folder and in the other
 
 
 class Difference(NamedTuple):
@@ -44,9 +43,8 @@ def compared(results: Path, against: Path, address: str) -> str:
         first = _first(unlike, kin, others)
         if splits[0] != splits[1]:
             first = f"another collection: measured on {_against(*splits)}"
-        lines += [line("first", first), *_later(unlike)]
-        lines += [line("also", text) for text in changes(kin, others)] if unlike else []
-        lines.append("")
+        also = [line("also", text) for text in changes(kin, others) if unlike]
+        lines += [line("first", first), *_later(unlike), *also, ""]
     return "\n".join([*lines, *_outcome(a, b, kin, others)])
 
 
@@ -54,8 +52,7 @@ def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]
     """Return all differences of two provenances, from the sources to the last artefact.
 
     Within an artefact: the bytes that it read, its parameters, what it was made from, its facts.
-    What varies between machines (command, versions, commit) and the code do not count: see
-    `changes`.
+    Its code and what varies between machines (command, versions, commit) are for `changes`.
     """
     own, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
     result: list[Difference] = []
@@ -66,7 +63,7 @@ def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]
     return result + [Difference(path, "absent", "", "not made", "made") for path in lost]
 
 
-def differing(value: object, other: object) -> list[Changed]:
+def differing(value: object, other: object) -> list[tuple[str, object, object]]:
     """Return (key, value, other value) wherever two mappings differ; absent is None."""
     a, b = (dict(flat(mapping, lists=True)) for mapping in (value, other))
     return [(k, a.get(k), b.get(k)) for k in dict.fromkeys([*a, *b]) if a.get(k) != b.get(k)]
@@ -97,7 +94,7 @@ def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
 def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
     """Describe the code and the environments that differ, each once."""
     theirs = {artefact.path: artefact.manifest for artefact in others}
-    changed: dict[str, Changed] = {}
+    changed: dict[str, tuple[str, object, object]] = {}
     for a, b in ((artefact.manifest, theirs.get(artefact.path)) for artefact in kin):
         if not (a and b):
             continue
@@ -163,11 +160,9 @@ def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> l
             texts = [f"not run in either: {a.line.not_run}"]
         return [line("cell", "; ".join(texts))]
     lines = [line("cell", f"{x:.6g} against {y:.6g} ({y - x:+.4g})")]
-    runs, theirs = (
-        [path for own in each if own.path in cell.roots for path in own.parents]
-        for cell, each in ((a, kin), (b, others))
-    )
-    both = [path for path in runs if path in theirs and PATHS.run.parse(path)]
+    measured = [path for own in kin if own.path in a.roots for path in own.parents]
+    theirs = {artefact.path for artefact in others}
+    both = [path for path in measured if path in theirs and PATHS.run.parse(path)]
     lines += [line("run", _run(path, a.results, b.results)) for path in both]
     try:
         return lines + _deltas(values(a), values(b))

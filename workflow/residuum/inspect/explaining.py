@@ -50,14 +50,10 @@ def find(results: Path, address: str) -> Cell:
     own = _line(results, address)
     path = PATHS.table.fill(page=own.table)
     graph = provenance.read(results)
-    made = graph[path]
-    if made.manifest is None:
-        why = f"its manifest is missing beside it; {provenance.AGAIN}"
-        raise ResiduumError(f"{results / path}: {why}")
-    form = BoundTable if "runs" in made.manifest.spec else BoundCharacteristics
-    page = form.model_validate(made.manifest.spec)
+    spec = graph.manifest(path).spec
+    page = (BoundTable if "runs" in spec else BoundCharacteristics).model_validate(spec)
     name = "/".join([*parts_of(own.table), own.row, own.column])
-    return Cell(name, results, own, page, graph, _roots(own, page, made.parents))
+    return Cell(name, results, own, page, graph, _roots(own, page, graph[path].parents))
 
 
 def _line(results: Path, address: str) -> GridCell:
@@ -170,10 +166,7 @@ def _tests(cell: Cell) -> str:
 
 
 def values(cell: Cell) -> pl.DataFrame:
-    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
-
-    A count, a depth and what is not run have none.
-    """
+    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id."""
     paths = [cell.results / root for root in cell.roots if PATHS.metrics.parse(root)]
     if not paths or cell.line.measured is None:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})

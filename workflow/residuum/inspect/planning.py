@@ -56,11 +56,6 @@ class Job(NamedTuple):
     threads: int
     resources: Counter[str]  # 0 where the rule declares none
 
-    @property
-    def seconds(self) -> float:
-        """Return how long it runs."""
-        return max(self.resources["gpu_s"], self.resources["core_s"] / self.threads)
-
 
 def plan(
     scale: str | None, papers: Sequence[str], tflops: float | None, utilisation: float | None
@@ -99,8 +94,7 @@ def plan(
 def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
     """Return the jobs that have to run, and all jobs, finished ones too.
 
-    `config` are values of `--config`. Raises ResiduumError without Snakemake, and where it cannot
-    plan.
+    `config` are values of `--config`. A ResiduumError says why Snakemake cannot plan.
     """
     if importlib.util.find_spec("snakemake") is None:
         raise ResiduumError(
@@ -141,7 +135,6 @@ def read(printed: str) -> list[Job]:
 def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
     """Return the files that jobs export each dataset from, and `HUB`'s models, each once."""
     files: dict[str, dict[str, File]] = {}
-    hub: dict[str, File] = {}
     for job in jobs:
         if job.rule.startswith("data_"):
             name = job.wildcards["dataset"]
@@ -153,8 +146,9 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
         elif job.rule in ("train_train", "pretrain_adapt"):
             start = start_of(registry, job.wildcards.get("model") or job.wildcards["backbone"])
         if isinstance(start, FromHub):
-            hub[f"{start.hub}@{start.revision}"] = _hub_file(start)
-    return {name: [*of.values()] for name, of in {**files, HUB: hub}.items() if of}
+            files.setdefault(HUB, {})[f"{start.hub}@{start.revision}"] = _hub_file(start)
+    names = sorted(files, key=lambda name: name == HUB)
+    return {name: [*files[name].values()] for name in names if files[name]}
 
 
 def _hub_file(model: FromHub) -> File:
@@ -175,10 +169,7 @@ def hub_home() -> Path:
 
 
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
-    """Return the bytes still to be written into each folder outside the project.
-
-    For a dataset they are what is unpacked of it, or the sum of its downloads.
-    """
+    """Return the bytes still to be written, unpacked, into each folder outside the project."""
     needs: dict[Path, float] = {}
     for name, of in files.items():
         if all(file.available for file in of):
@@ -195,8 +186,7 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     if not files:
         yield "Downloads: none."
         return
-    absent = [file for of in files.values() for file in of if not file.available]
-    missing = sum(file.bytes or 0 for file in absent)
+    missing = sum(f.bytes or 0 for of in files.values() for f in of if not f.available)
     yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
     for name, of in files.items():
@@ -229,16 +219,15 @@ def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
 
 def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
     """Return the cells of a row for each rule, in the order of the stages, and of their total."""
-    rules = sorted({job.rule for job in every})
-    rules.sort(key=lambda rule: STAGES.index(rule.partition("_")[0]))
+    rules = sorted({job.rule for job in every}, key=lambda r: (STAGES.index(r.split("_")[0]), r))
     rows = []
     for rule in [*rules, "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
         sums, largest = _sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
-        longest = max((job.seconds for job in own), default=0)
+        seconds = (max(j.resources["gpu_s"], j.resources["core_s"] / j.threads) for j in own)
         megabytes = (sums["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
         row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
-        row += map(hours, (sums["core_s"], sums["gpu_s"], longest))
+        row += map(hours, (sums["core_s"], sums["gpu_s"], max(seconds, default=0)))
         rows.append([rule, f"{len(own)} of {len(total)}", *row])
     return rows
 
@@ -267,10 +256,7 @@ def _gaps(registry: Registry) -> Iterator[str]:
 
 
 def disks(needs: dict[Path, float]) -> Iterator[str]:
-    """Yield what each folder needs and what is free on its disk, and what is not enough.
-
-    Folders on one file system share what is free.
-    """
+    """Yield what each folder needs, what is free on its disk, and which disk is too small."""
     rows: list[list[str]] = []
     disks: dict[int, tuple[int, dict[Path, float]]] = {}  # free bytes and needs of a file system
     for folder, size in needs.items():

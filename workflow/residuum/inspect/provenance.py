@@ -42,8 +42,8 @@ class Manifest(BaseModel):
 class Artefact(NamedTuple):
     """A file or folder below results, its manifest, and the artefacts that it was made from.
 
-    A file from outside the results folder has no manifest; one of the folder that should have one
-    says under `lacks` what is missing.
+    A file from outside the results folder has no manifest; one that should have one says under
+    `lacks` what is missing.
     """
 
     path: str
@@ -58,13 +58,18 @@ class Graph(dict[str, Artefact]):
     def __missing__(self, path: str) -> Artefact:
         return Artefact(path)
 
+    def manifest(self, path: str) -> Manifest:
+        """Return the manifest of an artefact; without one it is a ResiduumError."""
+        if made := self[path].manifest:
+            return made
+        raise ResiduumError(f"{path}: no manifest, so what it was made from is not known; {AGAIN}")
+
 
 def read(results: Path, unreadable: dict[str, str] | None = None) -> Graph:
     """Read every manifest below a results folder into {path: artefact}, sorted by path.
 
-    Paths are relative to the folder, wherever it lies now and whatever it was called. What
-    manifests name and has none itself is included, without one. What cannot be read is a
-    ResiduumError, or a message in `unreadable` where that is given.
+    Paths are relative to the folder, wherever it lies now. What manifests name is included even
+    without one. What cannot be read is a ResiduumError, or a message in `unreadable` if given.
     """
     graph = Graph()
     below: set[str] = set()
@@ -82,18 +87,15 @@ def read(results: Path, unreadable: dict[str, str] | None = None) -> Graph:
     if not graph and unreadable is None:
         raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")
     for name in below - set(graph):
-        lacks = NO_MANIFEST if (results / name).exists() else NO_FILE
-        graph[name] = Artefact(name, lacks=lacks)
+        graph[name] = Artefact(name, lacks=NO_MANIFEST if (results / name).exists() else NO_FILE)
     return Graph(sorted(graph.items()))
 
 
 def finished(folder: Path, patterns: Iterable[str]) -> list[str]:
     """Return the files below a folder that templates or patterns match, sorted; no work files."""
-    globs = (Template(pattern).pattern for pattern in patterns)
-    matching = {path for glob in globs for path in folder.glob(glob) if path.is_file()}
-    names = (path.relative_to(folder) for path in sorted(matching))
-    hidden = re.compile(r"(work/|(.*/)?\.)")
-    return [name.as_posix() for name in names if not hidden.match(name.as_posix())]
+    paths = {path for pattern in patterns for path in folder.glob(Template(pattern).pattern)}
+    names = [path.relative_to(folder).as_posix() for path in sorted(paths) if path.is_file()]
+    return [name for name in names if not re.match(r"work/|(.*/)?\.", name)]
 
 
 def artefact_of(path: str) -> str:
@@ -139,9 +141,9 @@ def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) ->
 
 
 def described(kin: list[Artefact], full: bool = False) -> str:
-    """Lay a provenance out: its last artefacts first, sources last, seeds and shards together.
+    """Lay out what `ancestors` returns, last artefacts first, seeds and shards together.
 
-    `kin` comes sources first, and may be empty; `full` keeps long arguments and values whole.
+    `full` keeps long arguments and values whole.
     """
     groups: dict[tuple[str, str], list[Artefact]] = {}
     for artefact in reversed(kin):
@@ -149,16 +151,15 @@ def described(kin: list[Artefact], full: bool = False) -> str:
         groups.setdefault(alike, []).append(artefact)
     numbers = {a.path: n for n, group in enumerate(groups.values(), 1) for a in group}
     shown = ["Provenance"] if kin else []
-    for group in groups.values():
-        paths = sorted(artefact.path for artefact in group)
-        head = f"[{numbers[paths[0]]}] {together(paths)}"
+    for group in (sorted(group, key=lambda artefact: artefact.path) for group in groups.values()):
+        head = f"[{numbers[group[0].path]}] {together([artefact.path for artefact in group])}"
         shown.append("\n".join([head, *_lines(group, numbers, full)]))
     return "\n\n".join(shown)
 
 
 def _lines(group: list[Artefact], numbers: Mapping[str, int], full: bool) -> Iterator[str]:
     """Yield what is known of artefacts that differ by their seed or shard."""
-    first = min(group, key=lambda artefact: artefact.path)
+    first = group[0]
     if first.manifest is None:
         gone = " and so is the file" * (first.lacks == NO_FILE)
         missing = f"its manifest is missing{gone}, so what it was made from is not known; {AGAIN}"
@@ -170,7 +171,7 @@ def _lines(group: list[Artefact], numbers: Mapping[str, int], full: bool) -> Ite
     yield line("command", command, 4)
     yield line("spec", listed(first.manifest.spec, full), 4)
     facts: dict[str, list[str]] = {}
-    for path, made in sorted((a.path, a.manifest) for a in group if a.manifest):
+    for path, made in ((a.path, a.manifest) for a in group if a.manifest):
         kept = {key: fact for key, fact in made.artefact.items() if key not in ELSEWHERE}
         label = "/".join(match[0] for match in NUMBERED.finditer(path))
         facts.setdefault(listed(kept, full), []).append(label or path)

@@ -15,10 +15,7 @@ LONG = 60  # characters of an argument or a value that are shown unless `full` i
 
 
 class Finding(NamedTuple):
-    """One thing checked: what, the result, and whether it is as it should be.
-
-    `good` is None for what could not be checked, because it is not on this machine.
-    """
+    """One thing checked; `good` is None for what could not be: it is not on this machine."""
 
     what: str
     message: str
@@ -47,10 +44,7 @@ def wrapped(text: str, start: str = "", hang: int = 0) -> str:
 
 
 def together(paths: list[str]) -> str:
-    """Write paths that differ by their seed or shard as one: clear.seed{1,2,3}.tsv.
-
-    A long unbroken sequence is written as {00000..00017}.
-    """
+    """Write paths that differ by seed or shard as one: seed{1,2,3}, shard-{00000..00017}."""
     numbers: dict[str, dict[str, None]] = {}
     for kind, number in (pair for path in paths for pair in NUMBERED.findall(path)):
         numbers.setdefault(kind, {})[number] = None
