@@ -30,7 +30,7 @@ APART = {
     "residuum.artefacts.manifest:command_line": "stands apart in manifests",
     "residuum.artefacts.manifest:made_by": "stands apart in manifests",
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
-    "residuum.neural.resume:log": "a line in a log",
+    "residuum.neural.resumable:log": "a line in a log",
 }
 BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
 Kinds = frozenset[str]

@@ -22,7 +22,7 @@ MESSAGES = {
     "typer.echo": 0,
     "warnings.warn": 0,
     "residuum.cli.progress.track": 1,
-    "residuum.neural.resume.log": 0,
+    "residuum.neural.resumable.log": 0,
 }
 RAISED = {"residuum.artefacts.trec.refuse": 3}  # likewise, of what functions raise
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
