@@ -12,12 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from residuum.collections.article_facts import Facts, World, draw_facts, draw_world
+from residuum.collections.article_facts import Facts, Topic, World, draw_facts, draw_topics
 from residuum.collections.article_facts import words as article_words
-from residuum.collections.article_texts import Topic
-from residuum.collections.articles import draw_topics, generate, relevance
-from residuum.collections.draws import stream
-from residuum.collections.worlds import Collection, Grades
+from residuum.collections.articles import generate
+from residuum.collections.worlds import Generated, Grades, Stream
 
 SMOKE = {
     "seed": 1,
@@ -40,24 +38,25 @@ MINI = SMOKE | {
 WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 
 
-def make(scale=None, **changes) -> Collection:
+def make(scale=None, **changes) -> Generated:
     return generate(SimpleNamespace(**((scale or SMOKE) | changes)))
 
 
-def digest(collection: Collection) -> str:
+def digest(collection: Generated) -> str:
     return hashlib.sha256(json.dumps(collection).encode()).hexdigest()
 
 
 def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     """What the docs and queries of a collection are about, in their order."""
     recipe = SimpleNamespace(**(scale | changes))
-    rng = stream(recipe.seed, "docs")
-    world = draw_world(rng, recipe)
+    rng = Stream(recipe.seed, "docs")
+    world = World(rng, recipe)
     facts = draw_facts(rng, world)
-    return world, facts, draw_topics(stream(recipe.seed, "judged"), world, Grades(facts, relevance))
+    grades = Grades(facts, Facts.relevance)
+    return world, facts, draw_topics(Stream(recipe.seed, "judged"), world, grades)
 
 
-def judged(collection: Collection) -> dict[str, dict[str, int]]:
+def judged(collection: Generated) -> dict[str, dict[str, int]]:
     """query_id -> doc_id -> grade."""
     grades = {query: {} for query, _ in collection.queries["judged"]}
     for query, doc, grade in collection.qrels["judged"]:

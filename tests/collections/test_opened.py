@@ -3,7 +3,7 @@
 import gzip
 from pathlib import Path
 
-from residuum.collections import opened
+from residuum.collections import faults
 
 
 def test_files_read_below_the_folder_are_told_in_order(tmp_path):
@@ -13,7 +13,7 @@ def test_files_read_below_the_folder_are_told_in_order(tmp_path):
         (folder / "a").write_text("a")
     with gzip.open(home / "b.gz", "wb") as handle:
         handle.write(b"b")
-    with opened.below(home) as seen:
+    with faults.opened_below(home) as seen:
         Path(home / "a").read_text()
         with gzip.open(home / "b.gz") as handle:
             handle.read()
@@ -28,8 +28,8 @@ def test_files_read_below_the_folder_are_told_in_order(tmp_path):
 def test_watches_within_each_other_end_on_their_own(tmp_path):
     (tmp_path / "a").write_text("a")
     (tmp_path / "b").write_text("b")
-    with opened.below(tmp_path) as outer:
-        with opened.below(tmp_path) as inner:
+    with faults.opened_below(tmp_path) as outer:
+        with faults.opened_below(tmp_path) as inner:
             (tmp_path / "a").read_text()
         (tmp_path / "b").read_text()
     assert inner == [tmp_path / "a"]

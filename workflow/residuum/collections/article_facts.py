@@ -1,39 +1,33 @@
-"""What the generated articles are about, drawn from a seed before any text is written.
+"""What the generated articles are about, drawn from a seed before any text is written, and grades.
 
-Usage: `world = draw_world(rng, recipe)`, then `draw_facts(rng, world)` gives the facts of every
-doc: what a study states and where, what a review covers, what a notice only names. Concepts come
-from words/articles.yaml. It must not know sentences, topics or grades.
+Usage: `world = World(rng, recipe)`, then `draw_facts(rng, world)` gives the facts of every
+doc: what a study states and where, what a review covers, what a notice only names; `draw_topics`
+what is asked. Concepts come from words/articles.yaml. It must not know sentences.
 """
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Iterator
-from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 
-from residuum.collections.draws import Zipf, pick, sample, shuffled, zipf
-from residuum.collections.worlds import Concept, Key
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Zipf
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
-
-if TYPE_CHECKING:
-    from residuum.config.schema.sources import GeneratedArticles
+from residuum.config.schema.sources import GeneratedArticles
 
 WORDS = packaged("collections/words/articles.yaml")
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
+ENOUGH = 4  # relevant docs of a topic
 THERAPY = "therapy"  # a study of this family tries an agent
 KINDS = ("condition", "aspect", "population", "agent")  # of what is named
 
 
-class Aspect(Strict):
-    """What a study can be about: its surface forms, a plain question and the words around it."""
+class Aspect(Attribute):
+    """What a study can be about, with a plain question for it."""
 
-    family: str
-    forms: Concept
     question: str
-    collocates: list[str]
 
 
 class Words(Strict):
@@ -50,17 +44,18 @@ class Words(Strict):
 words: Words = entries.parse(WORDS, Words)
 
 
-class World(NamedTuple):
-    """What can be named, by kind and position; the first form of each concept is the usual one.
+class Topic(NamedTuple):
+    """A condition, with an aspect (of anyone or of a population) or an agent that is asked for."""
 
-    Of a condition there are its course and symptoms too, of an agent the class of its drug.
-    """
+    condition: int
+    aspect: int | None = None
+    population: int | None = None
+    agent: int | None = None
 
-    recipe: GeneratedArticles
-    forms: dict[str, list[Concept]]
-    courses: list[str]
-    symptoms: list[list[str]]
-    drugs: list[str]
+    def names(self) -> Iterator[Key]:
+        """All but the population, which alone makes no doc relevant."""
+        named = ("condition", self.condition), ("aspect", self.aspect), ("agent", self.agent)
+        return ((kind, position) for kind, position in named if position is not None)
 
 
 class Facts(NamedTuple):
@@ -92,6 +87,21 @@ class Facts(NamedTuple):
         named = [("condition", self.condition), ("condition", self.other), ("aspect", self.aspect)]
         return named if self.agent is None else [*named, ("agent", self.agent)]
 
+    def relevance(self, topic: Topic) -> int:
+        """2, 1 or 0; one that does not name the condition of the topic has 0."""
+        if self.kind == "notice":
+            return 0
+        states = self.kind == "study" and self.condition == topic.condition
+        if topic.agent is not None:
+            if states and self.agent == topic.agent:
+                return 2
+            return int((topic.condition, topic.agent) in self.uses)
+        suits = topic.population in (None, self.population)
+        if states and self.aspect == topic.aspect:
+            return 1 + suits
+        own = topic.population is None or states  # a finding on others, or of a review: of anyone
+        return int(suits and own and (topic.condition, topic.aspect) in self.findings)
+
 
 def faults(recipe: GeneratedArticles) -> Iterator[str]:
     """Two conditions and agents at least, so that a doc can name another; none without a name."""
@@ -104,73 +114,107 @@ def faults(recipe: GeneratedArticles) -> Iterator[str]:
             yield f"{key}: {count} requested, 2 to {most} possible; change {key}"
 
 
-def draw_world(rng: Random, recipe: GeneratedArticles) -> World:
-    """The conditions and agents of a collection, and which form of each concept is usual."""
-    conditions, courses, symptoms = zip(*_conditions(rng, recipe.conditions), strict=True)
-    agents, drugs = zip(*_agents(rng, recipe.agents), strict=True)
-    forms = {
-        "condition": [*conditions],
-        "agent": [*agents],
-        "aspect": [tuple(shuffled(rng, aspect.forms)) for aspect in words.aspects],
-        "population": [tuple(shuffled(rng, forms)) for forms in words.populations],
-    }
-    return World(recipe, forms, [*courses], [*symptoms], [*drugs])
+class World:
+    """What can be named, by kind and position; the first form of each concept is the usual one.
+
+    Of a condition there are its course and symptoms too, of an agent the class of its drug.
+    """
+
+    def __init__(self, rng: Stream, recipe: GeneratedArticles) -> None:
+        self.recipe, self.forms = recipe, defaultdict[str, list[Concept]](list)
+        self.courses, self.drugs = list[str](), list[str]()
+        self.symptoms: list[list[str]] = []
+        table = words.conditions
+        signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
+        parts = (table["stems"], table["surnames"], signs)
+        drawn = [rng.sample(items, recipe.conditions) for items in parts]
+        for stem, surname, sign in zip(*drawn, strict=True):
+            one, two = stem + rng.pick(table["suffixes"]), f"{surname} {rng.pick(table['heads'])}"
+            names = one, two, f"{sign} {rng.pick(table['ailments'])}"
+            self.symptoms.append(rng.sample(table["symptoms"], 3))
+            self.forms["condition"].append(tuple(rng.shuffled(names)))
+            self.courses.append(rng.pick(table["courses"]))
+        table = words.agents
+        codes = [rng.sample(table[key], recipe.agents) for key in ("onsets", "trade_names")]
+        numbers = rng.sample(range(101, 1000), recipe.agents)
+        for onset, brand, number in zip(*codes, numbers, strict=True):
+            one, code = onset + rng.pick(table["ends"]), f"{rng.pick(table['letters'])}-{number}"
+            self.forms["agent"].append(tuple(rng.shuffled((one, brand, code))))
+            self.drugs.append(rng.pick(table["classes"]))
+        self.forms["aspect"] = [tuple(rng.shuffled(aspect.forms)) for aspect in words.aspects]
+        self.forms["population"] = [tuple(rng.shuffled(forms)) for forms in words.populations]
+
+    def form(self, rng: Stream, kind: str, position: int) -> str:
+        """The usual form of a concept or, with the probability `shift`, another."""
+        concept, shift = self.forms[kind][position], rng.happens(self.recipe.shift)
+        return concept[rng.another(len(concept), 0) if shift else 0]
 
 
-def _conditions(rng: Random, count: int) -> Iterator[tuple[Concept, str, list[str]]]:
-    table = words.conditions
-    signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
-    parts = [sample(rng, items, count) for items in (table["stems"], table["surnames"], signs)]
-    for stem, surname, sign in zip(*parts, strict=True):
-        first = stem + pick(rng, table["suffixes"])
-        second = f"{surname} {pick(rng, table['heads'])}"
-        third = f"{sign} {pick(rng, table['ailments'])}"
-        symptoms = sample(rng, table["symptoms"], 3)
-        yield tuple(shuffled(rng, (first, second, third))), pick(rng, table["courses"]), symptoms
-
-
-def _agents(rng: Random, count: int) -> Iterator[tuple[Concept, str]]:
-    table = words.agents
-    onsets, brands = (sample(rng, table[key], count) for key in ("onsets", "trade_names"))
-    numbers = sample(rng, range(101, 1000), count)
-    for onset, brand, number in zip(onsets, brands, numbers, strict=True):
-        names = (onset + pick(rng, table["ends"]), brand, f"{pick(rng, table['letters'])}-{number}")
-        yield tuple(shuffled(rng, names)), pick(rng, table["classes"])
-
-
-def draw_facts(rng: Random, world: World) -> list[Facts]:
+def draw_facts(rng: Stream, world: World) -> list[Facts]:
     """The facts of all docs, in an order that tells nothing about their kind."""
     recipe = world.recipe
-    frequent = {kind: zipf(rng, len(world.forms[kind])) for kind in KINDS}
+    frequent = {kind: Zipf(rng, len(world.forms[kind])) for kind in KINDS}
     studies = [_study(rng, frequent) for _ in range(recipe.articles)]
     reviews = [_review(rng, frequent) for _ in range(recipe.reviews)]
     aspects = (frequent["aspect"].draw(rng) for _ in range(recipe.notices))
     notices = [_named(rng, frequent, "notice", aspect) for aspect in aspects]
-    return shuffled(rng, studies + reviews + notices)
+    return rng.shuffled(studies + reviews + notices)
 
 
-def _study(rng: Random, frequent: dict[str, Zipf]) -> Facts:
+def _study(rng: Stream, frequent: dict[str, Zipf]) -> Facts:
     """A study of one aspect, whose body has another and, at times, one of another condition."""
     aspect, side, elsewhere, aside = frequent["aspect"].draw_distinct(rng, 4)
     base = _named(rng, frequent, "study", aspect)
     findings, uses = [(base.condition, side)], []
-    if rng.random() < ELSEWHERE:
+    if rng.happens(ELSEWHERE):
         findings.append((base.other, elsewhere))
-    if rng.random() < USED:
+    if rng.happens(USED):
         uses.append((base.condition, frequent["agent"].draw(rng)))
-    named = aside if rng.random() < ASIDE else None
+    named = aside if rng.happens(ASIDE) else None
     return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
 
 
-def _review(rng: Random, frequent: dict[str, Zipf]) -> Facts:
+def _review(rng: Stream, frequent: dict[str, Zipf]) -> Facts:
     """A paper that covers several aspects of a condition and has none of its own."""
     covered = frequent["aspect"].draw_distinct(rng, COVERED)
     base = _named(rng, frequent, "review", covered[0])
     return base._replace(findings=tuple((base.condition, aspect) for aspect in covered))
 
 
-def _named(rng: Random, frequent: dict[str, Zipf], kind: str, aspect: int) -> Facts:
+def _named(rng: Stream, frequent: dict[str, Zipf], kind: str, aspect: int) -> Facts:
     condition, other = frequent["condition"].draw_distinct(rng, 2)
     population, agent = frequent["population"].draw(rng), frequent["agent"].draw(rng)
     tries = kind == "notice" or words.aspects[aspect].family == THERAPY
     return Facts(kind, condition, aspect, population, agent if tries else None, other)
+
+
+def draw_topics(rng: Stream, world: World, grades: Grades[Facts, Topic]) -> list[Topic]:
+    """A quarter of the topics ask for a population too, a quarter for an agent.
+
+    Raises ValueError if too few topics of a kind have enough relevant docs.
+    """
+    judged, every = world.recipe.judged, {kind: range(len(world.forms[kind])) for kind in KINDS}
+    aspects = [Topic(c, aspect) for c in every["condition"] for aspect in every["aspect"]]
+    groups = [topic._replace(population=p) for topic in aspects for p in every["population"]]
+    agents = [Topic(c, agent=agent) for c in every["condition"] for agent in every["agent"]]
+    drawn: list[Topic] = []
+    for kind, topics, count in (
+        ("aspects", aspects, judged - 2 * (judged // 4)),
+        ("aspects in a population", groups, judged // 4),
+        ("agents", agents, judged // 4),
+    ):
+        answered = (t for t in rng.shuffled(topics) if _enough([*grades.of(t).values()]))
+        chosen = list(islice(answered, count))
+        if len(chosen) < count:
+            raise ValueError(
+                f"judged: {judged} queries requested, {count} of them on {kind}, but {len(chosen)} "
+                f"such topics have {ENOUGH} relevant docs; lower judged or conditions, or raise "
+                "articles"
+            )
+        drawn += chosen
+    return rng.shuffled(drawn)
+
+
+def _enough(grades: list[int]) -> bool:
+    """Whether some doc is relevant, and enough are at least partially."""
+    return 2 in grades and len(grades) - grades.count(0) >= ENOUGH

@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -24,7 +24,6 @@ from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, streamed
 
 METADATA = "metadata.csv"
 Row = dict[str, str]
-Body = list[tuple[str, str]]
 
 
 class Paper(NamedTuple):
@@ -35,7 +34,7 @@ class Paper(NamedTuple):
     doi: str
     date: str
     abstract: str
-    body: Body
+    body: list[tuple[str, str]]
 
 
 def papers(archive: Path, store: Path) -> Iterator[Paper]:
@@ -45,11 +44,14 @@ def papers(archive: Path, store: Path) -> Iterator[Paper]:
     standard error. What cannot be read is a ResiduumError that names archive, member and line.
     """
     rows = _metadata(archive)
-    _store(archive, store, rows)
+    _store(archive, store, {parse_of(row) for row in rows} - {""})
     with closing(sqlite3.connect(store)) as bodies:
         for row in rows:
             plain = row["cord_uid"], row["title"], row["doi"], row["publish_time"], row["abstract"]
-            yield Paper(*plain, _body(bodies, parse_of(row)))
+            query = "SELECT body FROM bodies WHERE path = ?"
+            stored = bodies.execute(query, (parse_of(row),)).fetchone()
+            parts = json.loads(zlib.decompress(stored[0])) if stored else []
+            yield Paper(*plain, [(section, text) for section, text in parts])
 
 
 def parse_of(row: Row) -> str:
@@ -133,25 +135,15 @@ def _decoded(where: str, lines: Iterable[bytes]) -> Iterator[str]:
             raise _bad_row(where, number, f"not UTF-8 ({error})") from None
 
 
-def _store(archive: Path, store: Path, rows: list[Row]) -> None:
+def _store(archive: Path, store: Path, required: set[str]) -> None:
     """Make the store of this archive's parses unless it exists."""
     state = archive.stat()
     mark = f"1 {state.st_size} {state.st_mtime_ns}"  # of this form, of this archive
-    if not (store.is_file() and _mark(store) == mark):
-        with files.whole(store) as temporary:
-            _fill(temporary, mark, archive, {parse_of(row) for row in rows} - {""})
-
-
-def _mark(store: Path) -> str | None:
-    with closing(sqlite3.connect(store)) as connection:
-        try:
-            return str(connection.execute("SELECT mark FROM origin").fetchone()[0])
-        except (sqlite3.DatabaseError, TypeError):
-            return None
-
-
-def _fill(path: Path, mark: str, archive: Path, required: set[str]) -> None:
-    with closing(sqlite3.connect(path)) as connection:
+    if store.is_file():
+        with closing(sqlite3.connect(store)) as made, suppress(sqlite3.DatabaseError):
+            if made.execute("SELECT mark FROM origin").fetchone() == (mark,):
+                return
+    with files.whole(store) as temporary, closing(sqlite3.connect(temporary)) as connection:
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("CREATE TABLE bodies (path TEXT PRIMARY KEY, body BLOB)")
         connection.execute("CREATE TABLE origin (mark TEXT)")
@@ -175,11 +167,11 @@ def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
             with _readable(where):
                 for name, parse in streamed(gzip.GzipFile(fileobj=member)):
                     if name in required:
-                        yield name, zlib.compress(_packed(f"{where}/{name}", parse.read()), 1)
+                        yield name, zlib.compress(_body(f"{where}/{name}", parse.read()), 1)
 
 
-def _packed(where: str, text: bytes) -> bytes:
-    """Keep sections and paragraphs of a parse; one that is no parse is named."""
+def _body(where: str, text: bytes) -> bytes:
+    """Keep sections and paragraphs of a parse; what is not a parse is named."""
     try:
         parts = json.loads(text).get("body_text", [])
         return json.dumps([(part["section"], part["text"]) for part in parts]).encode()
@@ -188,9 +180,3 @@ def _packed(where: str, text: bytes) -> bytes:
     except (UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
         message = f"{where}: not a parse of a paper ({type(error).__name__}: {error})"
     raise ResiduumError(f"{message}. {REMEDY}")
-
-
-def _body(connection: sqlite3.Connection, path: str) -> Body:
-    stored = connection.execute("SELECT body FROM bodies WHERE path = ?", (path,)).fetchone()
-    parts = json.loads(zlib.decompress(stored[0])) if stored else []
-    return [(section, text) for section, text in parts]

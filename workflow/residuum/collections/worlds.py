@@ -1,28 +1,35 @@
-"""What the generated collections share: grades of docs that name what a topic names, and ids.
+"""What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
-Usage: a world (places, articles) draws docs and topics, grades them with `Grades(docs, grade)` and
-hands texts and judgements to `collection`. The same recipe gives the same bytes on any machine.
-
-It must not know what a collection is about, nor torch, a JVM, a network, a scale or a dataset.
+Usage: a world (places, articles) draws docs and topics with `Stream(seed, "docs")`, grades them by
+`Grades(docs, grade)` and hands texts and judgements to `collection`. The only randomness is
+random.Random(...).random(): a recipe gives the same bytes on any machine. It must not know what a
+collection is about, nor torch, a JVM, a network or a scale.
 """
 
-from __future__ import annotations
-
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from random import Random
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from residuum.collections.draws import sample
+from residuum.cli.errors import ResiduumError
+from residuum.code.tables import OpenTable
+from residuum.collections.records import Rows
+from residuum.config.schema.base import Strict
+from residuum.config.schema.datasets import Collection
 
+T = TypeVar("T")
+Doc = TypeVar("Doc", bound="Named")
+Topic = TypeVar("Topic", bound="Named")
 Concept = tuple[str, ...]  # the surface forms of one thing
 Key = tuple[str, int]  # kind and position of something that docs name and topics ask for
 Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
-Doc = TypeVar("Doc", bound="Named")
-Topic = TypeVar("Topic", bound="Named")
+STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")
+ZIPF_OFFSET = 2
 
 
-class Collection(NamedTuple):
+class Generated(NamedTuple):
     """Docs as (doc_id, fields); per split, (query_id, text) and (query_id, doc_id, relevance)."""
 
     docs: list[tuple[str, dict[str, str]]]
@@ -30,33 +37,120 @@ class Collection(NamedTuple):
     qrels: dict[str, list[tuple[str, str, int]]]
 
 
+MAKERS: OpenTable[Callable[..., Generated]] = OpenTable(
+    {
+        "generated": "residuum.collections.places:generate",
+        "generated-articles": "residuum.collections.articles:generate",
+    },
+    "source",
+)
+
+
+def generate(collection: Collection) -> Generated:
+    """Return docs, queries and qrels by split; docs/generated-collection.md describes them."""
+    try:
+        return MAKERS[collection.source.kind](collection.source)
+    except ValueError as error:
+        raise ResiduumError(f"source: {error}") from None
+
+
+def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+    """Stream (doc_id, fields)."""
+    return iter(generate(collection).docs)
+
+
+def split(collection: Collection, name: str) -> Rows:
+    """Return the queries and qrels of a split."""
+    generated = generate(collection)
+    return Rows(generated.queries[name], generated.qrels[name])
+
+
 def collection(
     prefix: str,
     docs: Iterable[dict[str, str]],
     splits: dict[str, tuple[list[str], list[Judgement]]],
-) -> Collection:
+) -> Generated:
     """Name docs, given as their fields, and queries, given per split as texts and judgements."""
-
-    def query_id(split: str, position: int) -> str:
-        return f"{split}-{position + 1:05d}"
-
-    def doc_id(position: int) -> str:
-        return f"{prefix}{position + 1:06d}"
-
-    return Collection(
-        [(doc_id(i), fields) for i, fields in enumerate(docs)],
-        {s: [(query_id(s, i), t) for i, t in enumerate(texts)] for s, (texts, _) in splits.items()},
-        {
-            s: [(query_id(s, q), doc_id(d), g) for q, d, g in rows]
-            for s, (_, rows) in splits.items()
-        },
-    )
+    queries = {
+        split: [(f"{split}-{number:05d}", text) for number, text in enumerate(texts, 1)]
+        for split, (texts, _) in splits.items()
+    }
+    qrels = {
+        split: [(queries[split][query][0], f"{prefix}{doc + 1:06d}", g) for query, doc, g in rows]
+        for split, (_, rows) in splits.items()
+    }
+    numbered = enumerate(docs, 1)
+    return Generated([(f"{prefix}{number:06d}", doc) for number, doc in numbered], queries, qrels)
 
 
 def refuse(what: str, faults: Iterator[str]) -> None:
     """Raise ValueError with all faults of a recipe, if it has any."""
     if lines := list(faults):
         raise ValueError("\n  ".join([f"{what} cannot be made", *lines]))
+
+
+class Stream:
+    """Seeded draws, a stream for each part: more train pairs leave docs and dev queries alone."""
+
+    def __init__(self, seed: int, part: str) -> None:
+        self.random = Random(seed * len(STREAMS) + STREAMS.index(part)).random
+
+    def happens(self, probability: float) -> bool:
+        """Whether something of this probability comes about."""
+        return self.random() < probability
+
+    def below(self, size: int) -> int:
+        """A number from 0 to below `size`."""
+        return int(self.random() * size)
+
+    def another(self, size: int, taken: int) -> int:
+        """A number below `size` other than the one taken."""
+        return (taken + 1 + self.below(size - 1)) % size
+
+    def pick(self, items: Sequence[T]) -> T:
+        """One of the items."""
+        return items[self.below(len(items))]
+
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
+        """`count` of the items, each at most once; all of them where there are fewer."""
+        pool, random = list(items), self.random
+        size = len(pool)
+        for i in range(min(count, size)):
+            j = i + int(random() * (size - i))
+            pool[i], pool[j] = pool[j], pool[i]
+        return pool[:count]
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """All the items in a drawn order."""
+        return self.sample(items, len(items))
+
+
+class Zipf:
+    """A Zipf law over positions; which position is frequent is drawn, not the order of a table."""
+
+    def __init__(self, rng: Stream, size: int) -> None:
+        """Draw the law; integer weights have the same sums on every machine."""
+        weights = (1_000_000 // (rank + ZIPF_OFFSET) for rank in range(1, size + 1))
+        self.order, self.cumulative = rng.shuffled(range(size)), list(accumulate(weights))
+
+    def draw(self, rng: Stream) -> int:
+        """One position."""
+        return self.order[bisect_right(self.cumulative, rng.below(self.cumulative[-1]))]
+
+    def draw_distinct(self, rng: Stream, count: int) -> tuple[int, ...]:
+        """`count` different positions, in the order drawn."""
+        drawn: dict[int, None] = {}
+        while len(drawn) < count:
+            drawn[self.draw(rng)] = None
+        return tuple(drawn)
+
+
+class Attribute(Strict):
+    """What a doc can state: its family, surface forms and the words that go with it."""
+
+    family: str
+    forms: Concept
+    collocates: list[str]
 
 
 class Named(Protocol):
@@ -83,11 +177,11 @@ class Grades(Generic[Doc, Topic]):
         docs, grade = self.docs, self.grade
         return {position: grade(docs[position], topic) for position in sorted(positions)}
 
-    def judged(self, rng: Random, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
+    def judged(self, rng: Stream, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
         """All docs of grade 1 and above, and `count` of those that were looked at in vain."""
         for query, topic in enumerate(topics):
             grades = self.of(topic)
-            useless = set(sample(rng, [doc for doc, grade in grades.items() if grade == 0], count))
+            useless = set(rng.sample([doc for doc, grade in grades.items() if grade == 0], count))
             for doc, grade in grades.items():
                 if grade > 0 or doc in useless:
                     yield query, doc, grade

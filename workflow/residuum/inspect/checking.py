@@ -93,13 +93,11 @@ def _corpus(name: str, dataset: Dataset) -> str:
 
 
 def _split(name: str, dataset: Dataset, split: str) -> str:
-    queries, qrels = splits.load(name, dataset, split)
-    if dataset.answered(split):
-        splits.answers(dataset, split, queries)
+    rows = splits.load(name, dataset, split)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
-    judged = len({query_id for query_id, _, _ in qrels})
+    judged = len({query_id for query_id, _, _ in rows.qrels})
     pins = ", as pinned" if pinned else "; nothing is pinned"
-    return f"{splits.told(splits.count(queries, qrels))}{pins}; {judged} judged"
+    return f"{splits.described(splits.count(rows))}{pins}; {judged} judged"
 
 
 def report(finding: Finding) -> str:

@@ -235,5 +235,5 @@ def _pins(dataset: Dataset) -> Iterator[str]:
         yield line("edition", f"{edition.name}: {edition.docs:,} docs")
         for split, pin in edition.splits.items():
             measures = ", ".join(dataset.splits[split].measures)
-            shown = f"{split}: {splits.told(pin)}" + (f"; {measures}" if measures else "")
+            shown = f"{split}: {splits.described(pin)}" + (f"; {measures}" if measures else "")
             yield line("", shown, 4)
