@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from residuum.collections.article_facts import Facts, Topic, World, draw_facts, draw_topics
+from residuum.collections.article_facts import Facts, Topic, World
 from residuum.collections.article_facts import words as article_words
 from residuum.collections.articles import generate
 from residuum.collections.worlds import Generated, Grades, Stream
@@ -51,9 +51,9 @@ def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     recipe = SimpleNamespace(**(scale | changes))
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
-    facts = draw_facts(rng, world)
+    facts = world.draw_facts(rng)
     grades = Grades(facts, Facts.relevance)
-    return world, facts, draw_topics(Stream(recipe.seed, "judged"), world, grades)
+    return world, facts, world.draw_topics(Stream(recipe.seed, "judged"), grades)
 
 
 def judged(collection: Generated) -> dict[str, dict[str, int]]:

@@ -1,8 +1,8 @@
 """What the generated articles are about, drawn from a seed before any text is written, and grades.
 
-Usage: `world = World(rng, recipe)`, then `draw_facts(rng, world)` gives the facts of every
-doc: what a study states and where, what a review covers, what a notice only names; `draw_topics`
-what is asked. Concepts come from words/articles.yaml. It must not know sentences.
+Usage: `world = World(rng, recipe)`, then `world.draw_facts(rng)` gives the facts of every doc:
+what a study states and where, what a review covers, what a notice only names; `draw_topics` what
+is asked. Concepts come from words/articles.yaml. It must not know sentences.
 """
 
 from collections import defaultdict
@@ -16,7 +16,6 @@ from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
 from residuum.config.schema.sources import GeneratedArticles
 
-WORDS = packaged("collections/words/articles.yaml")
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
 ENOUGH = 4  # relevant docs of a topic
@@ -41,7 +40,7 @@ class Words(Strict):
     patterns: dict[str, list[str]]
 
 
-words: Words = entries.parse(WORDS, Words)
+words: Words = entries.parse(packaged("collections/words/articles.yaml"), Words)
 
 
 class Topic(NamedTuple):
@@ -143,76 +142,71 @@ class World:
             self.drugs.append(rng.pick(table["classes"]))
         self.forms["aspect"] = [tuple(rng.shuffled(aspect.forms)) for aspect in words.aspects]
         self.forms["population"] = [tuple(rng.shuffled(forms)) for forms in words.populations]
+        self.frequent = {kind: Zipf(rng, len(self.forms[kind])) for kind in KINDS}
 
     def form(self, rng: Stream, kind: str, position: int) -> str:
         """The usual form of a concept or, with the probability `shift`, another."""
         concept, shift = self.forms[kind][position], rng.happens(self.recipe.shift)
         return concept[rng.another(len(concept), 0) if shift else 0]
 
+    def draw_facts(self, rng: Stream) -> list[Facts]:
+        """The facts of all docs, in an order that tells nothing about their kind."""
+        aspects = self.frequent["aspect"]
+        studies = [self._study(rng) for _ in range(self.recipe.articles)]
+        reviews = [self._review(rng) for _ in range(self.recipe.reviews)]
+        named = (aspects.draw(rng) for _ in range(self.recipe.notices))
+        notices = [self._named(rng, "notice", aspect) for aspect in named]
+        return rng.shuffled(studies + reviews + notices)
 
-def draw_facts(rng: Stream, world: World) -> list[Facts]:
-    """The facts of all docs, in an order that tells nothing about their kind."""
-    recipe = world.recipe
-    frequent = {kind: Zipf(rng, len(world.forms[kind])) for kind in KINDS}
-    studies = [_study(rng, frequent) for _ in range(recipe.articles)]
-    reviews = [_review(rng, frequent) for _ in range(recipe.reviews)]
-    aspects = (frequent["aspect"].draw(rng) for _ in range(recipe.notices))
-    notices = [_named(rng, frequent, "notice", aspect) for aspect in aspects]
-    return rng.shuffled(studies + reviews + notices)
+    def _study(self, rng: Stream) -> Facts:
+        """A study of one aspect, whose body has another and, at times, one of another condition."""
+        aspect, side, elsewhere, aside = self.frequent["aspect"].draw_distinct(rng, 4)
+        base = self._named(rng, "study", aspect)
+        findings, uses = [(base.condition, side)], []
+        if rng.happens(ELSEWHERE):
+            findings.append((base.other, elsewhere))
+        if rng.happens(USED):
+            uses.append((base.condition, self.frequent["agent"].draw(rng)))
+        named = aside if rng.happens(ASIDE) else None
+        return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
 
+    def _review(self, rng: Stream) -> Facts:
+        """A paper that covers several aspects of a condition and has none of its own."""
+        covered = self.frequent["aspect"].draw_distinct(rng, COVERED)
+        base = self._named(rng, "review", covered[0])
+        return base._replace(findings=tuple((base.condition, aspect) for aspect in covered))
 
-def _study(rng: Stream, frequent: dict[str, Zipf]) -> Facts:
-    """A study of one aspect, whose body has another and, at times, one of another condition."""
-    aspect, side, elsewhere, aside = frequent["aspect"].draw_distinct(rng, 4)
-    base = _named(rng, frequent, "study", aspect)
-    findings, uses = [(base.condition, side)], []
-    if rng.happens(ELSEWHERE):
-        findings.append((base.other, elsewhere))
-    if rng.happens(USED):
-        uses.append((base.condition, frequent["agent"].draw(rng)))
-    named = aside if rng.happens(ASIDE) else None
-    return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
+    def _named(self, rng: Stream, kind: str, aspect: int) -> Facts:
+        condition, other = self.frequent["condition"].draw_distinct(rng, 2)
+        population, agent = (self.frequent[named].draw(rng) for named in ("population", "agent"))
+        tries = kind == "notice" or words.aspects[aspect].family == THERAPY
+        return Facts(kind, condition, aspect, population, agent if tries else None, other)
 
+    def draw_topics(self, rng: Stream, grades: Grades[Facts, Topic]) -> list[Topic]:
+        """A quarter of the topics ask for a population too, a quarter for an agent.
 
-def _review(rng: Stream, frequent: dict[str, Zipf]) -> Facts:
-    """A paper that covers several aspects of a condition and has none of its own."""
-    covered = frequent["aspect"].draw_distinct(rng, COVERED)
-    base = _named(rng, frequent, "review", covered[0])
-    return base._replace(findings=tuple((base.condition, aspect) for aspect in covered))
-
-
-def _named(rng: Stream, frequent: dict[str, Zipf], kind: str, aspect: int) -> Facts:
-    condition, other = frequent["condition"].draw_distinct(rng, 2)
-    population, agent = frequent["population"].draw(rng), frequent["agent"].draw(rng)
-    tries = kind == "notice" or words.aspects[aspect].family == THERAPY
-    return Facts(kind, condition, aspect, population, agent if tries else None, other)
-
-
-def draw_topics(rng: Stream, world: World, grades: Grades[Facts, Topic]) -> list[Topic]:
-    """A quarter of the topics ask for a population too, a quarter for an agent.
-
-    Raises ValueError if too few topics of a kind have enough relevant docs.
-    """
-    judged, every = world.recipe.judged, {kind: range(len(world.forms[kind])) for kind in KINDS}
-    aspects = [Topic(c, aspect) for c in every["condition"] for aspect in every["aspect"]]
-    groups = [topic._replace(population=p) for topic in aspects for p in every["population"]]
-    agents = [Topic(c, agent=agent) for c in every["condition"] for agent in every["agent"]]
-    drawn: list[Topic] = []
-    for kind, topics, count in (
-        ("aspects", aspects, judged - 2 * (judged // 4)),
-        ("aspects in a population", groups, judged // 4),
-        ("agents", agents, judged // 4),
-    ):
-        answered = (t for t in rng.shuffled(topics) if _enough([*grades.of(t).values()]))
-        chosen = list(islice(answered, count))
-        if len(chosen) < count:
-            raise ValueError(
-                f"judged: {judged} queries requested, {count} of them on {kind}, but {len(chosen)} "
-                f"such topics have {ENOUGH} relevant docs; lower judged or conditions, or raise "
-                "articles"
-            )
-        drawn += chosen
-    return rng.shuffled(drawn)
+        Raises ValueError if too few topics of a kind have enough relevant docs.
+        """
+        judged, every = self.recipe.judged, {kind: range(len(self.forms[kind])) for kind in KINDS}
+        aspects = [Topic(c, aspect) for c in every["condition"] for aspect in every["aspect"]]
+        groups = [topic._replace(population=p) for topic in aspects for p in every["population"]]
+        agents = [Topic(c, agent=agent) for c in every["condition"] for agent in every["agent"]]
+        drawn: list[Topic] = []
+        for kind, topics, count in (
+            ("aspects", aspects, judged - 2 * (judged // 4)),
+            ("aspects in a population", groups, judged // 4),
+            ("agents", agents, judged // 4),
+        ):
+            answered = (t for t in rng.shuffled(topics) if _enough([*grades.of(t).values()]))
+            chosen = list(islice(answered, count))
+            if len(chosen) < count:
+                raise ValueError(
+                    f"judged: {judged} queries requested, {count} of them on {kind}, but "
+                    f"{len(chosen)} such topics have {ENOUGH} relevant docs; lower judged or "
+                    "conditions, or raise articles"
+                )
+            drawn += chosen
+        return rng.shuffled(drawn)
 
 
 def _enough(grades: list[int]) -> bool:

@@ -7,15 +7,7 @@ Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 not relevant
 
 from collections.abc import Sequence
 
-from residuum.collections.article_facts import (
-    Facts,
-    Topic,
-    World,
-    draw_facts,
-    draw_topics,
-    faults,
-    words,
-)
+from residuum.collections.article_facts import Facts, Topic, World, faults, words
 from residuum.collections.worlds import Generated, Grades, Stream, collection, enumerated, refuse
 from residuum.config.schema.sources import GeneratedArticles
 
@@ -33,10 +25,10 @@ def generate(recipe: GeneratedArticles) -> Generated:
     refuse("the generated articles", faults(recipe))
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
-    facts = draw_facts(rng, world)
+    facts = world.draw_facts(rng)
     docs = [_Writer(rng, world, each).article() for each in facts]
     rng, grades = Stream(recipe.seed, "judged"), Grades(facts, Facts.relevance)
-    topics = draw_topics(rng, world, grades)
+    topics = world.draw_topics(rng, grades)
     questions = [_question(rng, world, topic) for topic in topics]
     judgements = grades.judged(Stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
     return collection("a", docs, {"judged": (questions, list(judgements))})

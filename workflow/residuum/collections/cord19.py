@@ -1,7 +1,7 @@
 """A full release of CORD-19: a row of metadata for each paper, its parsed text in tars.
 
 Usage: `papers(archive, store)`. The tars are streamed once; the texts that the metadata names are
-kept in `store`, an SQLite file, and read from there in the metadata's order. Releases before 12 May
+kept in `store`, a zip file, and read from there in the metadata's order. Releases before 12 May
 2020 have a tar for each subset and say in the metadata whether there is a parse; later ones have
 one tar and name the files. Must not know ir_datasets, config/ or paths below results/.
 """
@@ -9,13 +9,12 @@ one tar and name the files. Must not know ir_datasets, config/ or paths below re
 import csv
 import gzip
 import json
-import sqlite3
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
@@ -45,12 +44,12 @@ def papers(archive: Path, store: Path) -> Iterator[Paper]:
     """
     rows = _metadata(archive)
     _store(archive, store, {parse_of(row) for row in rows} - {""})
-    with closing(sqlite3.connect(store)) as bodies:
+    with ZipFile(store) as bodies:
+        stored = set(bodies.namelist())
         for row in rows:
             plain = row["cord_uid"], row["title"], row["doi"], row["publish_time"], row["abstract"]
-            query = "SELECT body FROM bodies WHERE path = ?"
-            stored = bodies.execute(query, (parse_of(row),)).fetchone()
-            parts = json.loads(zlib.decompress(stored[0])) if stored else []
+            parse = parse_of(row)
+            parts = json.loads(bodies.read(parse)) if parse in stored else []
             yield Paper(*plain, [(section, text) for section, text in parts])
 
 
@@ -137,25 +136,21 @@ def _decoded(where: str, lines: Iterable[bytes]) -> Iterator[str]:
 
 def _store(archive: Path, store: Path, required: set[str]) -> None:
     """Make the store of this archive's parses unless it exists."""
-    state = archive.stat()
-    mark = f"1 {state.st_size} {state.st_mtime_ns}"  # of this form, of this archive
-    if store.is_file():
-        with closing(sqlite3.connect(store)) as made, suppress(sqlite3.DatabaseError):
-            if made.execute("SELECT mark FROM origin").fetchone() == (mark,):
-                return
-    with files.whole(store) as temporary, closing(sqlite3.connect(temporary)) as connection:
-        connection.execute("PRAGMA journal_mode = OFF")
-        connection.execute("CREATE TABLE bodies (path TEXT PRIMARY KEY, body BLOB)")
-        connection.execute("CREATE TABLE origin (mark TEXT)")
-        connection.execute("INSERT INTO origin VALUES (?)", (mark,))
-        parses = track(_parses(archive, required), f"read {archive.name}", len(required), "parses")
-        connection.executemany("INSERT OR REPLACE INTO bodies VALUES (?, ?)", parses)
-        stored = {name for (name,) in connection.execute("SELECT path FROM bodies")}
-        connection.commit()
-    if missing := sorted(required - stored):
+    state, missing = archive.stat(), set(required)
+    mark = f"1 {state.st_size} {state.st_mtime_ns}".encode()  # of this form, of this archive
+    with suppress(FileNotFoundError, BadZipFile), ZipFile(store) as made:
+        if made.comment == mark:
+            return
+    with files.whole(store) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as bodies:
+        bodies.comment = mark
+        parses = _parses(archive, missing)
+        for name, body in track(parses, f"read {archive.name}", len(required), "parses"):
+            bodies.writestr(name, body, compresslevel=1)
+            missing.remove(name)
+    if missing:
         print(
             f"{archive.name}: {len(missing):,} of {len(required):,} parses that {METADATA} names "
-            f"are not in the release; their bodies are empty. The first is {missing[0]}",
+            f"are not in the release; their bodies are empty. The first is {min(missing)}",
             file=sys.stderr,
         )
 
@@ -167,7 +162,7 @@ def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
             with _readable(where):
                 for name, parse in streamed(gzip.GzipFile(fileobj=member)):
                     if name in required:
-                        yield name, zlib.compress(_body(f"{where}/{name}", parse.read()), 1)
+                        yield name, _body(f"{where}/{name}", parse.read())
 
 
 def _body(where: str, text: bytes) -> bytes:

@@ -31,7 +31,7 @@ REMEDY = (
 BROKEN = "the compressed data is cut short or damaged"
 MOST_SHOWN = 60  # bytes of an offending line
 Packed = IO[bytes] | gzip.GzipFile
-Fault = tuple[int, str]  # a line, counted from 1 (0 where none is known), and what is wrong there
+Fault = tuple[str | None, int | None, str]  # member of an archive, line from 1, what is wrong
 _EXPECTED = re.compile(r"expected (\d+) (fields|columns), got \d+")
 _FILES = re.compile(r"found (\d+) files of the expected (\d+)")
 _watched: dict[int, tuple[str, list[Path]]] = {}  # by the id of the list: watches may be nested
@@ -81,11 +81,10 @@ def first(paths: Sequence[Path], error: Exception) -> str | None:
         return _files_lacking(paths, *lacking.groups())
     for path in reversed(list(dict.fromkeys(paths))):
         docstore = any(part.endswith(".pklz4") for part in path.parts)  # ir_datasets' own form
-        member, fault = _look(path, error) if path.is_file() and not docstore else (None, None)
-        if fault:
-            line = f"line {fault[0]}" if fault[0] else None
-            where = ", ".join(filter(None, [str(path), member, line]))
-            return f"{where}: {fault[1]}. {REMEDY}{_unpacked(path)}"
+        if path.is_file() and not docstore and (fault := _look(path, error)):
+            member, line, message = fault
+            where = filter(None, [str(path), member, f"line {line}" if line else None])
+            return f"{', '.join(where)}: {message}. {REMEDY}{_unpacked(path)}"
     return None
 
 
@@ -110,27 +109,22 @@ def _files_lacking(paths: Sequence[Path], present: str, expected: str) -> str:
     )
 
 
-def _look(path: Path, error: Exception) -> tuple[str | None, Fault | None]:
-    """Read a file to its end, and return the member of an archive with a fault, and the fault.
-
-    Damage of compressed data says more than what it made of a line.
-    """
+def _look(path: Path, error: Exception) -> Fault | None:
+    """Read a file to its end; damage of compressed data says more than what it made of a line."""
     if isinstance(error, ParseError) and path.suffix == ".xml":
-        return None, (error.position[0], f"the XML ends early or is broken ({error})")
-    within: str | None = None
+        return None, error.position[0], f"the XML ends early or is broken ({error})"
     fault: Fault | None = None
     lines, member = _Counted(io.BytesIO()), None
     broken_json = ".json" in path.suffixes and "JSON" in type(error).__name__
     try:
         for member, handle in _texts(path):
             lines = _Counted(handle)
-            for each in _json_faults(lines) if broken_json else _line_faults(lines, error):
-                if fault is None:
-                    within, fault = member, each
+            for line, message in _json_faults(lines) if broken_json else _faults(lines, error):
+                fault = fault or (member, line, message)
     except DAMAGE as damage:
-        line = fault[0] if fault else lines.number
-        return member, (line, f"{BROKEN} here or nearby ({damage})")
-    return within, fault
+        damaged = fault[1] if fault else lines.number
+        return member, damaged or None, f"{BROKEN} here or nearby ({damage})"
+    return fault
 
 
 def _texts(path: Path) -> Iterator[tuple[str | None, Packed]]:
@@ -177,7 +171,7 @@ class _Counted:
         return iter(self.read, b"")
 
 
-def _json_faults(lines: _Counted) -> Iterator[Fault]:
+def _json_faults(lines: _Counted) -> Iterator[tuple[int, str]]:
     from ir_datasets import lazy_libs
 
     ijson = lazy_libs.ijson()
@@ -191,7 +185,7 @@ def _json_faults(lines: _Counted) -> Iterator[Fault]:
         pass
 
 
-def _line_faults(lines: _Counted, error: Exception) -> Iterator[Fault]:
+def _faults(lines: _Counted, error: Exception) -> Iterator[tuple[int, str]]:
     """Look for what the reader complained of, or for what makes it drop docs without a word.
 
     Of TREC's tags, each <DOC> has a DOCNO and an end, each <top> an end.

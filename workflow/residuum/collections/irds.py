@@ -69,7 +69,7 @@ def _cord19() -> Iterator[cord19.Paper]:
 
     folder = Path(home_path()) / "cord19"
     release = Download([RequestsDownload(CORD19_URL)], str(folder / f"cord-19_{CORD19}.tar.gz"))
-    return cord19.papers(Path(release.path()), folder / f"{CORD19}.bodies.sqlite")
+    return cord19.papers(Path(release.path()), folder / f"{CORD19}.bodies.zip")
 
 
 def _sampled(collection: Collection, source: IrdsSource) -> set[str]:

@@ -9,25 +9,13 @@ from collections.abc import Iterator
 from itertools import chain, islice, product, repeat
 from typing import NamedTuple
 
-from residuum.collections.worlds import (
-    Attribute,
-    Concept,
-    Generated,
-    Grades,
-    Judgement,
-    Key,
-    Stream,
-    Zipf,
-    collection,
-    enumerated,
-    refuse,
-)
+from residuum.collections import worlds
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Zipf, enumerated
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
 from residuum.config.schema.sources import GENERATED_SPLITS, GeneratedSource
 
-WORDS = packaged("collections/words/places.yaml")
 SPLITS = GENERATED_SPLITS["generated"]
 MENTION, ASIDE, FILLER = 0.75, 0.75, 0.2
 BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # the rest of the queries give one word of the name
@@ -50,22 +38,19 @@ class Words(Strict):
     patterns: dict[str, list[str]]
 
 
-words: Words = entries.parse(WORDS, Words)
+words: Words = entries.parse(packaged("collections/words/places.yaml"), Words)
 patterns = words.patterns
 
 Forms = tuple[int, ...]  # which form a text has of its attribute, type, two modifiers and feature
-_FIRST = (words.attributes[0].forms, words.types[0], *words.modifiers[:2], words.features[0])
-_SIZES = [len(concept) for concept in _FIRST]
+_CONCEPTS = (words.attributes[0].forms, words.types[0], *words.modifiers[:2], words.features[0])
+_SIZES = [len(concept) for concept in _CONCEPTS]
 
 
 class Place(NamedTuple):
-    """A place: its name, and the concepts that describe it."""
+    """A place: its name, and the concepts that describe it: type, two modifiers, feature."""
 
     name: str
-    type: Concept
-    modifier: Concept
-    second_modifier: Concept
-    feature: Concept
+    concepts: tuple[Concept, ...]
 
 
 class Topic(NamedTuple):
@@ -99,15 +84,15 @@ class Doc(NamedTuple):
         return Topic(self.places[0], self.attributes[0])
 
 
-def generate(recipe: GeneratedSource) -> Generated:
+def generate(recipe: GeneratedSource) -> worlds.Generated:
     """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
-    refuse("the generated collection", _faults(recipe))
+    worlds.refuse("the generated collection", _faults(recipe))
     world = World(recipe)
     passages = world.draw_answers()
     # train comes last: it gives way where its wording would repeat a tune, dev or judged query
     queries = {split: world.queries(split, passages[split]) for split in (*SPLITS[1:], SPLITS[0])}
     docs = ({"text": doc.text} for doc in world.docs)
-    return collection("d", docs, {split: queries[split] for split in SPLITS})
+    return worlds.collection("d", docs, {split: queries[split] for split in SPLITS})
 
 
 def _faults(recipe: GeneratedSource) -> Iterator[str]:
@@ -149,15 +134,11 @@ class World:
         rng = Stream(recipe.seed, "docs")
         tables = (words.types, words.modifiers, words.features, words.attributes)
         types, modifiers, features, self.attributes = (Zipf(rng, len(table)) for table in tables)
-        self.places = [
-            Place(
-                name,
-                words.types[types.draw(rng)],
-                *(words.modifiers[i] for i in modifiers.draw_distinct(rng, 2)),
-                words.features[features.draw(rng)],
-            )
-            for name in rng.sample(names(), recipe.entities)
-        ]
+        self.places: list[Place] = []
+        for name in rng.sample(names(), recipe.entities):
+            kind = words.types[types.draw(rng)]
+            both = [words.modifiers[i] for i in modifiers.draw_distinct(rng, 2)]
+            self.places.append(Place(name, (kind, *both, words.features[features.draw(rng)])))
         share, rest = divmod(recipe.passages, recipe.entities)
         topics = [
             Topic(place, attribute)
@@ -228,8 +209,9 @@ class World:
             name=self.places[other].name,
             attribute=rng.pick(words.attributes[aside].forms),
         )
-        text = text[0].upper() + text[1:]
-        return Doc("stub", text, (place, other), (attribute, aside), passage.forms)
+        return Doc(
+            "stub", text[0].upper() + text[1:], (place, other), (attribute, aside), passage.forms
+        )
 
     def _question(self, rng: Stream, passage: Doc) -> str:
         """What a query asks of a place, which it gives by name, by description or in part.
@@ -241,27 +223,21 @@ class World:
         attribute, kind, *modifiers, feature = self._phrases(passage.topic, forms)
         name = self.places[passage.topic.place].name
         pattern, chance = rng.pick(patterns["queries"]), rng.random()
-        if chance < BY_NAME:
-            pointer = name
-        elif chance < BY_NAME + BY_DESCRIPTION:
+        if chance >= BY_NAME + BY_DESCRIPTION:
+            name = rng.pick(patterns["parts"]).format(part=rng.pick(name.split()), type=kind)
+        elif chance >= BY_NAME:
             description = rng.pick(patterns["descriptions"])
             used = rng.sample(modifiers, 2 if rng.happens(BOTH_MODIFIERS) else 1)
-            pointer = description.format(modifiers=" ".join(used), type=kind, feature=feature)
-        else:
-            part = rng.pick(patterns["parts"])
-            pointer = part.format(part=rng.pick(name.split()), type=kind)
-        return pattern.format(attribute=attribute, place=pointer)
+            name = description.format(modifiers=" ".join(used), type=kind, feature=feature)
+        return pattern.format(attribute=attribute, place=name)
 
     def _phrases(self, topic: Topic, forms: Forms) -> list[str]:
         """The attribute, and its place's type, modifiers and feature, in the words of one text."""
-        concepts = words.attributes[topic.attribute].forms, *self.places[topic.place][1:]
+        concepts = words.attributes[topic.attribute].forms, *self.places[topic.place].concepts
         return [concept[form] for concept, form in zip(concepts, forms, strict=True)]
 
     def draw_answers(self) -> dict[str, list[int]]:
-        """For every query of every split, the passage that answers it.
-
-        Passages are judged where their docs have all four grades; ValueError if these are too few.
-        """
+        """For every query of every split, the passage that answers it."""
         rng, recipe = Stream(self.recipe.seed, "splits"), self.recipe
         passages = rng.shuffled([i for i, doc in enumerate(self.docs) if doc.kind == "passage"])
         trained = round(recipe.train_share * recipe.passages)
@@ -284,7 +260,7 @@ class World:
             "judged": list(judged),
         }
 
-    def queries(self, split: str, passages: list[int]) -> tuple[list[str], list[Judgement]]:
+    def queries(self, split: str, passages: list[int]) -> tuple[list[str], list[worlds.Judgement]]:
         """A query for each passage: graded as in TREC DL if judged, else as in MS MARCO."""
         rng = Stream(self.recipe.seed, split)
         texts = [self._new_query(rng, self.docs[passage]) for passage in passages]
@@ -318,9 +294,8 @@ class World:
         if place == topic.place:
             families = {words.attributes[i].family for i in (attribute, topic.attribute)}
             return 1 + (len(families) == 1)
-        one, other = self.places[place], self.places[topic.place]
-        same = (one.type, one.feature) == (other.type, other.feature)
-        return int(attribute == topic.attribute and same)
+        (kind, *_, feature), other = self.places[place].concepts, self.places[topic.place].concepts
+        return int(attribute == topic.attribute and (kind, feature) == (other[0], other[-1]))
 
 
 def _with_article(phrase: str) -> str:
