@@ -185,7 +185,7 @@ class World:
     def draw_topics(self, rng: Stream, grades: Grades[Facts, Topic]) -> list[Topic]:
         """A quarter of the topics ask for a population too, a quarter for an agent.
 
-        Raises ValueError if too few topics of a kind have enough relevant docs.
+        Some doc of each has grade 2 and enough a grade; ValueError if too few topics do.
         """
         judged, every = self.recipe.judged, {kind: range(len(self.forms[kind])) for kind in KINDS}
         aspects = [Topic(c, aspect) for c in every["condition"] for aspect in every["aspect"]]
@@ -197,8 +197,9 @@ class World:
             ("aspects in a population", groups, judged // 4),
             ("agents", agents, judged // 4),
         ):
-            answered = (t for t in rng.shuffled(topics) if _enough([*grades.of(t).values()]))
-            chosen = list(islice(answered, count))
+            graded = ((topic, [*grades.of(topic).values()]) for topic in rng.shuffled(topics))
+            enough = (t for t, g in graded if 2 in g and len(g) - g.count(0) >= ENOUGH)
+            chosen = list(islice(enough, count))
             if len(chosen) < count:
                 raise ValueError(
                     f"judged: {judged} queries requested, {count} of them on {kind}, but "
@@ -207,8 +208,3 @@ class World:
                 )
             drawn += chosen
         return rng.shuffled(drawn)
-
-
-def _enough(grades: list[int]) -> bool:
-    """Whether some doc is relevant, and enough are at least partially."""
-    return 2 in grades and len(grades) - grades.count(0) >= ENOUGH

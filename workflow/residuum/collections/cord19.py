@@ -88,50 +88,42 @@ def _readable(where: str) -> Iterator[None]:
 
 def _rows(where: str, lines: Iterable[bytes]) -> Iterator[Row]:
     """Read the metadata; only the line ends of its file end a line, not U+2028 in a title."""
-    reader = csv.reader(_decoded(where, lines), strict=True)
+    reader = csv.reader((line.decode() for line in lines), strict=True)
     start = 1
     try:
-        header = _checked(where, next(reader, []))
+        header = _checked(next(reader, []))
         start = reader.line_num + 1
         for cells in reader:
             if cells:
-                yield _row(where, start, header, cells)
+                yield _row(header, cells)
             start = reader.line_num + 1
+        return
     except csv.Error as error:
-        text = f"a quote in the row that begins here is not closed, or not doubled ({error})"
-        raise _bad_row(where, start, text) from None
+        message = f"a quote in the row that begins here is not closed, or not doubled ({error})"
+    except UnicodeDecodeError as error:
+        start, message = reader.line_num + 1, f"not UTF-8 ({error})"
+    except ValueError as error:
+        message = str(error)
+    raise ResiduumError(f"{where}, line {start}: {message}. {REMEDY}")
 
 
-def _row(where: str, line: int, header: list[str], cells: list[str]) -> Row:
-    if len(cells) != len(header):
-        text = f"the row has {len(cells)} columns where the header has {len(header)}"
-        raise _bad_row(where, line, text)
-    row = dict(zip(header, cells, strict=True))
-    if not row["cord_uid"].strip():
-        raise _bad_row(where, line, "the row has no cord_uid")
-    return row
-
-
-def _bad_row(where: str, line: int, message: str) -> ResiduumError:
-    return ResiduumError(f"{where}, line {line}: {message}. {REMEDY}")
-
-
-def _checked(where: str, header: list[str]) -> list[str]:
+def _checked(header: list[str]) -> list[str]:
     """Refuse a header without the columns that either layout needs."""
     needed = {"cord_uid", "title", "doi", "publish_time", "abstract"}
     old = {"has_pmc_xml_parse", "has_pdf_parse", "full_text_file", "pmcid", "sha"}
     layout = {"pmc_json_files", "pdf_json_files"} if "pmc_json_files" in header else old
     if missing := sorted((needed | layout) - set(header)):
-        raise _bad_row(where, 1, f"the header lacks {', '.join(missing)}")
+        raise ValueError(f"the header lacks {', '.join(missing)}")
     return header
 
 
-def _decoded(where: str, lines: Iterable[bytes]) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode()
-        except UnicodeDecodeError as error:
-            raise _bad_row(where, number, f"not UTF-8 ({error})") from None
+def _row(header: list[str], cells: list[str]) -> Row:
+    if len(cells) != len(header):
+        raise ValueError(f"the row has {len(cells)} columns where the header has {len(header)}")
+    row = dict(zip(header, cells, strict=True))
+    if not row["cord_uid"].strip():
+        raise ValueError("the row has no cord_uid")
+    return row
 
 
 def _store(archive: Path, store: Path, required: set[str]) -> None:

@@ -45,24 +45,6 @@ class TooFewDocs(Exception):
     """A reader ended without an error and with fewer records than are pinned."""
 
 
-@contextmanager
-def opened_below(folder: Path) -> Iterator[list[Path]]:
-    """Give a list that grows by each file below the folder that is opened for reading."""
-    _listen()
-    seen: list[Path] = []
-    _watched[id(seen)] = (os.path.abspath(folder) + os.sep, seen)
-    try:
-        yield seen
-    finally:
-        del _watched[id(seen)]
-
-
-@cache
-def _listen() -> None:
-    """Listen to Python's events; a hook can never be taken away again."""
-    sys.addaudithook(_note)
-
-
 def _note(event: str, arguments: tuple[object, ...]) -> None:
     if event != "open" or not _watched:
         return
@@ -73,6 +55,21 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
     for folder, seen in _watched.values():
         if str(path).startswith(folder) and path not in seen[-1:] and not set("wax") & set(mode):
             seen.append(path)
+
+
+_listen = cache(sys.addaudithook)  # once: a hook can never be taken away again
+
+
+@contextmanager
+def opened_below(folder: Path) -> Iterator[list[Path]]:
+    """Give a list that grows by each file below the folder that is opened for reading."""
+    _listen(_note)
+    seen: list[Path] = []
+    _watched[id(seen)] = (os.path.abspath(folder) + os.sep, seen)
+    try:
+        yield seen
+    finally:
+        del _watched[id(seen)]
 
 
 def first(paths: Sequence[Path], error: Exception) -> str | None:
