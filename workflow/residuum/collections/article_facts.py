@@ -7,10 +7,10 @@ is asked. Concepts come from words/articles.yaml. It must not know sentences.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from typing import NamedTuple
 
-from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Zipf
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
@@ -41,20 +41,6 @@ class Words(Strict):
 
 
 words: Words = entries.parse(packaged("collections/words/articles.yaml"), Words)
-
-
-class Topic(NamedTuple):
-    """A condition, with an aspect (of anyone or of a population) or an agent that is asked for."""
-
-    condition: int
-    aspect: int | None = None
-    population: int | None = None
-    agent: int | None = None
-
-    def names(self) -> Iterator[Key]:
-        """All but the population, which alone makes no doc relevant."""
-        named = ("condition", self.condition), ("aspect", self.aspect), ("agent", self.agent)
-        return ((kind, position) for kind, position in named if position is not None)
 
 
 class Facts(NamedTuple):
@@ -90,16 +76,17 @@ class Facts(NamedTuple):
         """2, 1 or 0; one that does not name the condition of the topic has 0."""
         if self.kind == "notice":
             return 0
-        states = self.kind == "study" and self.condition == topic.condition
-        if topic.agent is not None:
-            if states and self.agent == topic.agent:
+        condition, group = topic["condition"], topic.get("population")
+        states = self.kind == "study" and self.condition == condition
+        if "agent" in topic:
+            if states and self.agent == topic["agent"]:
                 return 2
-            return int((topic.condition, topic.agent) in self.uses)
-        suits = topic.population in (None, self.population)
-        if states and self.aspect == topic.aspect:
+            return int((condition, topic["agent"]) in self.uses)
+        suits = group in (None, self.population)
+        if states and self.aspect == topic["aspect"]:
             return 1 + suits
-        own = topic.population is None or states  # a finding on others, or of a review: of anyone
-        return int(suits and own and (topic.condition, topic.aspect) in self.findings)
+        own = group is None or states  # a finding on others, or of a review, is of anyone
+        return int(suits and own and (condition, topic["aspect"]) in self.findings)
 
 
 def faults(recipe: GeneratedArticles) -> Iterator[str]:
@@ -182,20 +169,22 @@ class World:
         tries = kind == "notice" or words.aspects[aspect].family == THERAPY
         return Facts(kind, condition, aspect, population, agent if tries else None, other)
 
-    def draw_topics(self, rng: Stream, grades: Grades[Facts, Topic]) -> list[Topic]:
+    def draw_topics(self, rng: Stream, grades: Grades) -> list[Topic]:
         """A quarter of the topics ask for a population too, a quarter for an agent.
 
         Some doc of each has grade 2 and enough a grade; ValueError if too few topics do.
         """
-        judged, every = self.recipe.judged, {kind: range(len(self.forms[kind])) for kind in KINDS}
-        aspects = [Topic(c, aspect) for c in every["condition"] for aspect in every["aspect"]]
-        groups = [topic._replace(population=p) for topic in aspects for p in every["population"]]
-        agents = [Topic(c, agent=agent) for c in every["condition"] for agent in every["agent"]]
+        judged = self.recipe.judged
+
+        def every(*kinds: str) -> list[Topic]:
+            positions = product(*(range(len(self.forms[kind])) for kind in kinds))
+            return [dict(zip(kinds, each, strict=True)) for each in positions]
+
         drawn: list[Topic] = []
         for kind, topics, count in (
-            ("aspects", aspects, judged - 2 * (judged // 4)),
-            ("aspects in a population", groups, judged // 4),
-            ("agents", agents, judged // 4),
+            ("aspects", every("condition", "aspect"), judged - 2 * (judged // 4)),
+            ("aspects in a population", every("condition", "aspect", "population"), judged // 4),
+            ("agents", every("condition", "agent"), judged // 4),
         ):
             graded = ((topic, [*grades.of(topic).values()]) for topic in rng.shuffled(topics))
             enough = (t for t, g in graded if 2 in g and len(g) - g.count(0) >= ENOUGH)
@@ -208,3 +197,9 @@ class World:
                 )
             drawn += chosen
         return rng.shuffled(drawn)
+
+
+def graded(facts: list[Facts]) -> Grades:
+    """The grades of docs with these facts."""
+    names = (doc.names() for doc in facts)
+    return Grades(names, lambda position, topic: facts[position].relevance(topic))

@@ -7,8 +7,9 @@ Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 not relevant
 
 from collections.abc import Sequence
 
-from residuum.collections.article_facts import Facts, Topic, World, faults, words
-from residuum.collections.worlds import Generated, Grades, Stream, collection, enumerated, refuse
+from residuum.collections import worlds
+from residuum.collections.article_facts import Facts, World, faults, graded, words
+from residuum.collections.worlds import Stream, Topic, enumerated
 from residuum.config.schema.sources import GeneratedArticles
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
@@ -20,33 +21,32 @@ Parts = tuple[str, list[str], list[str]]  # title, and the sentences of abstract
 patterns = words.patterns
 
 
-def generate(recipe: GeneratedArticles) -> Generated:
+def generate(recipe: GeneratedArticles) -> worlds.Generated:
     """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
-    refuse("the generated articles", faults(recipe))
+    worlds.refuse("the generated articles", faults(recipe))
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
     facts = world.draw_facts(rng)
     docs = [_Writer(rng, world, each).article() for each in facts]
-    rng, grades = Stream(recipe.seed, "judged"), Grades(facts, Facts.relevance)
+    rng, grades = Stream(recipe.seed, "judged"), graded(facts)
     topics = world.draw_topics(rng, grades)
     questions = [_question(rng, world, topic) for topic in topics]
     judgements = grades.judged(Stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
-    return collection("a", docs, {"judged": (questions, list(judgements))})
+    return worlds.collection("a", docs, {"judged": (questions, list(judgements))})
 
 
 def _question(rng: Stream, world: World, topic: Topic) -> str:
     """The text of a topic, in lower case; every concept may take another form than in docs."""
-    condition = world.form(rng, "condition", topic.condition)
-    if topic.agent is not None:
-        agent = world.form(rng, "agent", topic.agent)
+    condition = world.form(rng, "condition", topic["condition"])
+    if "agent" in topic:
+        agent = world.form(rng, "agent", topic["agent"])
         return rng.pick(patterns["agent_topics"]).format(agent=agent, condition=condition).lower()
-    assert topic.aspect is not None
-    plain = words.aspects[topic.aspect].question if rng.happens(PLAIN) else None
+    plain = words.aspects[topic["aspect"]].question if rng.happens(PLAIN) else None
     pattern = plain or rng.pick(patterns["topics"])
-    aspect = world.form(rng, "aspect", topic.aspect)
+    aspect = world.form(rng, "aspect", topic["aspect"])
     text = pattern.format(condition=condition, aspect=aspect)
-    if topic.population is not None:
-        group = world.form(rng, "population", topic.population)
+    if "population" in topic:
+        group = world.form(rng, "population", topic["population"])
         text = rng.pick(patterns["population_topics"]).format(question=text, population=group)
     return text.lower()
 

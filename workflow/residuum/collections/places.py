@@ -1,8 +1,8 @@
 """Docs about invented places, made from a seed, with train, tune, dev and judged queries.
 
-Usage: `generate(recipe)`, for datasets whose source is `generated`; docs/generated-collection.md
-says what they model. A passage states one attribute of one place and answers the query for it;
-listing pages and question stubs distract. Words and patterns are those of words/places.yaml.
+Usage: `generate(recipe)`, of source `generated`; docs/generated-collection.md says what is modelled
+and words/places.yaml has words and patterns. A passage states one attribute of one place and
+answers the query for it; listing pages and question stubs distract.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,16 @@ from itertools import chain, islice, product, repeat
 from typing import NamedTuple
 
 from residuum.collections import worlds
-from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Zipf, enumerated
+from residuum.collections.worlds import (
+    Attribute,
+    Concept,
+    Grades,
+    Key,
+    Stream,
+    Topic,
+    Zipf,
+    enumerated,
+)
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
@@ -53,17 +62,6 @@ class Place(NamedTuple):
     concepts: tuple[Concept, ...]
 
 
-class Topic(NamedTuple):
-    """What a passage states and a query asks for."""
-
-    place: int
-    attribute: int
-
-    def names(self) -> tuple[Key, Key]:
-        """The place and the attribute."""
-        return ("place", self.place), ("attribute", self.attribute)
-
-
 class Doc(NamedTuple):
     """A text and what it names; a passage states its first attribute of its first place."""
 
@@ -80,8 +78,8 @@ class Doc(NamedTuple):
 
     @property
     def topic(self) -> Topic:
-        """What a passage states or a stub asks for."""
-        return Topic(self.places[0], self.attributes[0])
+        """What a passage states, a stub asks for or a listing names first."""
+        return {"place": self.places[0], "attribute": self.attributes[0]}
 
 
 def generate(recipe: GeneratedSource) -> worlds.Generated:
@@ -140,22 +138,21 @@ class World:
             both = [words.modifiers[i] for i in modifiers.draw_distinct(rng, 2)]
             self.places.append(Place(name, (kind, *both, words.features[features.draw(rng)])))
         share, rest = divmod(recipe.passages, recipe.entities)
-        topics = [
-            Topic(place, attribute)
+        pairs = [
+            (place, attribute)
             for place in range(recipe.entities)
             for attribute in self.attributes.draw_distinct(rng, share + (place < rest))
         ]
-        passages = [self._passage(rng, topic) for topic in topics]
+        passages = [self._passage(rng, *pair) for pair in pairs]
         listings = [self._listing(rng) for _ in range(recipe.listings)]
         stubs = [self._stub(rng, rng.pick(passages)) for _ in range(recipe.stubs)]
         self.docs = rng.shuffled(passages + listings + stubs)
-        self.grades = Grades(self.docs, self._grade)
+        self.grades = Grades((doc.names() for doc in self.docs), self._grade)
 
-    def _passage(self, rng: Stream, topic: Topic) -> Doc:
-        place, attribute = topic
+    def _passage(self, rng: Stream, place: int, attribute: int) -> Doc:
         name, collocates = self.places[place].name, words.attributes[attribute].collocates
         forms = tuple([rng.below(size) for size in _SIZES])
-        opening = [self._statement(rng, topic, forms)]
+        opening = [self._statement(rng, place, attribute, forms)]
         part, (first, second, third) = rng.pick(name.split()), rng.sample(collocates, 3)
         detail = rng.pick(patterns["details"])
         opening.append(detail.format(part=part, first=first, second=second, third=third))
@@ -173,13 +170,13 @@ class World:
         text = " ".join(rng.shuffled(opening) + rng.shuffled(closing))
         return Doc("passage", text, tuple(places), tuple(attributes), forms)
 
-    def _statement(self, rng: Stream, topic: Topic, forms: Forms) -> str:
+    def _statement(self, rng: Stream, place: int, attribute: int, forms: Forms) -> str:
         """What a passage says of its place, in answer to a query."""
-        attribute, kind, *modifiers, feature = self._phrases(topic, forms)
+        stated, kind, *modifiers, feature = self._phrases(place, attribute, forms)
         description = f"{_with_article(', '.join(rng.shuffled(modifiers)))} {kind}"
         return rng.pick(patterns["statements"]).format(
-            attribute=attribute,
-            name=self.places[topic.place].name,
+            attribute=stated,
+            name=self.places[place].name,
             description=f"{description} with {_with_article(feature)}",
             value=rng.pick(words.values),
         )
@@ -189,7 +186,7 @@ class World:
         places = tuple(rng.sample(range(len(self.places)), LISTED))
         attributes = self.attributes.draw_distinct(rng, LISTED)
         forms = tuple([rng.below(size) for size in _SIZES])
-        _, kind, modifier, _, feature = self._phrases(Topic(places[0], attributes[0]), forms)
+        _, kind, modifier, _, feature = self._phrases(places[0], attributes[0], forms)
         text = rng.pick(patterns["listings"]).format(
             type=kind,
             modifier=modifier,
@@ -201,7 +198,7 @@ class World:
 
     def _stub(self, rng: Stream, passage: Doc) -> Doc:
         """A question about what the passage states, in a query's words, without an answer."""
-        place, attribute = passage.topic
+        place, attribute = passage.places[0], passage.attributes[0]
         aside = rng.another(len(words.attributes), attribute)
         other = rng.another(len(self.places), place)
         text = rng.pick(patterns["stubs"]).format(
@@ -214,14 +211,12 @@ class World:
         )
 
     def _question(self, rng: Stream, passage: Doc) -> str:
-        """What a query asks of a place, which it gives by name, by description or in part.
-
-        Each concept takes another form than in the passage with the probability `shift`.
-        """
+        """What a query asks of a place, given by name, by description or in part; forms shift."""
         shift, sizes = self.recipe.shift, zip(_SIZES, passage.forms, strict=True)
         forms = tuple([rng.another(n, f) if rng.happens(shift) else f for n, f in sizes])
-        attribute, kind, *modifiers, feature = self._phrases(passage.topic, forms)
-        name = self.places[passage.topic.place].name
+        place, attribute = passage.places[0], passage.attributes[0]
+        requested, kind, *modifiers, feature = self._phrases(place, attribute, forms)
+        name = self.places[place].name
         pattern, chance = rng.pick(patterns["queries"]), rng.random()
         if chance >= BY_NAME + BY_DESCRIPTION:
             name = rng.pick(patterns["parts"]).format(part=rng.pick(name.split()), type=kind)
@@ -229,11 +224,11 @@ class World:
             description = rng.pick(patterns["descriptions"])
             used = rng.sample(modifiers, 2 if rng.happens(BOTH_MODIFIERS) else 1)
             name = description.format(modifiers=" ".join(used), type=kind, feature=feature)
-        return pattern.format(attribute=attribute, place=name)
+        return pattern.format(attribute=requested, place=name)
 
-    def _phrases(self, topic: Topic, forms: Forms) -> list[str]:
+    def _phrases(self, place: int, attribute: int, forms: Forms) -> list[str]:
         """The attribute, and its place's type, modifiers and feature, in the words of one text."""
-        concepts = words.attributes[topic.attribute].forms, *self.places[topic.place].concepts
+        concepts = words.attributes[attribute].forms, *self.places[place].concepts
         return [concept[form] for concept, form in zip(concepts, forms, strict=True)]
 
     def draw_answers(self) -> dict[str, list[int]]:
@@ -283,19 +278,19 @@ class World:
             "raise passages"
         )
 
-    def _grade(self, doc: Doc, topic: Topic) -> int:
-        if doc.kind == "stub":
+    def _grade(self, doc: int, topic: Topic) -> int:
+        kind, _, places, attributes, _ = self.docs[doc]
+        place, attribute = topic["place"], topic["attribute"]
+        if kind == "stub":
             return 0
-        if doc.kind == "listing":
-            return int(topic.place in doc.places and topic.attribute in doc.attributes)
-        if doc.topic == topic:
-            return 3
-        place, attribute = doc.topic
-        if place == topic.place:
-            families = {words.attributes[i].family for i in (attribute, topic.attribute)}
-            return 1 + (len(families) == 1)
-        (kind, *_, feature), other = self.places[place].concepts, self.places[topic.place].concepts
-        return int(attribute == topic.attribute and (kind, feature) == (other[0], other[-1]))
+        if kind == "listing":
+            return int(place in places and attribute in attributes)
+        if places[0] == place:
+            families = {words.attributes[i].family for i in (attributes[0], attribute)}
+            return 3 if attributes[0] == attribute else 1 + (len(families) == 1)
+        one, other = self.places[places[0]].concepts, self.places[place].concepts
+        alike = (one[0], one[-1]) == (other[0], other[-1])  # in type and feature
+        return int(attributes[0] == attribute and alike)
 
 
 def _with_article(phrase: str) -> str:

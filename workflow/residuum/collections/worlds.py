@@ -1,17 +1,17 @@
 """What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
 Usage: a world (places, articles) draws docs and topics with `Stream(seed, "docs")`, grades them by
-`Grades(docs, grade)` and hands texts and judgements to `collection`. The only randomness is
+`Grades(names, grade)` and hands texts and judgements to `collection`. The only randomness is
 random.Random(...).random(): a recipe gives the same bytes on any machine. It must not know what a
 collection is about, nor torch, a JVM, a network or a scale.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from random import Random
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
@@ -20,10 +20,9 @@ from residuum.config.schema.base import Strict
 from residuum.config.schema.datasets import Collection
 
 T = TypeVar("T")
-Doc = TypeVar("Doc", bound="Named")
-Topic = TypeVar("Topic", bound="Named")
 Concept = tuple[str, ...]  # the surface forms of one thing
 Key = tuple[str, int]  # kind and position of something that docs name and topics ask for
+Topic = Mapping[str, int]  # what a query asks for: positions by kind
 Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
 STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")
 ZIPF_OFFSET = 2
@@ -153,29 +152,20 @@ class Attribute(Strict):
     collocates: list[str]
 
 
-class Named(Protocol):
-    """A doc or a topic."""
-
-    def names(self) -> Iterable[Key]:
-        """What it names: the kind and position of each thing."""
-        ...
-
-
-class Grades(Generic[Doc, Topic]):
+class Grades:
     """The docs that share a name with a topic, and the grade of each."""
 
-    def __init__(self, docs: Sequence[Doc], grade: Callable[[Doc, Topic], int]) -> None:
-        self.docs, self.grade = docs, grade
-        self.naming: defaultdict[Key, list[int]] = defaultdict(list)
-        for position, doc in enumerate(docs):
-            for key in doc.names():
+    def __init__(self, docs: Iterable[Iterable[Key]], grade: Callable[[int, Topic], int]) -> None:
+        """Take what each doc names, and what grades a doc, given by its position."""
+        self.grade, self.naming = grade, defaultdict[Key, list[int]](list)
+        for position, names in enumerate(docs):
+            for key in names:
                 self.naming[key].append(position)
 
     def of(self, topic: Topic) -> dict[int, int]:
         """Position -> grade, in the order of the docs; all others have grade 0."""
-        positions = set().union(*(self.naming[key] for key in topic.names()))
-        docs, grade = self.docs, self.grade
-        return {position: grade(docs[position], topic) for position in sorted(positions)}
+        positions = set().union(*(self.naming[key] for key in topic.items()))
+        return {position: self.grade(position, topic) for position in sorted(positions)}
 
     def judged(self, rng: Stream, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
         """All docs of grade 1 and above, and `count` of those that were looked at in vain."""
