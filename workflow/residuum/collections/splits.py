@@ -43,12 +43,12 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     _check_ids(f"{dataset}/{of}", rows)
     check_counts(dataset, of, collection, rows, seen)
     holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
-    drawn = {n: held_out(n, rows, h) for n, h in holdouts.items() if n == name or h.of == name}
-    if of != name:
-        rows = rows.of(drawn[name])
-        check_counts(dataset, name, collection, rows)
-        return rows
-    return rows.of({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
+    drawn = {n: held_out(n, rows, h) for n, h in holdouts.items() if h.of == of}
+    if of == name:
+        return rows.of({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
+    part = rows.of(drawn[name])
+    check_counts(dataset, name, collection, part)
+    return part
 
 
 def held_out(name: str, rows: Rows, holdout: Holdout) -> set[str]:
