@@ -113,7 +113,7 @@ def split(collection: Collection, name: str) -> Rows:
     """Return queries, qrels and answers of a split, as ir_datasets has them."""
     entry = collection.splits[name]
     assert entry.irds is not None
-    with _explained(entry.irds, collection.access):
+    with _explained(entry.irds, collection.access) as seen:
         data = _load(entry.irds)
         known = data.queries_cls()._fields
         for key in ("query_field", "answers_field"):
@@ -130,6 +130,7 @@ def split(collection: Collection, name: str) -> Rows:
             [(q.query_id, str(getattr(q, entry.query_field))) for q in queries],
             [(q.query_id, q.doc_id, int(q.relevance)) for q in judged],
             {q.query_id: list(getattr(q, str(entry.answers_field))) for q in answered},
+            seen,
         )
 
 

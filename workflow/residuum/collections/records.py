@@ -4,7 +4,8 @@ Usage: `join_fields(record, source)` of a doc, `Rows(queries, qrels, answers)` o
 know where a record comes from.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from residuum.cli.errors import ResiduumError
@@ -14,11 +15,15 @@ MOST_QUOTED = 60  # characters of an offending value
 
 
 class Rows(NamedTuple):
-    """A split: (query_id, text), (query_id, doc_id, relevance), and {query_id: answers} if any."""
+    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if there are.
+
+    `files` are those that ir_datasets read it from.
+    """
 
     queries: list[tuple[str, str]]
     qrels: list[tuple[str, str, int]]
     answers: Mapping[str, list[str]] = {}
+    files: Sequence[Path] = ()
 
     def of(self, ids: Container[str]) -> "Rows":
         """Return what belongs to these queries, in its order."""

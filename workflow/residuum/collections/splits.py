@@ -6,14 +6,12 @@ Usage: `load(dataset, collection, "dev").queries`. Must not know paths below res
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.collections import faults, files
 from residuum.collections.records import Rows
-from residuum.config import roots
 from residuum.config.schema.datasets import Collection, Holdout, SplitCount
 
 T = TypeVar("T")
@@ -35,23 +33,22 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     counts that others publish. A split without public judgements has no qrels.
     """
     of = collection.origin(name)
-    with faults.opened_below(roots.irds()) as seen:
-        if collection.splits[of].questions:
-            rows = files.questions(collection, of)
-        else:
-            rows = SPLITS[collection.source.kind](collection, of)
+    if collection.splits[of].questions:
+        rows = files.questions(collection, of)
+    else:
+        rows = SPLITS[collection.source.kind](collection, of)
     _check_ids(f"{dataset}/{of}", rows)
-    check_counts(dataset, of, collection, rows, seen)
+    _check_counts(dataset, of, collection, rows)
     holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
-    drawn = {n: held_out(n, rows, h) for n, h in holdouts.items() if h.of == of}
+    drawn = {n: _held_out(n, rows, h) for n, h in holdouts.items() if h.of == of}
     if of == name:
         return rows.of({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
     part = rows.of(drawn[name])
-    check_counts(dataset, name, collection, part)
+    _check_counts(dataset, name, collection, part)
     return part
 
 
-def held_out(name: str, rows: Rows, holdout: Holdout) -> set[str]:
+def _held_out(name: str, rows: Rows, holdout: Holdout) -> set[str]:
     """Draw the judged queries of a holdout by the hash of their ids: file order is irrelevant."""
     judged = {query_id for query_id, _, _ in rows.qrels}
     ids = [query_id for query_id, _ in rows.queries if query_id in judged]
@@ -93,12 +90,10 @@ def count(rows: Rows) -> SplitCount:
     )
 
 
-def check_counts(
-    dataset: str, name: str, collection: Collection, rows: Rows, seen: Sequence[Path] = ()
-) -> None:
+def _check_counts(dataset: str, name: str, collection: Collection, rows: Rows) -> None:
     """Refuse a split that fits none of its pins, which need not name levels; without pins it fits.
 
-    `seen` are the files that it was read from, which are looked at for the reason.
+    The files that it was read from are looked at for the reason.
     """
     pins = {e.name: e.splits[name] for e in collection.editions if name in e.splits}
     counts = count(rows)
@@ -110,8 +105,8 @@ def check_counts(
     if not pins or any(fitting):
         return
     known = "; ".join(f"{edition}: {described(pin)}" for edition, pin in pins.items())
-    fault = faults.first(seen, faults.TooFewDocs())
-    reason = fault or (f"it was read from {faults.listed(seen)}" if seen else "")
+    fault = faults.first(rows.files, faults.TooFewDocs())
+    reason = fault or (f"it was read from {faults.listed(rows.files)}" if rows.files else "")
     raise ResiduumError(
         f"{dataset}/{name}: {described(counts)}, but config/datasets/{dataset}.yaml pins {known}. "
         f"A download may be incomplete{reason and f': {reason}'}. If this is another edition, add "
