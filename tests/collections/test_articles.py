@@ -196,9 +196,9 @@ def test_all_docs_of_grade_one_and_above_are_judged(collection, scale):
             f"a{position + 1:06d}"
             for position, doc in enumerate(facts)
             if doc.kind == "study"
-            and doc.condition == topic["condition"]
-            and (doc.agent == topic["agent"] if "agent" in topic else True)
-            and (doc.aspect == topic["aspect"] if "aspect" in topic else True)
+            and doc.about["condition"] == topic["condition"]
+            and (doc.about.get("agent") == topic["agent"] if "agent" in topic else True)
+            and (doc.about["aspect"] == topic["aspect"] if "aspect" in topic else True)
         }
         assert stating <= {doc for doc, grade in grades.items() if grade > 0}
 

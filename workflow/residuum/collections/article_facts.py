@@ -1,8 +1,8 @@
 """What the generated articles are about, drawn from a seed before any text is written, and grades.
 
-Usage: `world = World(rng, recipe)`, then `world.draw_facts(rng)` gives the facts of every doc:
-what a study states and where, what a review covers, what a notice only names; `draw_topics` what
-is asked. Concepts come from words/articles.yaml. It must not know sentences.
+Usage: `world = World(rng, recipe)`; `world.draw_facts(rng)` gives what each study states and where,
+what a review covers, what a notice only names; `world.draw_topics(rng, graded(facts))` what is
+asked. Concepts come from words/articles.yaml. Must not know sentences.
 """
 
 from collections import defaultdict
@@ -46,47 +46,39 @@ words: Words = entries.parse(packaged("collections/words/articles.yaml"), Words)
 class Facts(NamedTuple):
     """What a doc states of its condition, and what it names without stating anything.
 
-    A study states its aspect, population and agent (none outside therapy) from the title on; only
-    its body states `findings`, pairs of condition and aspect, and `uses`, pairs of condition and
-    agent. A review covers the aspects in `findings`. A notice names all and states nothing. Of
-    `other`, a condition, and of `aside`, an aspect, nothing is stated outside `findings`.
+    A study states what it is `about`, with an agent in therapy alone, from the title on; only its
+    body states `findings`, pairs of condition and aspect, and `uses`, pairs of condition and agent.
+    A review covers the aspects in `findings`. A notice names all and states nothing. Of `other`, a
+    condition, and of `aside`, an aspect, nothing is stated outside `findings`.
     """
 
     kind: str
-    condition: int
-    aspect: int
-    population: int
-    agent: int | None
+    about: Topic
     other: int
     findings: tuple[tuple[int, int], ...] = ()
     uses: tuple[tuple[int, int], ...] = ()
     aside: int | None = None
 
-    def named(self) -> dict[str, int]:
-        """What title and abstract are about, by kind."""
-        every = zip(KINDS, self[1:5], strict=True)
-        return {kind: position for kind, position in every if position is not None}
-
     def names(self) -> list[Key]:
-        """What is named and can be asked for, the other condition too."""
-        named = [("condition", self.condition), ("condition", self.other), ("aspect", self.aspect)]
-        return named if self.agent is None else [*named, ("agent", self.agent)]
+        """What is named and can be asked for, the other condition too; not a population alone."""
+        named = [key for key in self.about.items() if key[0] != "population"]
+        return [*named, ("condition", self.other)]
 
     def relevance(self, topic: Topic) -> int:
         """2, 1 or 0; one that does not name the condition of the topic has 0."""
         if self.kind == "notice":
             return 0
         condition, group = topic["condition"], topic.get("population")
-        states = self.kind == "study" and self.condition == condition
+        states = self.kind == "study" and self.about["condition"] == condition
+        if states and topic.items() <= self.about.items():
+            return 2
         if "agent" in topic:
-            if states and self.agent == topic["agent"]:
-                return 2
             return int((condition, topic["agent"]) in self.uses)
-        suits = group in (None, self.population)
-        if states and self.aspect == topic["aspect"]:
-            return 1 + suits
-        own = group is None or states  # a finding on others, or of a review, is of anyone
-        return int(suits and own and (condition, topic["aspect"]) in self.findings)
+        if states and self.about["aspect"] == topic["aspect"]:
+            return 1
+        # a finding on other conditions, or of a review, is of anyone
+        suits = group is None or (states and group == self.about["population"])
+        return int(suits and (condition, topic["aspect"]) in self.findings)
 
 
 def faults(recipe: GeneratedArticles) -> Iterator[str]:
@@ -149,11 +141,12 @@ class World:
         """A study of one aspect, whose body has another and, at times, one of another condition."""
         aspect, side, elsewhere, aside = self.frequent["aspect"].draw_distinct(rng, 4)
         base = self._named(rng, "study", aspect)
-        findings, uses = [(base.condition, side)], []
+        condition = base.about["condition"]
+        findings, uses = [(condition, side)], []
         if rng.happens(ELSEWHERE):
             findings.append((base.other, elsewhere))
         if rng.happens(USED):
-            uses.append((base.condition, self.frequent["agent"].draw(rng)))
+            uses.append((condition, self.frequent["agent"].draw(rng)))
         named = aside if rng.happens(ASIDE) else None
         return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
 
@@ -161,13 +154,17 @@ class World:
         """A paper that covers several aspects of a condition and has none of its own."""
         covered = self.frequent["aspect"].draw_distinct(rng, COVERED)
         base = self._named(rng, "review", covered[0])
-        return base._replace(findings=tuple((base.condition, aspect) for aspect in covered))
+        findings = tuple((base.about["condition"], aspect) for aspect in covered)
+        return base._replace(findings=findings)
 
     def _named(self, rng: Stream, kind: str, aspect: int) -> Facts:
         condition, other = self.frequent["condition"].draw_distinct(rng, 2)
-        population, agent = (self.frequent[named].draw(rng) for named in ("population", "agent"))
-        tries = kind == "notice" or words.aspects[aspect].family == THERAPY
-        return Facts(kind, condition, aspect, population, agent if tries else None, other)
+        about = {"condition": condition, "aspect": aspect}
+        about["population"] = self.frequent["population"].draw(rng)
+        agent = self.frequent["agent"].draw(rng)
+        if kind == "notice" or words.aspects[aspect].family == THERAPY:
+            about["agent"] = agent
+        return Facts(kind, about, other)
 
     def draw_topics(self, rng: Stream, grades: Grades) -> list[Topic]:
         """A quarter of the topics ask for a population too, a quarter for an agent.

@@ -1,8 +1,7 @@
 """Articles of an invented medicine made from a seed, with judged queries and nothing to train on.
 
-Usage: `generate(recipe)`, for datasets whose source is `generated-articles`; the page
-docs/generated-collection.md says what they model. Sentence patterns come from words/articles.yaml.
-Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 not relevant.
+Usage: `generate(recipe)`, of source `generated-articles`; docs/generated-collection.md says what is
+modelled. Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 not relevant.
 """
 
 from collections.abc import Sequence
@@ -56,10 +55,11 @@ class _Writer:
 
     def __init__(self, rng: Stream, world: World, facts: Facts) -> None:
         self.rng, self.world, self.facts = rng, world, facts
-        self.words = {kind: self.form(kind, position) for kind, position in facts.named().items()}
-        self.words["course"] = world.courses[facts.condition]
-        if facts.agent is not None:
-            self.words["drug"] = world.drugs[facts.agent]
+        self.words = {kind: self.form(kind, position) for kind, position in facts.about.items()}
+        self.condition = facts.about["condition"]
+        self.words["course"] = world.courses[self.condition]
+        if "agent" in facts.about:
+            self.words["drug"] = world.drugs[facts.about["agent"]]
         self.words |= self.setting()
 
     def article(self) -> dict[str, str]:
@@ -71,8 +71,10 @@ class _Writer:
 
     def study(self) -> Parts:
         """One aspect, in other words in the body; and what only the body states."""
-        facts, trial = self.facts, self.facts.agent is not None
-        terms = self.rng.sample(words.aspects[facts.aspect].collocates, IN_ABSTRACT + IN_BODY)
+        facts, trial = self.facts, "agent" in self.facts.about
+        terms = self.rng.sample(
+            words.aspects[facts.about["aspect"]].collocates, IN_ABSTRACT + IN_BODY
+        )
         title = self.filled(patterns["trial_titles" if trial else "study_titles"])
         abstract = self.sentences("backgrounds", "methods", *["trials"] * trial)
         abstract.append(self.sentence("details", **_terms(terms[:IN_ABSTRACT])))
@@ -131,11 +133,11 @@ class _Writer:
 
     def opening(self) -> list[str]:
         """How the condition shows and, at times, what else it is called."""
-        one, two = self.rng.sample(self.world.symptoms[self.facts.condition], 2)
+        one, two = self.rng.sample(self.world.symptoms[self.condition], 2)
         signs = [self.sentence("signs", one=one, two=two)]
         if not self.rng.happens(ALIAS):
             return signs
-        forms = self.world.forms["condition"][self.facts.condition]
+        forms = self.world.forms["condition"][self.condition]
         alias = forms[self.rng.another(len(forms), forms.index(self.words["condition"]))]
         return [*signs, self.sentence("aliases", alias=alias)]
 
@@ -149,7 +151,7 @@ class _Writer:
         """What a body states of an aspect, of its own condition or of another."""
         condition, aspect = pair
         terms = self.setting() | _terms(self.rng.sample(words.aspects[aspect].collocates, 2))
-        if condition != self.facts.condition:
+        if condition != self.condition:
             terms["condition"] = self.form("condition", condition)
         return self.sentence(table, **terms, aspect=self.form("aspect", aspect))
 

@@ -1,9 +1,8 @@
 """A full release of CORD-19: a row of metadata for each paper, its parsed text in tars.
 
-Usage: `papers(archive, store)`. The tars are streamed once; the texts that the metadata names are
-kept in `store`, a zip file, and read from there in the metadata's order. Releases before 12 May
-2020 have a tar for each subset and say in the metadata whether there is a parse; later ones have
-one tar and name the files. Must not know ir_datasets, config/ or paths below results/.
+Usage: `papers(archive, store)`: texts that the metadata names are kept in `store`, a zip file, and
+read in the metadata's order. Releases before 12 May 2020 have a tar for each subset and say in the
+metadata whether there is a parse; later ones have one tar and name the files.
 """
 
 import csv

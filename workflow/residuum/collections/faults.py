@@ -1,7 +1,7 @@
 """Where a file of somebody else's collection is broken: the file, the line, what is in it.
 
-Usage: `with opened_below(home) as seen: ...`, and `first(seen, error)` after a reader failed with
-that error, or with `MissingDocId` or `TooFewDocs` where it noticed nothing. Files are read again,
+Usage: `with opened_below(home) as seen: ...`, and `first(seen, error)` after a reader failed, with
+its error, or with `MissingDocId` or `TooFewDocs` where it noticed nothing: files are read again,
 from the last one opened to the first. Must not know any collection.
 """
 

@@ -1,8 +1,7 @@
 """Collections read through ir_datasets: any of its ids, fields joined in the order given.
 
 Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_DATASETS_HOME
-first and downloads what is missing; where it fails, residuum.collections.faults looks for the file
-and the line. Must not know paths below results/.
+first and downloads what is missing. Must not know paths below results/.
 """
 
 import hashlib

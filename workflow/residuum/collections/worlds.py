@@ -1,9 +1,8 @@
 """What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
-Usage: a world (places, articles) draws docs and topics with `Stream(seed, "docs")`, grades them by
-`Grades(names, grade)` and hands texts and judgements to `collection`. The only randomness is
-random.Random(...).random(): a recipe gives the same bytes on any machine. It must not know what a
-collection is about, nor torch, a JVM, a network or a scale.
+Usage: `Stream(seed, "docs")` draws, `Grades(names, grade)` grades, `collection` names what is made.
+The only randomness is random.Random(...).random(): a recipe gives the same bytes on any machine.
+Must not know what a collection is about.
 """
 
 from bisect import bisect_right
