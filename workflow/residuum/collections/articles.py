@@ -31,7 +31,7 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
     topics = world.draw_topics(rng, grades)
     questions = [_question(rng, world, topic) for topic in topics]
     judgements = grades.judged(Stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
-    return worlds.collection("a", docs, {"judged": (questions, list(judgements))})
+    return worlds.named("a", docs, {"judged": (questions, list(judgements))})
 
 
 def _question(rng: Stream, world: World, topic: Topic) -> str:

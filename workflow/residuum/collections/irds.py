@@ -4,11 +4,11 @@ Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_
 first and downloads what is missing. Must not know paths below results/.
 """
 
-import hashlib
 import heapq
 import locale
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +86,10 @@ def _sampled(collection: Collection, source: IrdsSource) -> set[str]:
             f"sample: {', '.join(sample.keep)} judge {len(judged)} docs at level {sample.level} "
             f"and above, more than the {sample.docs} required"
         )
-
-    def digest(doc_id: str) -> bytes:
-        return hashlib.sha256(f"{sample.seed}/{doc_id}".encode()).digest()
-
     others = (doc.doc_id for doc in _named_docs(source.docs) if doc.doc_id not in judged)
-    return judged.union(heapq.nsmallest(sample.docs - len(judged), others, key=digest))
+    size, seed = sample.docs - len(judged), sample.seed
+    drawn = heapq.nsmallest(size, others, key=lambda i: sha256(f"{seed}/{i}".encode()).digest())
+    return judged.union(drawn)
 
 
 def _fields(doc: Any, source: IrdsSource) -> dict[str, str]:

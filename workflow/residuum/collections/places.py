@@ -90,7 +90,7 @@ def generate(recipe: GeneratedSource) -> worlds.Generated:
     # train comes last: it gives way where its wording would repeat a tune, dev or judged query
     queries = {split: world.queries(split, passages[split]) for split in (*SPLITS[1:], SPLITS[0])}
     docs = ({"text": doc.text} for doc in world.docs)
-    return worlds.collection("d", docs, {split: queries[split] for split in SPLITS})
+    return worlds.named("d", docs, {split: queries[split] for split in SPLITS})
 
 
 def _faults(recipe: GeneratedSource) -> Iterator[str]:
@@ -255,7 +255,7 @@ class World:
             "judged": list(judged),
         }
 
-    def queries(self, split: str, passages: list[int]) -> tuple[list[str], list[worlds.Judgement]]:
+    def queries(self, split: str, passages: list[int]) -> worlds.Drawn:
         """A query for each passage: graded as in TREC DL if judged, else as in MS MARCO."""
         rng = Stream(self.recipe.seed, split)
         texts = [self._new_query(rng, self.docs[passage]) for passage in passages]

@@ -1,6 +1,6 @@
 """What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
-Usage: `Stream(seed, "docs")` draws, `Grades(names, grade)` grades, `collection` names what is made.
+Usage: `Stream(seed, "docs")` draws, `Grades(names, grade)` grades, `named` gives ids.
 The only randomness is random.Random(...).random(): a recipe gives the same bytes on any machine.
 Must not know what a collection is about.
 """
@@ -23,6 +23,7 @@ Concept = tuple[str, ...]  # the surface forms of one thing
 Key = tuple[str, int]  # kind and position of something that docs name and topics ask for
 Topic = Mapping[str, int]  # what a query asks for: positions by kind
 Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
+Drawn = tuple[list[str], list[Judgement]]  # the queries of a split, judged
 STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")
 ZIPF_OFFSET = 2
 
@@ -63,22 +64,14 @@ def split(collection: Collection, name: str) -> Rows:
     return Rows(generated.queries[name], generated.qrels[name])
 
 
-def collection(
-    prefix: str,
-    docs: Iterable[dict[str, str]],
-    splits: dict[str, tuple[list[str], list[Judgement]]],
-) -> Generated:
-    """Name docs, given as their fields, and queries, given per split as texts and judgements."""
-    queries = {
-        split: [(f"{split}-{number:05d}", text) for number, text in enumerate(texts, 1)]
-        for split, (texts, _) in splits.items()
-    }
-    qrels = {
-        split: [(queries[split][query][0], f"{prefix}{doc + 1:06d}", g) for query, doc, g in rows]
-        for split, (_, rows) in splits.items()
-    }
-    numbered = enumerate(docs, 1)
-    return Generated([(f"{prefix}{number:06d}", doc) for number, doc in numbered], queries, qrels)
+def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Drawn]) -> Generated:
+    """Give ids to docs, which come as their fields, and to the queries of each split."""
+    made = Generated([(f"{prefix}{i:06d}", fields) for i, fields in enumerate(docs, 1)], {}, {})
+    for split, (texts, judgements) in splits.items():
+        queries = [(f"{split}-{i:05d}", text) for i, text in enumerate(texts, 1)]
+        qrels = [(queries[query][0], made.docs[doc][0], grade) for query, doc, grade in judgements]
+        made.queries[split], made.qrels[split] = queries, qrels
+    return made
 
 
 def refuse(what: str, faults: Iterator[str]) -> None:
