@@ -14,8 +14,7 @@ import typer
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.papers import Cell as PrintedCell
-from residuum.config.schema.papers import parts_of
+from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages import grids, ledger_page, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.ledger_page import LedgerRow
@@ -49,12 +48,9 @@ def write(
     files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
     page = ledger_page.page(ledger, jobs[0].scale, jobs[0].reason)
     files.write_text(output.with_suffix(".md"), page)
+    made_of = {"tables": [path.stem for path in table]}
     manifest.write(
-        manifest.beside(output),
-        artefact={"rows": len(ledger)},
-        spec={"tables": [p.stem for p in table]},
-        inputs=[*table, *significance],
-        module="residuum.ledger",
+        output, {"rows": len(ledger)}, made_of, [*table, *significance], "residuum.ledger"
     )
 
 
@@ -95,7 +91,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
 
 
 def _where(job: Grid, cell: GridCell) -> Where:
-    return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
+    return parts_of(job.id)[0], job.table.printed_in, job.id, cell.row, cell.column
 
 
 def _number(job: Grid, printed: float, cell: GridCell) -> LedgerRow:
