@@ -10,7 +10,6 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from residuum.artefacts import trec
 from residuum.artefacts.files import damaged
@@ -60,14 +59,14 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
         raise ResiduumError(damaged(path, error, "Get the file again.")) from None
 
 
-def _jsonl(line: str) -> dict[str, Any]:
+def _jsonl(line: str) -> dict[str, object]:
     record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError(f"expected a JSON object, found {line[:60]}")
     return record
 
 
-def _tsv(line: str) -> dict[str, Any]:
+def _tsv(line: str) -> dict[str, object]:
     doc_id, tab, text = line.partition("\t")
     if not tab:
         raise ValueError(f"expected doc_id TAB text, found {line[:60]!r}")

@@ -6,7 +6,7 @@ know where a record comes from.
 
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.sources import FilesSource, IrdsSource
@@ -34,7 +34,7 @@ class Rows(NamedTuple):
         )
 
 
-def join_fields(record: Mapping[str, Any], source: IrdsSource | FilesSource) -> dict[str, str]:
+def join_fields(record: Mapping[str, object], source: IrdsSource | FilesSource) -> dict[str, str]:
     """Join a doc's text fields into `text`; keep them by name if there are several, and `fields`.
 
     One that is called text itself, beside a title say, is kept as `body`. A field that the record
