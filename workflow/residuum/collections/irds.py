@@ -45,8 +45,8 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
         pins = [edition.docs for edition in collection.editions]
         fewer = count < max(pins) and count not in pins
         if fewer and (fault := faults.first(seen, faults.TooFewDocs())):
-            text = f"The corpus has too few docs. {fault}\nAccess: {collection.access}"
-            raise ResiduumError(text)
+            access = f"Access: {collection.access}"
+            raise ResiduumError(f"The corpus has too few docs. {fault}\n{access}")
 
 
 def _named_docs(irds_id: str) -> Iterator[Any]:

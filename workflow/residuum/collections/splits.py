@@ -5,8 +5,7 @@ Usage: `load(dataset, collection, "dev").queries`. Must not know paths below res
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
@@ -14,7 +13,6 @@ from residuum.collections import faults, files
 from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection, Holdout, SplitCount
 
-T = TypeVar("T")
 SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
     {
         "irds": "residuum.collections.irds:split",
@@ -65,21 +63,16 @@ def _check_ids(where: str, rows: Rows) -> None:
     for name in [*ids, *(doc_id for _, doc_id, _ in rows.qrels)]:
         if name.split() != [name]:
             raise ResiduumError(f"{where}: the id {name!r} is empty or holds white space")
-    if query_id := _duplicate(ids):
-        raise ResiduumError(f"{where}: duplicate query_id {query_id} in the queries")
-    if pair := _duplicate([row[:2] for row in rows.qrels]):
-        raise ResiduumError(f"{where}: duplicate judgement of query {pair[0]}, doc {pair[1]}")
+    if twice := [query_id for query_id, n in Counter(ids).items() if n > 1]:
+        raise ResiduumError(f"{where}: duplicate query_id {twice[0]} in the queries")
+    if pairs := [pair for pair, n in Counter(row[:2] for row in rows.qrels).items() if n > 1]:
+        query_id, doc_id = pairs[0]
+        raise ResiduumError(f"{where}: duplicate judgement of query {query_id}, doc {doc_id}")
     if orphans := sorted({query_id for query_id, _, _ in rows.qrels} - set(ids)):
         raise ResiduumError(
             f"{where}: the qrels judge {len(orphans)} queries that the queries file lacks: "
             f"{', '.join(orphans[:5])}. Add the queries or remove their judgements."
         )
-
-
-def _duplicate(items: Sequence[T]) -> T | None:
-    """Return the first item that is given twice."""
-    repeated = len(set(items)) < len(items)
-    return next(i for i, n in Counter(items).items() if n > 1) if repeated else None
 
 
 def count(rows: Rows) -> SplitCount:
