@@ -55,13 +55,6 @@ _CONCEPTS = (words.attributes[0].forms, words.types[0], *words.modifiers[:2], wo
 _SIZES = [len(concept) for concept in _CONCEPTS]
 
 
-class Place(NamedTuple):
-    """A place: its name, and the concepts that describe it: type, two modifiers, feature."""
-
-    name: str
-    concepts: tuple[Concept, ...]
-
-
 class Doc(NamedTuple):
     """A text and what it names; a passage states its first attribute of its first place."""
 
@@ -132,11 +125,12 @@ class World:
         rng = Stream(recipe.seed, "docs")
         tables = (words.types, words.modifiers, words.features, words.attributes)
         types, modifiers, features, self.attributes = (Zipf(rng, len(table)) for table in tables)
-        self.places: list[Place] = []
-        for name in rng.sample(names(), recipe.entities):
+        self.names = rng.sample(names(), recipe.entities)
+        self.concepts: list[tuple[Concept, ...]] = []  # of each place: type, modifiers and feature
+        for _ in self.names:
             kind = words.types[types.draw(rng)]
             both = [words.modifiers[i] for i in modifiers.draw_distinct(rng, 2)]
-            self.places.append(Place(name, (kind, *both, words.features[features.draw(rng)])))
+            self.concepts.append((kind, *both, words.features[features.draw(rng)]))
         share, rest = divmod(recipe.passages, recipe.entities)
         pairs = [
             (place, attribute)
@@ -150,7 +144,7 @@ class World:
         self.grades = Grades((doc.names() for doc in self.docs), self._grade)
 
     def _passage(self, rng: Stream, place: int, attribute: int) -> Doc:
-        name, collocates = self.places[place].name, words.attributes[attribute].collocates
+        name, collocates = self.names[place], words.attributes[attribute].collocates
         forms = tuple([rng.below(size) for size in _SIZES])
         opening = [self._statement(rng, place, attribute, forms)]
         part, (first, second, third) = rng.pick(name.split()), rng.sample(collocates, 3)
@@ -158,8 +152,8 @@ class World:
         opening.append(detail.format(part=part, first=first, second=second, third=third))
         places, attributes, closing = [place], [attribute], []
         if rng.happens(MENTION):
-            places.append(rng.another(len(self.places), place))
-            mentioned = self.places[places[1]].name
+            places.append(rng.another(len(self.names), place))
+            mentioned = self.names[places[1]]
             closing.append(rng.pick(patterns["mentions"]).format(name=mentioned))
         if rng.happens(ASIDE):
             attributes.append(rng.another(len(words.attributes), attribute))
@@ -176,14 +170,14 @@ class World:
         description = f"{_with_article(', '.join(rng.shuffled(modifiers)))} {kind}"
         return rng.pick(patterns["statements"]).format(
             attribute=stated,
-            name=self.places[place].name,
+            name=self.names[place],
             description=f"{description} with {_with_article(feature)}",
             value=rng.pick(words.values),
         )
 
     def _listing(self, rng: Stream) -> Doc:
         """A page that names places and attributes and describes the first place alone."""
-        places = tuple(rng.sample(range(len(self.places)), LISTED))
+        places = tuple(rng.sample(range(len(self.names)), LISTED))
         attributes = self.attributes.draw_distinct(rng, LISTED)
         forms = tuple([rng.below(size) for size in _SIZES])
         _, kind, modifier, _, feature = self._phrases(places[0], attributes[0], forms)
@@ -191,7 +185,7 @@ class World:
             type=kind,
             modifier=modifier,
             feature=_with_article(feature),
-            names=enumerated([self.places[place].name for place in places]),
+            names=enumerated([self.names[place] for place in places]),
             attributes=enumerated([rng.pick(words.attributes[a].forms) for a in attributes]),
         )
         return Doc("listing", text, places, attributes, forms)
@@ -200,10 +194,10 @@ class World:
         """A question about what the passage states, in a query's words, without an answer."""
         place, attribute = passage.places[0], passage.attributes[0]
         aside = rng.another(len(words.attributes), attribute)
-        other = rng.another(len(self.places), place)
+        other = rng.another(len(self.names), place)
         text = rng.pick(patterns["stubs"]).format(
             query=self._question(rng, passage),
-            name=self.places[other].name,
+            name=self.names[other],
             attribute=rng.pick(words.attributes[aside].forms),
         )
         return Doc(
@@ -216,7 +210,7 @@ class World:
         forms = tuple([rng.another(n, f) if rng.happens(shift) else f for n, f in sizes])
         place, attribute = passage.places[0], passage.attributes[0]
         requested, kind, *modifiers, feature = self._phrases(place, attribute, forms)
-        name = self.places[place].name
+        name = self.names[place]
         pattern, chance = rng.pick(patterns["queries"]), rng.random()
         if chance >= BY_NAME + BY_DESCRIPTION:
             name = rng.pick(patterns["parts"]).format(part=rng.pick(name.split()), type=kind)
@@ -228,7 +222,7 @@ class World:
 
     def _phrases(self, place: int, attribute: int, forms: Forms) -> list[str]:
         """The attribute, and its place's type, modifiers and feature, in the words of one text."""
-        concepts = words.attributes[attribute].forms, *self.places[place].concepts
+        concepts = words.attributes[attribute].forms, *self.concepts[place]
         return [concept[form] for concept, form in zip(concepts, forms, strict=True)]
 
     def draw_answers(self) -> dict[str, list[int]]:
@@ -288,7 +282,7 @@ class World:
         if places[0] == place:
             families = {words.attributes[i].family for i in (attributes[0], attribute)}
             return 3 if attributes[0] == attribute else 1 + (len(families) == 1)
-        one, other = self.places[places[0]].concepts, self.places[place].concepts
+        one, other = self.concepts[places[0]], self.concepts[place]
         alike = (one[0], one[-1]) == (other[0], other[-1])  # in type and feature
         return int(attributes[0] == attribute and alike)
 
