@@ -351,7 +351,7 @@ def test_an_edit_reruns_what_it_can_change_and_what_follows(
 # A change in a module of each of twelve stages; an artefact that is made anew; the stages whose
 # own jobs it reaches.
 ALTERED = [
-    ("collections/draws.py", "ZIPF_OFFSET = 2", "ZIPF_OFFSET = 3",
+    ("collections/worlds.py", "ZIPF_OFFSET = 2", "ZIPF_OFFSET = 3",
      "data/generated-smoke/tune/queries.tsv", {"data"}),
     ("lexical.py", "track(sorted(texts.items())", "track(sorted(texts.items())[1:]",
      "runs/generated-smoke/dev/bm25.trec.gz", {"lexical"}),
