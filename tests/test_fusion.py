@@ -11,8 +11,8 @@ from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import FusionSystem
 from residuum.config.specs import canonical_json
-from residuum.evaluate import evaluate
 from residuum.tuning import fused
+from residuum.tuning.evaluation import evaluate
 
 GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
 

@@ -17,9 +17,9 @@ from residuum.artefacts import depth_curves, files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import RerankSystem
-from residuum.evaluate import evaluate
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.tuning.evaluation import evaluate
 from tiny_models import make_backbone, toy_docs, toy_queries
 
 Lists = dict[str, dict[str, float]]
@@ -347,6 +347,6 @@ def test_what_is_missing_is_named(made: Made, tmp_path: Path, write: Writer) -> 
     strange = write("strange.gz", {"q99": {"d0-here": 1}})
     with pytest.raises(ResiduumError, match=r"queries\.tsv: query_id q99 of a first-stage run"):
         made.score(tmp_path / "pairs.gz", [strange])
-    with pytest.raises(ResiduumError, match=r"no/such is no folder; .* needs --reading"):
+    with pytest.raises(ResiduumError, match=r"no/such is not a directory; .* needs --reading"):
         made.score(tmp_path / "pairs.gz", made.runs, model="no/such")
     assert not (tmp_path / "pairs.gz").exists()

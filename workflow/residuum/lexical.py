@@ -5,7 +5,7 @@ the manifest of the run. Must not know qrels, splits or models.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.systems import IndexForm, LexicalSystem
-from residuum.lucene import feedback, indexing, jvm, reading
+from residuum.lucene import indexing, jvm
 from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
@@ -47,35 +47,24 @@ def index(
     if total < FEW_DOCS:
         jvm.expect_short_work()
     with files.whole_directory(output) as temporary:
-        docs = track(reading.docs(corpus, form, weights), "read", total, "docs")
-        indexing.build(docs, form, threads, temporary / "lucene")
-        counts = _counts(output, temporary, total, form)
+        indexing.build(corpus, form, weights, threads, temporary / "lucene")
+        counts = indexing.statistics(temporary / "lucene", form)
+        if counts["documents"] != total:
+            raise ResiduumError(
+                f"{output}: the index holds {counts['documents']} docs, the corpus {total}. "
+                "Run the same command again; if it persists, give Java more memory "
+                "(RESIDUUM_JVM_HEAP=8g) and disk."
+            )
+        facts: dict[str, Any] = {"docs": total, **counts, **form.model_dump(mode="json")}
+        facts["weights"] = str(weights) if weights else None
+        facts["analyzer"] = indexing.class_name(indexing.analyzer(form.analysis))
         manifest.write(
             temporary / "manifest.json",
-            artefact={"docs": total, **counts, **_facts(form, weights)},
+            artefact={**facts, **indexing.versions()},
             spec=form.model_dump(mode="json"),
             inputs=[folder / "manifest.json" for folder in (corpus, weights) if folder],
             module="residuum.lexical",
         )
-
-
-def _counts(output: Path, made: Path, docs: int, form: IndexForm) -> dict[str, Any]:
-    reader = indexing.open_reader(made / "lucene")
-    statistics = indexing.statistics(reader, form.fields)
-    reader.close()
-    if statistics["documents"] != docs:
-        raise ResiduumError(
-            f"{output}: the index holds {statistics['documents']} docs, the corpus {docs}. "
-            "Run the same command again; if it persists, give Java more memory "
-            "(RESIDUUM_JVM_HEAP=8g) and disk."
-        )
-    return statistics
-
-
-def _facts(form: IndexForm, weights: Path | None) -> dict[str, Any]:
-    analyzer = indexing.class_name(indexing.analyzer(form.analysis))
-    source = {"weights": str(weights) if weights else None}
-    return {**form.model_dump(mode="json"), **source, "analyzer": analyzer, **indexing.versions()}
 
 
 @app.command()
@@ -87,25 +76,19 @@ def search(
     output: command.Run,
     threads: command.JavaThreads = 1,
 ) -> None:
-    """Search with BM25 or BM25+RM3 and write the run."""
+    """Search with BM25 or BM25+RM3 and write the run, some queries at a time."""
     system = command.parse_spec(LexicalSystem, spec)
     if system.tunes_rm3:
         raise ResiduumError("rm3 has a grid, which needs qrels: use the verb tune of residuum.rm3")
     searcher = open_index(index, system, threads)
-    texts = trec.read_queries(queries)
-    facts = {"queries": len(texts), **parameters(index, searcher, system)}
-    found = _lists(searcher, texts, system)
-    write(output, found, tag, facts, system, [index / "manifest.json", queries])
-
-
-def _lists(
-    searcher: Searcher, texts: dict[str, str], system: LexicalSystem
-) -> Iterator[pl.DataFrame]:
-    """Search some queries at a time, in the order of a run, and yield their ranked lists."""
-    rm3 = system.rm3.value if system.rm3 else None
-    asked = track(sorted(texts.items()), "search", len(texts), "queries")
-    for some in chunks(asked, QUERIES_AT_ONCE):
-        yield trec.rank(searcher.search(some, system.k, rm3), system.k)
+    texts, rm3 = trec.read_queries(queries), system.rm3.value if system.rm3 else None
+    facts = {"queries": len(texts), **parameters(index, searcher)}
+    ordered = track(sorted(texts.items()), "search", len(texts), "queries")
+    lists = (
+        trec.rank(searcher.search(some, system.k, rm3), system.k)
+        for some in chunks(ordered, QUERIES_AT_ONCE)
+    )
+    write(output, lists, tag, facts, system, [index / "manifest.json", queries])
 
 
 @app.command()
@@ -126,72 +109,59 @@ def score(
             "hits. Use the system without rm3."
         )
     searcher = open_index(index, system, threads)
-    pairs = trec.read_pairs(run)
-    asked = with_texts(pairs, trec.read_queries(queries), queries)
-    scored = searcher.score(track(asked, "score", len(asked), "queries"))
+    pairs, texts = trec.read_pairs(run), trec.read_queries(queries)
+    names = [str(path) for path in run]
+    require_queries(pairs, " or ".join(names), texts, queries)
+    lists = pairs.group_by("query_id", maintain_order=True).agg("doc_id")
+    docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in lists.iter_rows()]
+    scored = searcher.score(track(docs, "score", len(docs), "queries"))
     lost = pairs.join(scored, on=["query_id", "doc_id"], how="anti")
     if lost.height:
         raise ResiduumError(
             f"{lost['run'][0]}: doc {lost['doc_id'][0]} is not in {index} ({lost.height} such "
             "lines). The run was made on another corpus."
         )
-    names = [str(path) for path in run]
-    facts = {"queries": len(asked), "scores_of": names, **parameters(index, searcher, system)}
+    facts = {"queries": len(docs), "scores_of": names, **parameters(index, searcher)}
     inputs = [index / "manifest.json", queries, *run]
     write(output, [trec.rank(scored)], tag, facts, system, inputs)
 
 
-def parameters(index: Path, searcher: Searcher, system: LexicalSystem) -> dict[str, Any]:
+def parameters(index: Path, searcher: Searcher) -> dict[str, Any]:
     """Return what decides a score beside the spec, and the facts of the index."""
-    fixed = {"feedback_term_filter": feedback.TERM_FILTER if system.expands else None}
-    return {"parameters": {**searcher.parameters(), **fixed}, "index": index_record(index)}
-
-
-def with_texts(
-    pairs: pl.DataFrame, texts: dict[str, str], source: Path
-) -> list[tuple[str, str, list[str]]]:
-    """Group query_id, doc_id pairs into (query_id, text, doc_ids); each query needs a text."""
-    grouped = pairs.group_by("query_id", maintain_order=True).agg("doc_id")
-    unknown = [query_id for query_id in grouped["query_id"] if query_id not in texts]
-    if unknown:
-        raise ResiduumError(
-            f"{source}: no query {unknown[0]} ({len(unknown)} such queries), but docs are given "
-            "for it. Use the queries and the docs of the same split."
-        )
-    rows = zip(grouped["query_id"], grouped["doc_id"].to_list(), strict=True)
-    return [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in rows]
+    return {"parameters": searcher.parameters(), "index": index_record(index)}
 
 
 def require_queries(
-    judged: pl.DataFrame, texts: dict[str, str], qrels: Path, queries: Path
+    table: pl.DataFrame, source: Path | str, texts: Container[str], queries: Path
 ) -> None:
-    """Refuse qrels of a query that the queries file does not hold."""
-    unknown = [q for q in judged["query_id"].unique(maintain_order=True) if q not in texts]
+    """Refuse qrels, or docs of a run, of a query that the queries file does not hold."""
+    unknown = [q for q in table["query_id"].unique(maintain_order=True) if q not in texts]
     if unknown:
         raise ResiduumError(
-            f"{qrels}: query {unknown[0]} is judged, but {queries} does not hold it "
-            f"({len(unknown)} such queries). Use the queries and qrels of the same split."
+            f"{source}: query {unknown[0]} is not in {queries} ({len(unknown)} such queries). Use "
+            "the queries of the same split."
         )
 
 
 def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:
-    """Open an index for a system; it must hold the analysis, fields and weights it asks for."""
+    """Open an index for a system; it must hold the analysis, fields and weights of the system."""
     record = index_record(index)
-    made = IndexForm(analysis=record["analysis"], fields=record["fields"])
-    if made.index_id() != system.index().index_id():
+    made = IndexForm(analysis=record["analysis"], fields=record["fields"]).index_id()
+    required = system.index().index_id()
+    if made != required:
         raise ResiduumError(
-            f"{index} was made as {made.index_id()}, but the system asks for "
-            f"{system.index().index_id()}. Index the corpus with the system's analysis and fields."
+            f"{index} was made as {made}, but the system requires {required}. "
+            "Index the corpus with the system's analysis and fields."
         )
     if bool(record["weights"]) != bool(system.weights):
-        has, asks = record["weights"] or "plain tf", system.weights or "plain tf"
         raise ResiduumError(
-            f"{index} holds {has}, but the system asks for {asks}. Index the corpus "
+            f"{index} holds {record['weights'] or 'plain tf'}, but the system requires "
+            f"{system.weights or 'plain tf'}. Index the corpus "
             f"{'with' if system.weights else 'without'} --weights."
         )
     if record["docs"] < FEW_DOCS:
         jvm.expect_short_work()
-    return Searcher(index / "lucene", made.analysis, system.bm25, system.fields, threads)
+    return Searcher(index / "lucene", system, threads)
 
 
 def index_record(index: Path) -> dict[str, Any]:

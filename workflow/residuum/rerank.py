@@ -10,9 +10,8 @@ Must not know how the cross-encoder was trained or how a first stage made its li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -23,13 +22,13 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import Reading
-from residuum.config.schema.systems import Depth, RerankSystem
+from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill
 from residuum.neural.resume import fingerprint
+from residuum.tuning.choosing import Record
 from residuum.tuning.depths import best_depth, candidates, measured, with_scores
-from residuum.tuning.record import Record
 
 app = command.app(__doc__)
 
@@ -68,54 +67,38 @@ def score(
     precision: command.Precision = "auto",
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once."""
-    form = command.parse_spec(Scoring, spec)
-    tops = dict(zip(run, depth, strict=True))
-    lists = {path: trec.cut(trec.read_run(path), top) for path, top in tops.items()}
+    config = command.parse_spec(Scoring, spec)
+    cuts = dict(zip(run, depth, strict=True))
+    lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
     chosen = devices.choose(device, precision, threads)
-    encoder = _encoder(model, revision, reading, chosen)
-    local = [Path(model)] if Path(model).is_dir() else []
+    local = Path(model).is_dir()
+    if reading is not None:
+        read = command.parse_spec(Reading, reading)
+        encoder = CrossEncoder.released(model, revision, read, chosen)
+    elif local:
+        encoder = CrossEncoder.load(Path(model), chosen)
+    else:
+        raise ResiduumError(f"{model} is not a directory; a model of the hub needs --reading")
     setting = {
         "reading": encoder.reading.model_dump(mode="json"),
         "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
-        "batch_size": form.batch_size,
+        "batch_size": config.batch_size,
         "threads": threads,
         "device": chosen.name,
         "precision": chosen.precision,
     }
     texts = [queries, corpus / "manifest.json"]
-    weights = [part for folder in local for part in pretrained.parts(folder)]
-    mark = fingerprint("residuum.neural.pairscores", setting, [*texts, *weights])
+    checkpoint = pretrained.parts(Path(model)) if local else []
+    mark = fingerprint("residuum.neural.pairscores", setting, [*texts, *checkpoint])
     kept = Store(store, mark)
-    wanted = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
-    todo = wanted.join(kept.read(), on=PAIR, how="anti")
-    fill(kept, todo, encoder, Texts(queries, corpus), form.batch_size, form.part_pairs)
-    scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
+    required = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
+    todo = required.join(kept.read(), on=PAIR, how="anti")
+    fill(kept, todo, encoder, Texts(queries, corpus), config.batch_size, config.part_pairs)
+    scored = trec.rank(required.join(kept.read(), on=PAIR, how="left"))
     trec.write_run(output, scored, "scores")
-    manifest.write(
-        manifest.beside(output),
-        artefact={**shared(lists, scored), **encoder.sizes.facts()},
-        spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
-        inputs=[*lists, *texts, *local],
-        module="residuum.rerank",
-    )
-
-
-def _encoder(
-    model: str, revision: str | None, reading: str | None, device: devices.Device
-) -> CrossEncoder:
-    if reading is not None:
-        how = command.parse_spec(Reading, reading)
-        return CrossEncoder.released(model, revision, how, device)
-    if not Path(model).is_dir():
-        raise ResiduumError(f"{model} is no folder; a model of the hub needs --reading")
-    return CrossEncoder.load(Path(model), device)
-
-
-def shared(lists: Mapping[Path, pl.DataFrame], scored: pl.DataFrame) -> dict[str, Any]:
-    """Return the pairs scored, those of each run, and the share saved by scoring a pair once."""
     each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())
-    return {
+    shared = {
         "pairs": scored.height,
         "pairs_without_sharing": alone,
         "saved": 1 - scored.height / alone if alone else 0.0,
@@ -123,6 +106,13 @@ def shared(lists: Mapping[Path, pl.DataFrame], scored: pl.DataFrame) -> dict[str
         "queries": scored["query_id"].n_unique(),
         "docs": scored["doc_id"].n_unique(),
     }
+    manifest.write(
+        manifest.beside(output),
+        artefact={**shared, **encoder.sizes.facts()},
+        spec={**setting, "depths": {str(path): cut for path, cut in cuts.items()}},
+        inputs=[*lists, *texts, *([Path(model)] if local else [])],
+        module="residuum.rerank",
+    )
 
 
 @app.command("depths")
@@ -134,27 +124,21 @@ def depths(
     output: Annotated[Path, typer.Option(help="TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
-    form = command.parse_spec(Tried, spec)
-    named = command.named_paths("--run", run, form.depths)
+    config = command.parse_spec(Tried, spec)
+    runs = command.named_paths("--run", run, config.depths)
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
-    tables = {
-        name: measured(
-            candidates(path, max(form.depths[name]), scored, scores),
-            judged,
-            form.depths[name],
-            form.measures,
-        )
-        for name, path in named.items()
-    }
-    rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    columns = list(depth_curves.COLUMNS)
-    table = pl.concat(rows).select(columns).sort(columns[:-1])
+    columns, tables = list(depth_curves.COLUMNS), []
+    for name, path in runs.items():
+        listed = candidates(path, max(config.depths[name]), scored, scores)
+        curve = measured(listed, judged, config.depths[name], config.measures)
+        tables.append(curve.with_columns(run=pl.lit(name)).select(columns))
+    table = pl.concat(tables).sort(columns[:-1])
     files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
     manifest.write(
         manifest.beside(output),
-        artefact={"runs": sorted(named), "queries": judged["query_id"].n_unique()},
-        spec=form.model_dump(mode="json"),
-        inputs=[*dict.fromkeys(named.values()), scores, qrels],
+        artefact={"runs": sorted(runs), "queries": judged["query_id"].n_unique()},
+        spec=config.model_dump(mode="json"),
+        inputs=[*dict.fromkeys(runs.values()), scores, qrels],
         module="residuum.rerank",
     )
 
@@ -174,28 +158,24 @@ def cut(
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split."""
     system = command.parse_spec(RerankSystem, spec)
-    chosen = _depth(system.depth, name, curve)
+    if system.depth.value is not None:
+        chosen = Record.fixed({"depth": system.depth.value})
+    elif curve:
+        chosen = best_depth(depth_curves.read(curve), name, system.depth, curve)
+    else:
+        raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
     depth = int(chosen.setting["depth"])
-    listed = candidates(run, depth, trec.read_run(scores), scores)
-    whole = with_scores(listed, depth)
-    trec.write_run(output, whole, tag)
+    reranked = with_scores(candidates(run, depth, trec.read_run(scores), scores), depth)
+    trec.write_run(output, reranked, tag)
     inputs = [run, scores, *([curve] if curve else [])]
     manifest.write(
         manifest.beside(output),
-        artefact={"depth": depth, "hits": whole.height},
+        artefact={"depth": depth, "hits": reranked.height},
         spec=system.model_dump(mode="json"),
         inputs=inputs,
         module="residuum.rerank",
     )
     chosen.write(record, system, inputs, "residuum.rerank")
-
-
-def _depth(depth: Depth, name: str, curve: Path | None) -> Record:
-    if depth.value is not None:
-        return Record.fixed({"depth": depth.value})
-    if curve is None:
-        raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    return best_depth(depth_curves.read(curve), name, depth, curve)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table_notes import NO_DEPTH
 from residuum.pages.tuned import depths
 from residuum.paired import Comparison, ScoreMatrix
-from residuum.tuning.record import Tuned
+from residuum.tuning.choosing import Tuned
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)

@@ -143,8 +143,8 @@ def _scores(
 ) -> dict[tuple[str, str], ScoreMatrix]:
     import polars as pl
 
-    from residuum.evaluate import evaluate
     from residuum.paired import ScoreMatrix
+    from residuum.tuning.evaluation import evaluate
 
     scores: dict[tuple[str, str], ScoreMatrix] = {}
     for name, run in runs.items():

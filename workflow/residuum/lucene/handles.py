@@ -7,18 +7,13 @@ returns and what it takes. `bound` fixes arguments as functools.partial does, `c
 g(f(x)) and `nested(f, 1, g)` is f(x, g(y)). Must not know Lucene.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from residuum.lucene.jvm import JavaObject, cast, java
 
 PRIMITIVES = {"void": "V", "boolean": "Z", "int": "I", "float": "F"}
-METHOD_TYPE = "java.lang.invoke.MethodType"
+METHODS, METHOD_TYPE = "java.lang.invoke.MethodHandles", "java.lang.invoke.MethodType"
 OBJECT, STRING, LIST = "java.lang.Object", "java.lang.String", "java.util.List"
-
-
-def _methods() -> JavaObject:
-    return java("java.lang.invoke.MethodHandles")
 
 
 def _class(name: str) -> JavaObject:
@@ -39,28 +34,29 @@ def _code(name: str) -> str:
 
 def method(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
     """Return the handle of a public method; its first argument is the object itself."""
-    return _methods().publicLookup().findVirtual(_class(owner), name, _types(returned, taken))
+    return java(METHODS).publicLookup().findVirtual(_class(owner), name, _types(returned, taken))
 
 
 def static(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
     """Return the handle of a public static method."""
-    return _methods().publicLookup().findStatic(_class(owner), name, _types(returned, taken))
+    return java(METHODS).publicLookup().findStatic(_class(owner), name, _types(returned, taken))
 
 
 def constructor(owner: str, *taken: str) -> JavaObject:
     """Return the handle of a public constructor."""
-    return _methods().publicLookup().findConstructor(_class(owner), _types("void", taken))
+    return java(METHODS).publicLookup().findConstructor(_class(owner), _types("void", taken))
 
 
 def private(owner: str, name: str) -> JavaObject:
     """Return the handle of a class's one private method of that name."""
     named = [m for m in _class(owner).getDeclaredMethods() if str(m.getName()) == name]
-    return _methods().publicLookup().unreflect(_opened(named[0]))
+    return java(METHODS).publicLookup().unreflect(_opened(named[0]))
 
 
 def field(owner: str, name: str) -> JavaObject:
     """Return a handle from an object to its field, which may be private."""
-    return _methods().publicLookup().unreflectGetter(_opened(_class(owner).getDeclaredField(name)))
+    opened = _opened(_class(owner).getDeclaredField(name))
+    return java(METHODS).publicLookup().unreflectGetter(opened)
 
 
 def _opened(member: JavaObject) -> JavaObject:
@@ -70,7 +66,7 @@ def _opened(member: JavaObject) -> JavaObject:
 
 def bound(handle: JavaObject, position: int, *values: object) -> JavaObject:
     """Fix arguments of a handle, from `position` on; numbers come `boxed`."""
-    return _methods().insertArguments(handle, position, *values)
+    return java(METHODS).insertArguments(handle, position, *values)
 
 
 def boxed(kind: str, value: float) -> JavaObject:
@@ -88,26 +84,17 @@ def chain(first: JavaObject, *rest: JavaObject) -> JavaObject:
 def nested(outer: JavaObject, position: int, inner: JavaObject) -> JavaObject:
     """Give what `inner` returns to `outer` at `position`, with inner's arguments in its place."""
     form = cast(METHOD_TYPE, inner.type().changeReturnType(outer.type().parameterType(position)))
-    return _methods().collectArguments(outer, position, inner.asType(form))
+    return java(METHODS).collectArguments(outer, position, inner.asType(form))
 
 
 def then(first: JavaObject, kind: str, last: JavaObject) -> JavaObject:
     """Call `first`, drop the `kind` (Boolean) that it returns, and call `last` with nothing."""
-    return chain(first, _methods().dropArguments(last, 0, java(f"java.lang.{kind}").TYPE))
+    return chain(first, java(METHODS).dropArguments(last, 0, java(f"java.lang.{kind}").TYPE))
 
 
 def objects(values: Iterable[object]) -> JavaObject:
     """Return a Java list of Java objects or texts."""
-    made = java("java.util.ArrayList")()
-    for value in values:
-        made.add(value)
-    return cast(LIST, made)
-
-
-def each_word(text: str, handle: JavaObject) -> JavaObject:
-    """Call a handle with each word of a text that single spaces separate; return Java's list."""
-    words = java("java.util.regex.Pattern").compile(" ").splitAsStream(text)
-    return words.map(function(handle)).toList()
+    return java("java.util.Arrays").asList(*values)
 
 
 def texts(strings: JavaObject) -> list[str]:
@@ -119,28 +106,27 @@ def texts(strings: JavaObject) -> list[str]:
 
 
 def function(handle: JavaObject, interface: str = "function.Function") -> JavaObject:
-    """Return a handle as an interface of java.util with one method, which Java's own ask for."""
-    name = f"java.util.{interface}"
-    owner, make = _class(name), java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
-    with _nameless_classes():
-        made = make(owner, handle)
-    return cast(name, made)
+    """Return a handle as an interface of java.util with one method, which Java's own ask for.
 
-
-@contextmanager
-def _nameless_classes() -> Iterator[None]:
-    """Let a call return an object of a hidden class, as proxies are since Java 22.
-
-    pyjnius looks the class of what it got up by name, and such a class has none to be found by.
+    Since Java 22 it is of a hidden class. pyjnius looks up the class of what a call returns by its
+    name, and such a class has none to be found by: meanwhile every class is taken for Object.
     """
     from jnius import reflect
 
+    name = f"java.util.{interface}"
+    owner, make = _class(name), java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
     by_name = reflect.autoclass
     reflect.autoclass = lambda *_, **__: reflect.Object
     try:
-        yield
+        made = make(owner, handle)
     finally:
         reflect.autoclass = by_name
+    return cast(name, made)
+
+
+def each(handle: JavaObject, values: JavaObject) -> JavaObject:
+    """Call a handle with each item of a Java list in turn, in this thread; return Java's list."""
+    return values.stream().map(function(handle)).toList()
 
 
 class Workers:
@@ -157,10 +143,9 @@ class Workers:
         for position, values in enumerate(lists):
             item = method(LIST, "get", OBJECT, "int").bindTo(values)
             handle = nested(handle, position, item)
-        returned = cast(
-            METHOD_TYPE, _types(OBJECT, ["int"]).changeReturnType(handle.type().returnType())
-        )
-        of_number = _methods().permuteArguments(handle, returned, *[0] * len(lists))
+        of_number = cast(METHOD_TYPE, _types(OBJECT, ["int"]))
+        returned = cast(METHOD_TYPE, of_number.changeReturnType(handle.type().returnType()))
+        of_number = java(METHODS).permuteArguments(handle, returned, *[0] * len(lists))
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))
         listed = method("java.util.stream.Stream", "toList", LIST).bindTo(stream)

