@@ -52,13 +52,8 @@ def run(
     except NotRun as reason:
         trec.write_refusal(output, str(reason))
         facts = {"not_run": str(reason)}
-    manifest.write(
-        manifest.beside(output),
-        artefact=facts,
-        spec={"measures": sorted(measure), "ties": "evaluated on ranks"},
-        inputs=[run, *inputs],
-        module="residuum.evaluate",
-    )
+    spec = {"measures": sorted(measure), "ties": "evaluated on ranks"}
+    manifest.write(output, facts, spec, [run, *inputs], "residuum.evaluate")
 
 
 def _metrics(

@@ -43,13 +43,7 @@ def draw(
     drawing.save(job, points, tests, output)
     page = caption(job, points, tests, [cost(path) for path in scored])
     layout.write(output, frame(points, tests), page, image=f"{output.stem}.png")
-    manifest.write(
-        manifest.beside(output),
-        artefact={"points": len(points)},
-        spec=job.model_dump(mode="json"),
-        inputs=[*depths, *scored],
-        module="residuum.figures",
-    )
+    manifest.write(output, {"points": len(points)}, job, [*depths, *scored], "residuum.figures")
 
 
 def frame(points: list[Point], tests: Tests) -> pl.DataFrame:

@@ -88,13 +88,8 @@ def fuse(
     unions = _lists(system, run, scores or []).unions()
     lists = (fused.ranked(some, _weights(some, record, tuning), system.k) for some in unions)
     trec.write_run_parts(output, lists, tag)
-    manifest.write(
-        manifest.beside(output),
-        artefact=record.facts(),
-        spec=system.model_dump(mode="json"),
-        inputs=[*_paths(run), *([tuning] if tuning else []), *_paths(scores or [])],
-        module="residuum.fusion",
-    )
+    inputs = [*_paths(run), *([tuning] if tuning else []), *_paths(scores or [])]
+    manifest.write(output, record.facts(), system, inputs, "residuum.fusion")
 
 
 def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Series | float:

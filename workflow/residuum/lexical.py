@@ -58,13 +58,9 @@ def index(
         facts: dict[str, Any] = {"docs": total, **counts, **form.model_dump(mode="json")}
         facts["weights"] = str(weights) if weights else None
         facts["analyzer"] = indexing.class_name(indexing.analyzer(form.analysis))
-        manifest.write(
-            temporary / "manifest.json",
-            artefact={**facts, **indexing.versions()},
-            spec=form.model_dump(mode="json"),
-            inputs=[folder / "manifest.json" for folder in (corpus, weights) if folder],
-            module="residuum.lexical",
-        )
+        facts |= indexing.versions()
+        inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical")
 
 
 @app.command()
@@ -173,10 +169,10 @@ def write(
     output: Path,
     parts: Iterable[pl.DataFrame],
     tag: str,
-    artefact: dict[str, Any],
+    facts: dict[str, Any],
     system: LexicalSystem,
     inputs: list[Path],
-    module: str = "residuum.lexical",
+    stage: str = "residuum.lexical",
 ) -> None:
     """Write a run in parts, and its manifest; inputs are the index, the queries and others."""
     hits = answered = 0
@@ -191,13 +187,8 @@ def write(
             raise ResiduumError(f"{queries}: no query shares a term with a doc of {index.parent}")
 
     trec.write_run_parts(output, counted(), tag)
-    manifest.write(
-        manifest.beside(output),
-        artefact={"hits": hits, "answered": answered, **artefact},
-        spec=system.model_dump(mode="json"),
-        inputs=inputs,
-        module=module,
-    )
+    facts = {"hits": hits, "answered": answered, **facts}
+    manifest.write(output, facts, system, inputs, stage)
 
 
 if __name__ == "__main__":

@@ -83,15 +83,10 @@ def mine(
     if lost := pairs.height - complete.height:
         left_out = f"{lost} of {pairs.height} pairs are left out: their positive is not in {corpus}"
         print(f"warning: {left_out}", file=sys.stderr)
-    facts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost}
-    used = [corpus / "manifest.json", queries, qrels, *(runs.values())]
-    manifest.write(
-        manifest.beside(output),
-        artefact={**facts, **miner.facts()},
-        spec=config.model_dump(mode="json"),
-        inputs=[*used, index / "manifest.json"] if index else used,
-        module="residuum.negatives",
-    )
+    counts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost}
+    inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
+    inputs += [index / "manifest.json"] if index else []
+    manifest.write(output, {**counts, **miner.facts()}, config, inputs, "residuum.negatives")
 
 
 def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:

@@ -53,13 +53,10 @@ def backbone(
     with files.whole_directory(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        manifest.write(
-            folder / "manifest.json",
-            artefact=_facts(model, len(tokenizer), dimensions),
-            spec={**parsed.model_dump(mode="json"), "threads": threads},
-            inputs=[path / "manifest.json" for path in corpus],
-            module="residuum.pretrain",
-        )
+        facts = _facts(model, len(tokenizer), dimensions)
+        made_by = {**parsed.model_dump(mode="json"), "threads": threads}
+        inputs = [path / "manifest.json" for path in corpus]
+        manifest.write(folder, facts, made_by, inputs, "residuum.pretrain")
 
 
 @app.command("adapt")

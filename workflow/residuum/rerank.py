@@ -98,7 +98,7 @@ def score(
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())
-    shared = {
+    facts = {
         "pairs": scored.height,
         "pairs_without_sharing": alone,
         "saved": 1 - scored.height / alone if alone else 0.0,
@@ -106,13 +106,9 @@ def score(
         "queries": scored["query_id"].n_unique(),
         "docs": scored["doc_id"].n_unique(),
     }
-    manifest.write(
-        manifest.beside(output),
-        artefact={**shared, **encoder.sizes.facts()},
-        spec={**setting, "depths": {str(path): cut for path, cut in cuts.items()}},
-        inputs=[*lists, *texts, *([Path(model)] if local else [])],
-        module="residuum.rerank",
-    )
+    setting["depths"] = {str(path): cut for path, cut in cuts.items()}
+    inputs = [*lists, *texts, *([Path(model)] if local else [])]
+    manifest.write(output, {**facts, **encoder.sizes.facts()}, setting, inputs, "residuum.rerank")
 
 
 @app.command("depths")
@@ -134,13 +130,9 @@ def depths(
         tables.append(curve.with_columns(run=pl.lit(name)).select(columns))
     table = pl.concat(tables).sort(columns[:-1])
     files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
-    manifest.write(
-        manifest.beside(output),
-        artefact={"runs": sorted(runs), "queries": judged["query_id"].n_unique()},
-        spec=config.model_dump(mode="json"),
-        inputs=[*dict.fromkeys(runs.values()), scores, qrels],
-        module="residuum.rerank",
-    )
+    facts = {"runs": sorted(runs), "queries": judged["query_id"].n_unique()}
+    inputs = [*dict.fromkeys(runs.values()), scores, qrels]
+    manifest.write(output, facts, config, inputs, "residuum.rerank")
 
 
 @app.command("cut")
@@ -168,13 +160,8 @@ def cut(
     reranked = with_scores(candidates(run, depth, trec.read_run(scores), scores), depth)
     trec.write_run(output, reranked, tag)
     inputs = [run, scores, *([curve] if curve else [])]
-    manifest.write(
-        manifest.beside(output),
-        artefact={"depth": depth, "hits": reranked.height},
-        spec=system.model_dump(mode="json"),
-        inputs=inputs,
-        module="residuum.rerank",
-    )
+    facts = {"depth": depth, "hits": reranked.height}
+    manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
 
 

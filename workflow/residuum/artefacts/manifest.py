@@ -1,6 +1,6 @@
 """The manifest beside each artefact: what it was made from, by which command, spec and code.
 
-Usage: `manifest.write(path, artefact={...}, spec=spec, inputs=[...], module=__name__)`.
+Usage: `manifest.write(output, {"hits": 12}, system, [queries], "residuum.lexical")`.
 Clock and host stay out, so that the same command gives the same manifest; Snakemake's benchmark
 files hold the times. What may vary without changing the artefact (command line, versions, commit)
 stands apart, under `environment`. Must not know any stage.
@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
+
+from pydantic import BaseModel
 
 from residuum.artefacts import files
 from residuum.code import closure, tables
@@ -34,23 +36,24 @@ def beside(path: Path) -> Path:
 
 
 def write(
-    path: Path,
-    *,
-    artefact: Mapping[str, object],
-    spec: Mapping[str, object],
+    artefact: Path,
+    facts: Mapping[str, object],
+    spec: Mapping[str, object] | BaseModel,
     inputs: Iterable[Path],
-    module: str,
+    stage: str,
 ) -> None:
-    """Write a manifest to `path`: facts of the artefact, spec, input hashes, code, environment.
+    """Write the manifest in a folder or beside a file: facts, spec, input hashes, code, command.
 
     Paths are as the command was given them; the manifest's own tells readers where results began.
-    `module` is the stage's dotted name; see `made_by`.
+    `stage` is the dotted name of the module that made the artefact; see `made_by`.
     """
+    path = artefact / "manifest.json" if artefact.is_dir() else beside(artefact)
+    settings = spec.model_dump(mode="json") if isinstance(spec, BaseModel) else dict(spec)
     record = {
-        "artefact": dict(artefact),
-        "spec": dict(spec),
+        "artefact": dict(facts),
+        "spec": settings,
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
-        "code": made_by(module, spec),
+        "code": made_by(stage, settings),
         "environment": {"path": str(path), "command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
