@@ -149,11 +149,11 @@ def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher
             f"{index} was made as {made}, but the system requires {required}. "
             "Index the corpus with the system's analysis and fields."
         )
-    if bool(record["weights"]) != bool(system.weights):
+    if bool(record["weights"]) != bool(system.term_weights):
         raise ResiduumError(
             f"{index} holds {record['weights'] or 'plain tf'}, but the system requires "
-            f"{system.weights or 'plain tf'}. Index the corpus "
-            f"{'with' if system.weights else 'without'} --weights."
+            f"{system.term_weights or 'plain tf'}. Index the corpus "
+            f"{'with' if system.term_weights else 'without'} --weights."
         )
     if record["docs"] < FEW_DOCS:
         jvm.expect_short_work()

@@ -174,7 +174,7 @@ def _tuples(registry: Registry, model: BaseModel, negatives: Negatives) -> Itera
         if own is None or own.same_as or not (own.pools or pairs_do):
             yield "negatives.same_as", f"'{name}' has no tuples of its own"
     lexical = registry.systems.get(negatives.scores or "")
-    if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.weights):
+    if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.term_weights):
         text = f"'{negatives.scores}' is not plain BM25, and its scores are stored"
         yield "negatives.scores", text
 

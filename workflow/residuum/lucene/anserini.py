@@ -47,7 +47,7 @@ class Searcher:
         self._lucene.setSimilarity(self._similarity)
         self._analyzer = indexing.analyzer(system.analysis)
         self._generator = java(GENERATOR)()
-        self._fields, self._expands = system.fields, system.expands
+        self._fields, self._expands = system.boosts, system.expands
         self._workers = handles.Workers(threads)
 
     def parameters(self) -> dict[str, object]:

@@ -123,11 +123,11 @@ class LexicalSystem(Strict):
     kind: Literal["lexical"]
     label: str = Field("", description="for readers; no part of any spec")
     analysis: Analysis
-    fields: dict[Id, Annotated[float, Field(gt=0)]] = Field(
+    boosts: dict[Id, Annotated[float, Field(gt=0)]] = Field(
         default={},
-        description="field: weight; the score is the weighted sum of the fields' own BM25 scores",
+        description="field: factor of its own BM25 score; the score of a doc is their sum",
     )
-    weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
+    term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
         None, description="model of kind term-weights whose weights take the place of tf"
     )
     bm25: Bm25
@@ -137,7 +137,7 @@ class LexicalSystem(Strict):
 
     def index(self) -> IndexForm:
         """Return the form of the index that the system searches."""
-        return IndexForm(analysis=self.analysis, fields=sorted(self.fields))
+        return IndexForm(analysis=self.analysis, fields=sorted(self.boosts))
 
     @property
     def expands(self) -> bool:
@@ -152,8 +152,8 @@ class LexicalSystem(Strict):
     @model_validator(mode="after")
     def parts_fit(self) -> "LexicalSystem":
         """RM3 does not expand a query over several fields."""
-        if self.fields and (self.expands or self.weights):
-            raise ValueError("fields go with plain BM25: without rm3 and weights")
+        if self.boosts and (self.expands or self.term_weights):
+            raise ValueError("boosts go with plain BM25: without rm3 and term_weights")
         return self
 
 
