@@ -10,9 +10,11 @@ Must not know how the cross-encoder was trained or how a first stage made its li
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import polars as pl
 import typer
 from pydantic import Field
@@ -20,17 +22,19 @@ from pydantic import Field
 from residuum.artefacts import depth_curves, files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import Reading
-from residuum.config.schema.systems import RerankSystem
+from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill
 from residuum.neural.resume import fingerprint
-from residuum.tuning.choosing import Record
-from residuum.tuning.depths import best_depth, candidates, measured, with_scores
+from residuum.tuning.choosing import Record, choose
+from residuum.tuning.evaluation import evaluate
 
 app = command.app(__doc__)
+CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
 class Scoring(Strict):
@@ -163,6 +167,94 @@ def cut(
     facts = {"depth": depth, "hits": reranked.height}
     manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
+
+
+def candidates(path: Path, depth: int, scored: pl.DataFrame, scores: Path) -> pl.DataFrame:
+    """Return a run with the scores of its top `depth` docs in place of its own, best first.
+
+    Columns query_id, doc_id, rank (in the first stage), score (null below the depth); ties go
+    by doc_id. Raises ResiduumError if a doc of the top has no score.
+    """
+    run = trec.read_run(path).drop("score")
+    joined = run.join(scored.select(*PAIR, "score"), on=PAIR, how="left").with_columns(
+        pl.when(pl.col("rank") <= depth).then("score")
+    )
+    lacking = trec.cut(joined, depth).filter(pl.col("score").is_null())
+    if lacking.height:
+        query_id, doc_id = lacking.sort("query_id", "rank").row(0)[:2]
+        raise ResiduumError(
+            f"{scores}: no score for query {query_id}, doc {doc_id}, which {path} has above rank "
+            f"{depth + 1} ({lacking.height} pairs lack one). Delete the scores and run again."
+        )
+    return joined.sort("query_id", "score", "doc_id", descending=[False, True, False])
+
+
+def measured(
+    listed: pl.DataFrame, qrels: pl.DataFrame, depths: list[int], names: list[str]
+) -> pl.DataFrame:
+    """Return depth, query_id, measure, value for every judged query at depth 0 and the others.
+
+    Beside the measures there are `recall`, the share of the relevant docs among the top `depth`,
+    at the relevance of `R(rel=2)` among the names or else at 1, and `docs_reranked`.
+    """
+    recalls = [match for name in names if (match := CANDIDATE_RECALL.fullmatch(name))]
+    levels = {int(match[1] or 1) for match in recalls} or {1}
+    if len(levels) > 1:
+        raise ResiduumError(f"--spec: measures: candidate recall at one level, not {levels}")
+    measures = list(dict.fromkeys(n for n in names if not CANDIDATE_RECALL.fullmatch(n)))
+    cutoffs = [cutoff(name) for name in measures]
+    last = max([depth for depth in cutoffs if depth], default=1)
+    tables: list[pl.DataFrame] = []
+    for depth in sorted({0, *depths}):
+        top, rest = trec.cut(listed, depth), listed.filter(pl.col("rank") > depth)
+        reranked = pl.concat([top.with_columns(rank=trec.POSITION), rest])
+        seen = trec.cut(reranked, last) if all(cutoffs) else reranked
+        values = [evaluate(seen, qrels, measures)] if measures else []
+        values += _sizes(top, qrels, *levels)
+        tables += [table.with_columns(depth=pl.lit(depth, pl.Int64)) for table in values]
+    return pl.concat(tables)
+
+
+def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.DataFrame]:
+    relevant = qrels.filter(pl.col("relevance") >= level)
+    hits = top.join(relevant, on=PAIR, how="semi").group_by("query_id").len("hits")
+    counts = relevant.group_by("query_id").len("relevant")
+    lengths = top.group_by("query_id").len("reranked")
+    table = qrels.select("query_id").unique().sort("query_id")
+    for known in (hits, counts, lengths):
+        table = table.join(known, on="query_id", how="left", maintain_order="left")
+    columns = {
+        depth_curves.RECALL: (pl.col("hits") / pl.col("relevant")).fill_null(0.0),
+        depth_curves.DOCS_RERANKED: pl.col("reranked").fill_null(0).cast(pl.Float64),
+    }
+    return [
+        table.select("query_id", measure=pl.lit(name), value=value)
+        for name, value in columns.items()
+    ]
+
+
+def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Record:
+    """Return the record of the depth of a run that is chosen from a grid."""
+    measure, grid = str(depth.measure), list(dict.fromkeys(depth.grid or []))
+    own = curve.filter((pl.col("run") == name) & (pl.col("measure") == measure))
+    values = [own.filter(pl.col("depth") == tried) for tried in grid]
+    for tried, rows in zip(grid, values, strict=True):
+        if rows.is_empty():
+            raise ResiduumError(f"{source}: no {measure} of {name} at depth {tried}")
+    table = np.array([rows["value"].to_numpy() for rows in values])
+    query_ids = values[0]["query_id"].to_list()
+    return choose([{"depth": tried} for tried in grid], table, query_ids, measure)
+
+
+def with_scores(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """Return the reranked run: query_id, doc_id, rank, score.
+
+    The top has the reranker's scores. Below it the first stage's order stands, in scores that
+    fall by 1 from rank to rank, the first of them 1 below the lowest of the top.
+    """
+    lowest = pl.col("score").min().over("query_id")
+    below = lowest - (pl.col("rank") - depth)
+    return trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
 
 
 if __name__ == "__main__":

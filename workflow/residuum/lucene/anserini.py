@@ -194,9 +194,10 @@ class Searcher:
             move = method(owner, "advanceExact", "boolean", "int").bindTo(values)
             read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
             number = static("java.lang.Integer", "parseInt", "int", STRING)
-            doc_id = handles.then(chain(number, move), "Boolean", read.bindTo(values))
+            moved = java("java.lang.Boolean").TYPE  # what move returns and read does not take
+            read = java(handles.METHODS).dropArguments(read.bindTo(values), 0, moved)
             numbers = handles.objects(docs.cast(pl.String).to_list())
-            doc_ids = handles.texts(handles.each(doc_id, numbers))
+            doc_ids = handles.texts(handles.each(chain(number, move, read), numbers))
         names = pl.DataFrame({"doc": docs, "doc_id": pl.Series(doc_ids, dtype=pl.String)})
         named = hits.join(names, on="doc", maintain_order="left")
         return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())

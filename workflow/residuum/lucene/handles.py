@@ -87,11 +87,6 @@ def nested(outer: JavaObject, position: int, inner: JavaObject) -> JavaObject:
     return java(METHODS).collectArguments(outer, position, inner.asType(form))
 
 
-def then(first: JavaObject, kind: str, last: JavaObject) -> JavaObject:
-    """Call `first`, drop the `kind` (Boolean) that it returns, and call `last` with nothing."""
-    return chain(first, java(METHODS).dropArguments(last, 0, java(f"java.lang.{kind}").TYPE))
-
-
 def objects(values: Iterable[object]) -> JavaObject:
     """Return a Java list of Java objects or texts."""
     return java("java.util.Arrays").asList(*values)
