@@ -28,9 +28,7 @@ def run(
     qrels: command.Qrels,
     measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
     output: Annotated[Path, typer.Option(help="metrics TSV to write")],
-    answers: Annotated[
-        Path | None, typer.Option(help="answers.jsonl, for measures by answers")
-    ] = None,
+    answers: Annotated[Path | None, typer.Option(help="for measures by answers")] = None,
     corpus: Annotated[Path | None, typer.Option(help="corpus folder, for the same")] = None,
 ) -> None:
     """Write query_id, measure, value for every judged query; missing from the run = 0.

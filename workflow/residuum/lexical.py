@@ -5,7 +5,7 @@ the manifest of the run. Must not know qrels, splits or models.
 """
 
 import json
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +22,6 @@ from residuum.lucene import indexing, jvm
 from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
-FEW_DOCS = 100_000  # below it a job is short
 QUERIES_AT_ONCE = 512  # bounds the hits in memory
 
 Index = Annotated[Path, typer.Option(help="folder that `index` made")]
@@ -34,9 +33,7 @@ def index(
     corpus: command.Corpus,
     spec: Annotated[str, typer.Option(help="schema.IndexForm as JSON")],
     output: Annotated[Path, typer.Option(help="folder to make")],
-    weights: Annotated[
-        Path | None, typer.Option(help="folder of term weights, which take the place of tf")
-    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
     threads: command.JavaThreads = 1,
 ) -> None:
     """Index a corpus, its fields or its term weights, and check the document count."""
@@ -44,8 +41,7 @@ def index(
     if weights and form.fields:
         raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
     total = contracts.corpus_manifest(corpus)["docs"]
-    if total < FEW_DOCS:
-        jvm.expect_short_work()
+    jvm.expect(total)
     with files.whole_directory(output) as temporary:
         indexing.build(corpus, form, weights, threads, temporary / "lucene")
         counts = indexing.statistics(temporary / "lucene", form)
@@ -57,8 +53,7 @@ def index(
             )
         facts: dict[str, Any] = {"docs": total, **counts, **form.model_dump(mode="json")}
         facts["weights"] = str(weights) if weights else None
-        facts["analyzer"] = indexing.class_name(indexing.analyzer(form.analysis))
-        facts |= indexing.versions()
+        facts |= indexing.tools(form.analysis)
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
         manifest.write(temporary, facts, form, inputs, "residuum.lexical")
 
@@ -78,13 +73,13 @@ def search(
         raise ResiduumError("rm3 has a grid, which needs qrels: use the verb tune of residuum.rm3")
     searcher = open_index(index, system, threads)
     texts, rm3 = trec.read_queries(queries), system.rm3.value if system.rm3 else None
-    facts = {"queries": len(texts), **parameters(index, searcher)}
     ordered = track(sorted(texts.items()), "search", len(texts), "queries")
     lists = (
         trec.rank(searcher.search(some, system.k, rm3), system.k)
         for some in chunks(ordered, QUERIES_AT_ONCE)
     )
-    write(output, lists, tag, facts, system, [index / "manifest.json", queries])
+    facts, inputs = {"queries": len(texts)}, [index / "manifest.json", queries]
+    write(output, lists, tag, facts, searcher, inputs)
 
 
 @app.command()
@@ -117,14 +112,8 @@ def score(
             f"{lost['run'][0]}: doc {lost['doc_id'][0]} is not in {index} ({lost.height} such "
             "lines). The run was made on another corpus."
         )
-    facts = {"queries": len(docs), "scores_of": names, **parameters(index, searcher)}
-    inputs = [index / "manifest.json", queries, *run]
-    write(output, [trec.rank(scored)], tag, facts, system, inputs)
-
-
-def parameters(index: Path, searcher: Searcher) -> dict[str, Any]:
-    """Return what decides a score beside the spec, and the facts of the index."""
-    return {"parameters": searcher.parameters(), "index": index_record(index)}
+    facts, inputs = {"queries": len(docs), "scores_of": names}, [index / "manifest.json", queries]
+    write(output, [trec.rank(scored)], tag, facts, searcher, [*inputs, *run])
 
 
 def require_queries(
@@ -142,21 +131,15 @@ def require_queries(
 def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:
     """Open an index for a system; it must hold the analysis, fields and weights of the system."""
     record = index_record(index)
-    made = IndexForm(analysis=record["analysis"], fields=record["fields"]).index_id()
-    required = system.index().index_id()
+    form = IndexForm(analysis=record["analysis"], fields=record["fields"])
+    made = form.index_id(), "term weights" if record["weights"] else "plain tf"
+    required = system.index().index_id(), "term weights" if system.term_weights else "plain tf"
     if made != required:
         raise ResiduumError(
-            f"{index} was made as {made}, but the system requires {required}. "
-            "Index the corpus with the system's analysis and fields."
+            f"{index} was made as {' of '.join(made)}, but the system requires "
+            f"{' of '.join(required)}. Index the corpus as the system requires."
         )
-    if bool(record["weights"]) != bool(system.term_weights):
-        raise ResiduumError(
-            f"{index} holds {record['weights'] or 'plain tf'}, but the system requires "
-            f"{system.term_weights or 'plain tf'}. Index the corpus "
-            f"{'with' if system.term_weights else 'without'} --weights."
-        )
-    if record["docs"] < FEW_DOCS:
-        jvm.expect_short_work()
+    jvm.expect(record["docs"])
     return Searcher(index / "lucene", system, threads)
 
 
@@ -167,28 +150,32 @@ def index_record(index: Path) -> dict[str, Any]:
 
 def write(
     output: Path,
-    parts: Iterable[pl.DataFrame],
+    lists: Iterable[pl.DataFrame],
     tag: str,
-    facts: dict[str, Any],
-    system: LexicalSystem,
+    facts: Mapping[str, Any],
+    searcher: Searcher,
     inputs: list[Path],
     stage: str = "residuum.lexical",
 ) -> None:
-    """Write a run in parts, and its manifest; inputs are the index, the queries and others."""
+    """Write a run that comes in parts, and its manifest; inputs are an index, queries and others.
+
+    The manifest has what decides a score beside the spec, and the facts of the index.
+    """
+    index, queries, *_ = inputs
     hits = answered = 0
 
     def counted() -> Iterator[pl.DataFrame]:
         nonlocal hits, answered
-        for run in parts:
+        for run in lists:
             hits, answered = hits + run.height, answered + run["query_id"].n_unique()
             yield run
         if not hits:
-            index, queries, *_ = inputs
             raise ResiduumError(f"{queries}: no query shares a term with a doc of {index.parent}")
 
     trec.write_run_parts(output, counted(), tag)
-    facts = {"hits": hits, "answered": answered, **facts}
-    manifest.write(output, facts, system, inputs, stage)
+    fixed = {"parameters": searcher.parameters(), "index": index_record(index.parent)}
+    facts = {"hits": hits, "answered": answered, **facts, **fixed}
+    manifest.write(output, facts, searcher.system, inputs, stage)
 
 
 if __name__ == "__main__":

@@ -53,9 +53,7 @@ def mine(
     output: Annotated[Path, typer.Option(help="tuples.jsonl.gz to write")],
     index: Annotated[Path | None, typer.Option(help="Lucene index, if there are pools")] = None,
     threads: command.JavaThreads = 1,
-    run: Annotated[
-        list[str] | None, typer.Option(help="run of another system of the pools: SYSTEM=PATH")
-    ] = None,
+    run: Annotated[list[str] | None, typer.Option(help="of other systems: SYSTEM=RUN")] = None,
 ) -> None:
     """Write one tuple for each query and positive, in the order of the qrels."""
     config = command.parse_spec(Spec, spec)

