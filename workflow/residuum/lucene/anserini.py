@@ -121,11 +121,10 @@ class Searcher:
         """Yield query_ids, Java's list of their texts and that of their queries, by chunks."""
         boosts = java("java.util.LinkedHashMap")()
         for name, boost in self.system.boosts.items():
-            boosts.put(indexing.lucene_field(name), boxed("Float", boost))
+            boosts.put(indexing.lucene_field(name), boxed(boost))
         kind, fields = ("java.util.Map", boosts) if self.system.boosts else (STRING, CONTENTS)
         build = method(GENERATOR, "buildQuery", QUERY, kind, ANALYZER, STRING)
-        bag_of_words = bound(build.bindTo(self._generator), 1, self._analyzer)
-        bag_of_words = bound(bag_of_words, 0, fields)
+        bag_of_words = bound(build, 0, self._generator, fields, self._analyzer)
         for chunk in chunks(queries, CHUNK):
             query_ids, texts = map(list, zip(*chunk, strict=True))
             listed = handles.objects(texts)
@@ -153,7 +152,7 @@ class Searcher:
     def _by_score(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, of which equal scores are cut anyhow."""
         search = method(SEARCHER, "search", f"{LUCENE}.search.TopDocs", QUERY, "int")
-        return bound(search.bindTo(self._lucene), 1, boxed("Integer", k))
+        return bound(bound(search, 0, self._lucene), 1, k)
 
     def _by_score_and_id(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, by score and then by doc_id."""
@@ -162,8 +161,7 @@ class Searcher:
         by_id = field(ID_FIELD, _class("search.SortField$Type").STRING_VAL)
         order = _class("search.Sort")(field.FIELD_SCORE, by_id)
         search = method(SEARCHER, "search", hits, QUERY, "int", sort, "boolean")
-        given = boxed("Integer", k), order, boxed("Boolean", True)
-        return bound(search.bindTo(self._lucene), 1, *given)
+        return bound(bound(search, 0, self._lucene), 1, k, order, True)
 
     def _hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
         """Search for each of Java's queries: query_id, doc (Lucene's number), score.
@@ -190,11 +188,11 @@ class Searcher:
         if len(docs):
             values = _class("index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
             owner = f"{LUCENE}.index.BinaryDocValues"
-            move = method(owner, "advanceExact", "boolean", "int").bindTo(values)
+            move = bound(method(owner, "advanceExact", "boolean", "int"), 0, values)
             read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
             number = static("java.lang.Integer", "parseInt", "int", STRING)
             moved = java("java.lang.Boolean").TYPE  # what move returns and read does not take
-            read = java(handles.METHODS).dropArguments(read.bindTo(values), 0, moved)
+            read = java(handles.METHODS).dropArguments(bound(read, 0, values), 0, moved)
             numbers = handles.objects(docs.cast(pl.String).to_list())
             doc_ids = handles.texts(handles.each(chain(number, move, read), numbers))
         names = pl.DataFrame({"doc": docs, "doc_id": pl.Series(doc_ids, dtype=pl.String)})
@@ -232,19 +230,16 @@ def _relevance_model(analyzer: JavaObject, reader: JavaObject, docs: int, terms:
     Java makes a reranker for each query, because one that Python holds costs 0.4 seconds once.
     """
     reranker = "io.anserini.rerank.lib.Rm3Reranker"
-    no, yes = boxed("Boolean", False), boxed("Boolean", True)
-    sizes = boxed("Integer", terms), boxed("Integer", docs), boxed("Float", 0.5)
     taken = ANALYZER, "java.lang.Class", STRING, "int", "int", "float", "boolean", "boolean"
     made = handles.constructor(reranker, *taken)
-    made = bound(made, 0, analyzer, None, CONTENTS, *sizes, no, yes)
+    made = bound(made, 0, analyzer, None, CONTENTS, terms, docs, 0.5, False, True)
     estimate = handles.private(reranker, "estimateRelevanceModel")
-    return bound(handles.nested(estimate, 0, made), 1, reader, no, no)
+    return bound(handles.nested(estimate, 0, made), 1, reader, False, False)
 
 
 def _interpolated(weight: float) -> JavaObject:
     """From own terms and a relevance model to RM3's query; `weight` is that of the own terms."""
     mixed = static(VECTOR, "interpolate", VECTOR, VECTOR, VECTOR, "float")
     query = method(GENERATOR, "buildQuery", QUERY, STRING, "java.util.Map")
-    of_weights = bound(query.bindTo(java(GENERATOR)()), 0, CONTENTS)
-    terms = handles.field(VECTOR, "features")
-    return chain(bound(mixed, 2, boxed("Float", weight)), terms, of_weights)
+    of_weights = bound(query, 0, java(GENERATOR)(), CONTENTS)
+    return chain(bound(mixed, 2, weight), handles.field(VECTOR, "features"), of_weights)

@@ -62,14 +62,17 @@ def _opened(member: JavaObject) -> JavaObject:
     return member
 
 
+def boxed(value: object) -> object:
+    """Return Java's Boolean, Integer or Float of a bool, int or float; other values as they are."""
+    kind = {bool: "Boolean", int: "Integer", float: "Float"}.get(type(value))
+    return java(f"java.lang.{kind}")(value) if kind else value
+
+
 def bound(handle: JavaObject, position: int, *values: object) -> JavaObject:
-    """Fix arguments of a handle, from `position` on; numbers come `boxed`."""
-    return java(METHODS).insertArguments(handle, position, *values)
-
-
-def boxed(kind: str, value: float) -> JavaObject:
-    """Return a Java Integer, Float or Boolean."""
-    return java(f"java.lang.{kind}")(value)
+    """Fix arguments of a handle, from `position` on."""
+    for value in values:
+        handle = java(METHODS).insertArguments(handle, position, boxed(value))
+    return handle
 
 
 def chain(first: JavaObject, *rest: JavaObject) -> JavaObject:
@@ -134,12 +137,12 @@ class Workers:
         A parallel stream that starts inside a pool works on that pool's threads.
         """
         for position, values in enumerate(lists):
-            item = method(LIST, "get", OBJECT, "int").bindTo(values)
+            item = bound(method(LIST, "get", OBJECT, "int"), 0, values)
             handle = nested(handle, position, item)
         of_number = cast(METHOD_TYPE, _types(OBJECT, "int"))
         returned = cast(METHOD_TYPE, of_number.changeReturnType(handle.type().returnType()))
         of_number = java(METHODS).permuteArguments(handle, returned, *[0] * len(lists))
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))
-        listed = method("java.util.stream.Stream", "toList", LIST).bindTo(stream)
+        listed = bound(method("java.util.stream.Stream", "toList", LIST), 0, stream)
         return cast(LIST, self._pool.submit(function(listed, "concurrent.Callable")).get())
