@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from residuum.artefacts import manifest, trec
 from residuum.artefacts.chunks import chunks
-from residuum.artefacts.trec import PAIR
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.systems import FusionSystem
-from residuum.tuning.choosing import Record, Setting, choose, read_folds
+from residuum.tuning.choosing import Choice, Record, Setting, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
@@ -83,7 +82,7 @@ def fuse(
     """Write the fused run with the lambda that tune chose, or with the spec's fixed one."""
     system = command.parse_spec(FusionSystem, spec)
     if system.interpolation.value is not None:
-        record = Record.fixed({LAMBDA: system.interpolation.value})
+        record = Record(choices=[Choice(setting={LAMBDA: system.interpolation.value})])
     elif tuning:
         record = Record.read(tuning)
     else:
@@ -98,7 +97,7 @@ def fuse(
 def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Series | float:
     """Return the lambda of every pair: one for all, or that of its query's fold."""
     if not record.fold_of:
-        return float(record.setting[LAMBDA])
+        return float(record.choices[0].setting[LAMBDA])
     of_query = {query_id: setting[LAMBDA] for query_id, setting in record.of_queries().items()}
     unknown = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
     if unknown.len():
@@ -124,9 +123,9 @@ class _Scores:
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
 
     def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, Floats, Numbers, Floats]:
-        """Return the doc_ids and scores of some queries, the number of each one's query among them.
+        """Return doc_id and score of some queries' docs, the numbers of these queries among them.
 
-        And, for each query, the score of the last doc of its ranked list, 0 where there is none.
+        And, for each query, the score of the last doc of its list, 0 where there is none.
         """
         starts, ends = np.array([self.spans.get(query_id, (0, 0)) for query_id in query_ids]).T
         rows = np.concatenate(list(map(np.arange, starts, ends)))
@@ -193,7 +192,7 @@ class Lists:
         if self._system.rule(part) == "minimum":
             return np.where(lacking, lowest, scores)
         if lacking.any():
-            query_id, doc_id = pairs.filter(lacking).sort(PAIR).row(0)
+            query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
             paths = ", ".join(str(path) for own, path in self.scores if own == part)
             raise ResiduumError(
                 f"{paths}: no score of {part} for query {query_id}, doc {doc_id}. Delete the file "
@@ -219,7 +218,9 @@ def _distinct(number: Numbers, doc_id: pl.Series) -> tuple[Numbers, Numbers]:
 
 def ranked(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFrame:
     """Rank by `weight * weighted + rest` and cut at k; weights may be given per pair."""
-    return trec.rank(pairs.select(*PAIR, score=weight * pl.col("weighted") + pl.col("rest")), k)
+    return trec.rank(
+        pairs.select(*trec.PAIR, score=weight * pl.col("weighted") + pl.col("rest")), k
+    )
 
 
 def contenders(pairs: pl.DataFrame, weights: Sequence[float], k: int) -> pl.DataFrame:

@@ -5,7 +5,7 @@ the manifest of the run. Must not know qrels, splits or models.
 """
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,14 +95,11 @@ def score(
     """Score the docs of other runs with BM25; a doc that matches no term scores 0."""
     system = command.parse_spec(LexicalSystem, spec)
     if system.expands:
-        raise ResiduumError(
-            "a system with rm3 cannot score given docs: its query depends on its own first "
-            "hits. Use the system without rm3."
-        )
+        depends = "its query depends on its own first hits. Use the system without rm3."
+        raise ResiduumError(f"a system with rm3 cannot score given docs: {depends}")
     searcher = open_index(index, system, threads)
-    pairs, texts = trec.read_pairs(run), trec.read_queries(queries)
-    names = [str(path) for path in run]
-    require_queries(pairs, " or ".join(names), texts, queries)
+    pairs, names = trec.read_pairs(run), [str(path) for path in run]
+    texts = read_texts(queries, pairs, " or ".join(names))
     lists = pairs.group_by("query_id", maintain_order=True).agg("doc_id")
     docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in lists.iter_rows()]
     scored = searcher.score(track(docs, "score", len(docs), "queries"))
@@ -116,16 +113,16 @@ def score(
     write(output, [trec.rank(scored)], tag, facts, searcher, [*inputs, *run])
 
 
-def require_queries(
-    table: pl.DataFrame, source: Path | str, texts: Container[str], queries: Path
-) -> None:
-    """Refuse qrels, or docs of a run, of a query that the queries file does not hold."""
+def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[str, str]:
+    """Read the texts of queries; refuse qrels, or docs of a run, of a query that has none."""
+    texts = trec.read_queries(queries)
     unknown = [q for q in table["query_id"].unique(maintain_order=True) if q not in texts]
     if unknown:
         raise ResiduumError(
             f"{source}: query {unknown[0]} is not in {queries} ({len(unknown)} such queries). Use "
             "the queries of the same split."
         )
+    return texts
 
 
 def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:

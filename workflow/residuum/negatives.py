@@ -30,7 +30,7 @@ from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene.anserini import Searcher
-from residuum.pools import POOLS, Draw
+from residuum.pools import POOLS, Draw, Ranked
 
 app = command.app(__doc__)
 PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
@@ -57,8 +57,8 @@ def mine(
 ) -> None:
     """Write one tuple for each query and positive, in the order of the qrels."""
     config = command.parse_spec(Spec, spec)
-    texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
-    lexical.require_queries(judged, qrels, texts, queries)
+    judged = trec.read_qrels(qrels)
+    texts = lexical.read_texts(queries, judged, qrels)
     others = [source.system for source in config.negatives.runs]
     runs = command.named_paths("--run", run or [], others)
     searcher = _searcher(config, index, threads)
@@ -79,8 +79,8 @@ def mine(
         mined = miner.mine(track(rows, "mine", complete.height, "pairs"))
         tuples = contracts.write_tuples(output, mined)
     if lost := pairs.height - complete.height:
-        left_out = f"{lost} of {pairs.height} pairs are left out: their positive is not in {corpus}"
-        print(f"warning: {left_out}", file=sys.stderr)
+        fault = f"{lost} of {pairs.height} pairs are left out: their positive is not in {corpus}"
+        print(f"warning: {fault}", file=sys.stderr)
     counts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost}
     inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
     inputs += [index / "manifest.json"] if index else []
@@ -126,10 +126,7 @@ class Miner:
         self._gaps = array("d")  # how far positives score above their negatives
 
     def facts(self) -> dict[str, Any]:
-        """Count pairs that fell back to random docs or repeat a doc, and all negatives.
-
-        With the mean and percentiles 5, 50, 95 of the gaps.
-        """
+        """Count pairs that fell back to random docs or repeat a doc; describe all gaps."""
         spread = None
         if self._gaps:
             values = [np.mean(self._gaps), *np.percentile(self._gaps, [5, 50, 95])]
@@ -160,7 +157,7 @@ class Miner:
             own, *others = (scores[query_id, doc_id] for doc_id in (positive, *negatives))
             yield Tuple(query_id, positive, own, negatives, others)
 
-    def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> dict[str, dict[str, list[str]]]:
+    def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> Ranked:
         """Return the docs that each system of the pools ranks for some queries."""
         ranked = {
             system: dict(run.filter(pl.col("query_id").is_in(list(texts))).iter_rows())
@@ -172,9 +169,7 @@ class Miner:
                 ranked[system] = dict(run.group_by("query_id").agg("doc_id").iter_rows())
         return ranked
 
-    def _draw(
-        self, query_id: str, positive: str, ranked: dict[str, dict[str, list[str]]]
-    ) -> list[str]:
+    def _draw(self, query_id: str, positive: str, ranked: Ranked) -> list[str]:
         """Draw from a seed of the pair's own, so that the order of pairs does not matter."""
         per_pair, relevant = self._negatives.per_pair or 0, self._relevant[query_id]
         random = Random(seeds.derive(self._negatives.seed, query_id, positive))

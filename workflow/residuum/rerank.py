@@ -4,11 +4,9 @@ python -m residuum.rerank score --run RUN ... --depth N --model DIR ... --output
 python -m residuum.rerank depths --run NAME=RUN ... --scores PAIRS.trec.gz ... --output TSV
 python -m residuum.rerank cut --run RUN --scores PAIRS.trec.gz --curve TSV ... --output RUN
 
-Only score loads the model; killed and started again, or asked for more, it scores what is missing.
+Only score loads the model; started again, for the same pairs or more, it scores what is missing.
 Must not know how the cross-encoder was trained or how a first stage made its list.
 """
-
-from __future__ import annotations
 
 import re
 from pathlib import Path
@@ -30,7 +28,7 @@ from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import PAIR, Store, Texts, fill
 from residuum.neural.resume import fingerprint
-from residuum.tuning.choosing import Record, choose
+from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
 
 app = command.app(__doc__)
@@ -45,10 +43,7 @@ class Scoring(Strict):
 
 
 class Tried(Strict):
-    """What is tried: the depths of each run, and measures of the reranked lists.
-
-    `R(rel=2)`, without a cutoff, is the recall of the candidates, else taken at relevance 1.
-    """
+    """What is tried: the depths of each run, and measures of the reranked lists."""
 
     depths: dict[str, list[Positive]] = Field(min_length=1)
     measures: list[str] = Field(min_length=1)
@@ -150,16 +145,22 @@ def cut(
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
     curve: Annotated[Path | None, typer.Option(help="TSV of depths, if depth is tuned")] = None,
 ) -> None:
-    """Rerank down to the fixed depth, or to that of the best mean on the tuning split."""
+    """Rerank down to the fixed depth, or to that of the best mean on the tuning split.
+
+    Below it the first stage's order stands, in scores that fall by 1 from rank to rank, the first
+    of them 1 below the lowest of the reranker's.
+    """
     system = command.parse_spec(RerankSystem, spec)
     if system.depth.value is not None:
-        chosen = Record.fixed({"depth": system.depth.value})
+        chosen = Record(choices=[Choice(setting={"depth": system.depth.value})])
     elif curve:
         chosen = best_depth(depth_curves.read(curve), name, system.depth, curve)
     else:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    depth = int(chosen.setting["depth"])
-    reranked = with_scores(candidates(run, depth, trec.read_run(scores), scores), depth)
+    depth = int(chosen.choices[0].setting["depth"])
+    listed = candidates(run, depth, trec.read_run(scores), scores)
+    below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
+    reranked = trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
     trec.write_run(output, reranked, tag)
     inputs = [run, scores, *([curve] if curve else [])]
     facts = {"depth": depth, "hits": reranked.height}
@@ -235,16 +236,6 @@ def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Re
         raise ResiduumError(f"{source}: no {measure} of {name} at depth {missing}")
     query_ids = own.filter(depth=grid[0])["query_id"].to_list()
     return choose([{"depth": tried} for tried in grid], np.array(values), query_ids, measure)
-
-
-def with_scores(listed: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """Return the reranked run: query_id, doc_id, rank, score.
-
-    The top has the reranker's scores. Below it the first stage's order stands, in scores that
-    fall by 1 from rank to rank, the first of them 1 below the lowest of the top.
-    """
-    below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
-    return trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
 
 
 if __name__ == "__main__":

@@ -39,29 +39,26 @@ def tune(
     threads: command.JavaThreads = 1,
     fold: command.Folds = None,
 ) -> None:
-    """Search at every setting, choose by cross-validation and search each fold at its setting.
-
-    Folds are the collection's own, or drawn.
-    """
+    """Search at every setting, choose by cross-validation, and search each fold at its setting."""
     system = command.parse_spec(LexicalSystem, spec)
     rm3 = system.rm3
     if rm3 is None or rm3.grid is None or rm3.folds is None or rm3.seed is None:
         raise ResiduumError("rm3 has no grid: use the verb search of residuum.lexical")
     searcher = lexical.open_index(index, system, threads)
-    texts, judged = trec.read_queries(queries), trec.read_qrels(qrels)
-    lexical.require_queries(judged, qrels, texts, queries)
+    judged = trec.read_qrels(qrels)
+    texts = lexical.read_texts(queries, judged, qrels)
     tuning = {query_id: texts[query_id] for query_id in sorted(set(judged["query_id"]))}
-    drawn = {} if fold else split_folds(list(texts), set(tuning), rm3.folds, rm3.seed)
-    fold_of = drawn or read_folds(texts, fold or [])
+    fold_of = read_folds(texts, fold or [])  # the collection's own, or drawn ones
+    fold_of = fold_of or split_folds(list(texts), set(tuning), rm3.folds, rm3.seed)
     grid = rm3.grid.settings()
     values = _values(searcher, grid, tuning, judged, measure)
     settings = [setting.model_dump() for setting in grid]
     choice = choose(settings, values, list(tuning), measure, fold_of)
     chosen = {q: Rm3.model_validate(setting) for q, setting in choice.of_queries().items()}
-    hits = []
-    for setting in dict.fromkeys(chosen.values()):
-        own = [(q, text) for q, text in texts.items() if chosen[q] == setting]
-        hits.append(searcher.search(own, system.k, setting))
+    hits = [
+        searcher.search([(q, texts[q]) for q in texts if chosen[q] == setting], system.k, setting)
+        for setting in dict.fromkeys(chosen.values())
+    ]
     run = trec.rank(pl.concat(hits), system.k)
     inputs = [index / "manifest.json", queries, qrels, *(fold or [])]
     facts = {"queries": len(texts), "measure": measure, **choice.facts()}

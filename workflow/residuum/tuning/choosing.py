@@ -1,8 +1,7 @@
-"""Choose among settings that were tried, for all queries or for each fold; the record of a choice.
+"""Choose among settings that were tried, for all queries or for each fold; record the choice.
 
-Usage: `record = choose(settings, values, query_ids, "RR@10", fold_of)`, `record.write(path, ...)`,
-`Record.read(path)`: the form of every `tuning/**.json` of a scale. Must not know what a setting
-means, nor how a value came about.
+Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`, `Record.read(path)`:
+the form of every `tuning/**.json`. Must not know what a setting means or how a value came about.
 """
 
 import json
@@ -59,11 +58,6 @@ class Record(Strict):
     fold_of: dict[str, int] = Field(default={})
 
     @classmethod
-    def fixed(cls, setting: Setting) -> "Record":
-        """Return the record of a setting that is fixed."""
-        return cls(choices=[Choice(setting=setting)])
-
-    @classmethod
     def read(cls, path: Path) -> "Record":
         """Read a record; a fault names the file and the key."""
         try:
@@ -71,20 +65,14 @@ class Record(Strict):
         except pydantic.ValidationError as error:
             raise ResiduumError(f"{path}: {command.describe(error)}") from None
 
-    @property
-    def setting(self) -> Setting:
-        """The setting of all queries, where there are no folds."""
-        (choice,) = self.choices
-        return choice.setting
-
     def of_queries(self) -> dict[str, Setting]:
         """Return the setting of each query, where there are folds."""
         return {query_id: self.choices[fold].setting for query_id, fold in self.fold_of.items()}
 
     def facts(self) -> dict[str, Any]:
-        """Return what was chosen, as the manifest of a run that was made with it says it."""
+        """Return what was chosen, as the manifest of a run that was made with it has it."""
         settings = [choice.setting for choice in self.choices]
-        return {"folds": settings} if self.fold_of else dict(self.setting)
+        return {"folds": settings} if self.fold_of else dict(settings[0])
 
     def write(self, path: Path, spec: Strict, inputs: list[Path], stage: str) -> None:
         """Write the record and its manifest."""
@@ -114,12 +102,11 @@ def choose(
     measure: str,
     fold_of: Mapping[str, int] | None = None,
 ) -> Record:
-    """Return the record of the best mean, of the first of the grid among equals.
+    """Return the record of the best mean, the first of equals; warn of one at an edge of the grid.
 
     `values` has shape (settings, queries), in the order of `query_ids`, which are the judged ones.
     With `fold_of`, which has every query, judged or not, each fold gets what is best on the others'
-    queries (cross-validation); each has a judged one. A choice at an edge of the grid is told on
-    stderr.
+    queries (cross-validation); each has a judged one.
     """
     fold = np.array([fold_of[query_id] if fold_of else 0 for query_id in query_ids])
     by_fold, choices = [], []

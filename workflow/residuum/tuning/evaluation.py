@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from residuum.artefacts import trec
-from residuum.artefacts.trec import PAIR
 from residuum.cli.errors import ResiduumError
 from residuum.config import measures
 from residuum.tuning.choosing import Values
@@ -75,11 +74,11 @@ def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str)
     ranks of the judged docs and on the length of the list alone, so that neighbouring settings
     mostly share it: each distinct ranking is evaluated once.
     """
-    stacked = pl.concat(run.select(*PAIR, "rank", run=pl.lit(n)) for n, run in enumerate(runs))
+    stacked = pl.concat(run.select(*trec.PAIR, "rank", run=pl.lit(n)) for n, run in enumerate(runs))
     query_ids = qrels["query_id"].unique().sort()
     lists = pl.DataFrame({"run": range(len(runs))}).join(query_ids.to_frame(), how="cross")
     lengths = stacked.group_by("run", "query_id").agg(pl.len().alias("length"))
-    judged = stacked.join(qrels, on=PAIR).sort("run", "query_id", "rank")
+    judged = stacked.join(qrels, on=trec.PAIR).sort("run", "query_id", "rank")
     ranks = judged.group_by("run", "query_id").agg("rank", "doc_id")
     for known in (lengths, ranks):
         lists = lists.join(known, on=["run", "query_id"], how="left", maintain_order="left")
