@@ -218,9 +218,8 @@ def _distinct(number: Numbers, doc_id: pl.Series) -> tuple[Numbers, Numbers]:
 
 def ranked(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFrame:
     """Rank by `weight * weighted + rest` and cut at k; weights may be given per pair."""
-    return trec.rank(
-        pairs.select(*trec.PAIR, score=weight * pl.col("weighted") + pl.col("rest")), k
-    )
+    score = weight * pl.col("weighted") + pl.col("rest")
+    return trec.rank(pairs.select(*trec.PAIR, score=score), k)
 
 
 def contenders(pairs: pl.DataFrame, weights: Sequence[float], k: int) -> pl.DataFrame:

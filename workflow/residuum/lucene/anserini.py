@@ -86,12 +86,7 @@ class Searcher:
             depth = max(rm3.feedback_docs for rm3 in grid)
             to_docs = static(DOCS, "fromTopDocs", DOCS, f"{LUCENE}.search.TopDocs", SEARCHER)
             first_docs = chain(self._by_score_and_id(depth), bound(to_docs, 1, self._lucene))
-            analyze = static(
-                "io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING
-            )
-            weighted = static(VECTOR, "fromTerms", VECTOR, LIST)
-            shares = method(VECTOR, "scaleToUnitL1Norm", VECTOR)
-            own_terms = chain(bound(analyze, 0, self._analyzer), weighted, shares)
+            own_terms = _own_terms(self._analyzer)
             for query_ids, texts, bags in self._bags_of_words(queries):
                 own = self._workers.map(own_terms, texts)
                 docs = self._workers.map(first_docs, bags)
@@ -220,6 +215,13 @@ def _among(bag_of_words: JavaObject, doc_ids: Sequence[str]) -> JavaObject:
     query.add(_class("search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
     query.add(cast(QUERY, bag_of_words), occur.SHOULD)
     return query.build()
+
+
+def _own_terms(analyzer: JavaObject) -> JavaObject:
+    """From a query's text to the share of each of its terms."""
+    analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
+    counted = static(VECTOR, "fromTerms", VECTOR, LIST)
+    return chain(bound(analyze, 0, analyzer), counted, method(VECTOR, "scaleToUnitL1Norm", VECTOR))
 
 
 def _relevance_model(analyzer: JavaObject, reader: JavaObject, docs: int, terms: int) -> JavaObject:

@@ -1,7 +1,7 @@
 """Choose among settings that were tried, for all queries or for each fold; record the choice.
 
-Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`, `Record.read(path)`:
-the form of every `tuning/**.json`. Must not know what a setting means or how a value came about.
+Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`; `Record` is the form
+of every `tuning/**.json`. Must not know what a setting means or how a value came about.
 """
 
 import json
@@ -139,7 +139,7 @@ def choose(
 
 
 def means(values: Values) -> list[float]:
-    """Return the mean of each row, exact before it is rounded: no order of queries shows."""
+    """Return the mean of each row, exactly rounded: no order of queries shows."""
     return [math.fsum(row) / len(row) for row in values.tolist()]
 
 
