@@ -14,8 +14,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.trec import PAIR
-from residuum.artefacts.words import STOP_WORDS
+from residuum.artefacts.trec import PAIR, STOP_WORDS
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -176,7 +175,7 @@ def page(job: BoundCases, matches: Matches, table: pl.DataFrame) -> layout.Layou
     rows = [list(_line(cases, others, case)) for case in table.filter("shown").rows(named=True)]
     return layout.Layout(
         title=cases.title,
-        printed_in=cases.place,
+        printed_in=cases.printed_in,
         header=["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"],
         rows=rows,
         notes=_notes(job, matches, len(rows)),

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from residuum.artefacts import answers as core_answers
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -145,7 +144,7 @@ def answers(
     collection = _collection(spec, page)
     queries, _ = splits.load(dataset, collection, name)
     texts = splits.answers(collection, name, queries)
-    core_answers.write(output, texts)
+    contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
     _write_manifest(output, facts, collection, name)
 

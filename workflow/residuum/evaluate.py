@@ -11,7 +11,6 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import answers as answers_file
 from residuum.artefacts import contracts, indexes, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError
@@ -70,7 +69,7 @@ def _metrics(
         elif answers and corpus:
             count = contracts.corpus_manifest(corpus)["docs"]
             docs = track(contracts.read_docs(corpus), "look for answers", count, "docs")
-            parts.append(measures.VALUES[own](run, answers_file.read(answers), docs, group))
+            parts.append(measures.VALUES[own](run, contracts.read_answers(answers), docs, group))
         else:
             raise ResiduumError(f"{', '.join(group)}: give --answers and --corpus")
     return pl.concat(parts)

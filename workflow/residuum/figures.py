@@ -14,7 +14,7 @@ import polars as pl
 import typer
 
 from residuum import paired
-from residuum.artefacts import depth_curves, files, manifest
+from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.pages import curves, drawing, layout, tsv
 from residuum.pages.curves import Curves, Point, Tests
@@ -38,7 +38,7 @@ def draw(
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
-    loaded = curves.load(job, pl.concat([depth_curves.read(path) for path in depths]))
+    loaded = curves.load(job, pl.concat([trec.read_depths(path) for path in depths]))
     points, tests = curves.points(job, loaded), compare(job, loaded)
     drawing.save(job, points, tests, output)
     page = caption(job, points, tests, [cost(path) for path in scored])
@@ -115,7 +115,7 @@ def caption(job: BoundFigure, points: list[Point], tests: Tests, costs: list[str
 
     return layout.Layout(
         title=job.figure.title,
-        printed_in=job.figure.place,
+        printed_in=job.figure.printed_in,
         header=["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)],
         rows=[
             [TextCell(str(k)), *(shown((panel.id, s.id, k)) for panel, s in columns)]

@@ -16,7 +16,7 @@ import typer
 from numpy.typing import NDArray
 
 from residuum.artefacts import manifest, trec
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
@@ -89,7 +89,7 @@ def fuse(
         raise ResiduumError("lambda is chosen on a tuning split: give --tuning, written by tune")
     lists = Lists(system, run, scores or [])
     parts = (ranked(some, _weights(some, record, tuning), system.k) for some in lists.unions())
-    trec.write_run_parts(output, parts, tag)
+    trec.write_run(output, parts, tag)
     inputs = [*lists.runs.values(), *([tuning] if tuning else []), *(p for _, p in lists.scores)]
     manifest.write(output, record.facts(), system, inputs, "residuum.fusion")
 

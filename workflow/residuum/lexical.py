@@ -13,7 +13,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -169,7 +169,7 @@ def write(
         if not hits:
             raise ResiduumError(f"{queries}: no query shares a term with a doc of {index.parent}")
 
-    trec.write_run_parts(output, counted(), tag)
+    trec.write_run(output, counted(), tag)
     fixed = {"parameters": searcher.parameters(), "index": index_record(index.parent)}
     facts = {"hits": hits, "answered": answered, **facts, **fixed}
     manifest.write(output, facts, searcher.system, inputs, stage)

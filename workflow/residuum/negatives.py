@@ -19,16 +19,15 @@ import typer
 
 from residuum import lexical
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.chunks import chunks
 from residuum.artefacts.contracts import Tuple
-from residuum.artefacts.spill import disk_list
+from residuum.artefacts.streams import chunks, disk_list
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config import seeds
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import Negatives
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import derive
 from residuum.lucene.anserini import Searcher
 from residuum.pools import POOLS, Draw, Ranked
 
@@ -172,7 +171,7 @@ class Miner:
     def _draw(self, query_id: str, positive: str, ranked: Ranked) -> list[str]:
         """Draw from a seed of the pair's own, so that the order of pairs does not matter."""
         per_pair, relevant = self._negatives.per_pair or 0, self._relevant[query_id]
-        random = Random(seeds.derive(self._negatives.seed, query_id, positive))
+        random = Random(derive(self._negatives.seed, query_id, positive))
         draw = Draw(query_id, random, per_pair, ranked, relevant, self._doc_ids)
         union = dict.fromkeys(chain.from_iterable(pool.docs(draw) for pool in self._pools))
         docs = [doc_id for doc_id in union if doc_id not in relevant]

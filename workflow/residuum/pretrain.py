@@ -23,7 +23,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.models import Backbone, MaskedLanguage
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
 from residuum.neural.learners.base import Start

@@ -17,7 +17,7 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.artefacts import depth_curves, files, manifest, trec
+from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
@@ -122,13 +122,12 @@ def depths(
     config = command.parse_spec(Tried, spec)
     runs = command.named_paths("--run", run, config.depths)
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
-    columns, tables = list(depth_curves.COLUMNS), []
+    tables = []
     for name, path in runs.items():
         listed = candidates(path, max(config.depths[name]), scored, scores)
         curve = measured(listed, judged, config.depths[name], config.measures)
-        tables.append(curve.with_columns(run=pl.lit(name)).select(columns))
-    table = pl.concat(tables).sort(columns[:-1])
-    files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
+        tables.append(curve.with_columns(run=pl.lit(name)))
+    trec.write_depths(output, pl.concat(tables))
     facts = {"runs": sorted(runs), "queries": judged["query_id"].n_unique()}
     inputs = [*dict.fromkeys(runs.values()), scores, qrels]
     manifest.write(output, facts, config, inputs, "residuum.rerank")
@@ -154,7 +153,7 @@ def cut(
     if system.depth.value is not None:
         chosen = Record(choices=[Choice(setting={"depth": system.depth.value})])
     elif curve:
-        chosen = best_depth(depth_curves.read(curve), name, system.depth, curve)
+        chosen = best_depth(trec.read_depths(curve), name, system.depth, curve)
     else:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
     depth = int(chosen.choices[0].setting["depth"])
@@ -220,8 +219,8 @@ def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> pl.DataFrame:
     table = qrels.select("query_id").unique()
     for name, rows in {"hits": hits, "relevant": relevant, "top": top}.items():
         table = table.join(rows.group_by("query_id").len(name), on="query_id", how="left")
-    recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0).alias(depth_curves.RECALL)
-    docs = pl.col("top").fill_null(0).cast(pl.Float64).alias(depth_curves.DOCS_RERANKED)
+    recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0).alias(trec.RECALL)
+    docs = pl.col("top").fill_null(0).cast(pl.Float64).alias(trec.DOCS_RERANKED)
     columns = table.select("query_id", recall, docs)
     return columns.unpivot(index="query_id", variable_name="measure", value_name="value")
 

@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
@@ -60,12 +61,9 @@ def write(
 
 
 def command_line() -> str | None:
-    """Return the stage's command, ready to paste; None where a stage is called as a function.
-
-    Paths stand as they were given, relative to the folder that the command ran in.
-    """
-    name = _running()
-    return shlex.join(["python", "-m", name, *sys.argv[1:]]) if name else None
+    """Return the stage's command, ready to paste; None where a stage is called as a function."""
+    stage = _running()
+    return shlex.join(["python", "-m", stage, *sys.argv[1:]]) if stage else None
 
 
 def _running() -> str | None:
@@ -76,19 +74,16 @@ def _running() -> str | None:
 
 def environment() -> dict[str, object]:
     """Return what varies between machines and checkouts: versions, platform, git commit."""
+    versions = {}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     return {
         "python": platform.python_version(),
         "platform": f"{sys.platform}-{platform.machine()}",
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "packages": versions,
         "git_commit": _git_commit(),
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 @cache

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.artefacts.trec import HITS
 from residuum.config.schema.systems import LexicalSystem, Rm3
 from residuum.lucene import handles, indexing

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from residuum.artefacts import contracts
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.systems import Analysis, IndexForm

@@ -150,7 +150,6 @@ def java_errors(work: str) -> Iterator[None]:
     try:
         yield
     except jnius.JavaException as error:
-        more = ""
-        if "OutOfMemory" in f"{error.classname} {error}":
-            more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g."
+        full = "OutOfMemory" in f"{error.classname} {error}"
+        more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g." if full else ""
         raise ResiduumError(f"{work}: {error.classname}: {error.innermessage}.{more}") from error

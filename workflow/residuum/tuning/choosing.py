@@ -1,7 +1,7 @@
 """Choose among settings that were tried, for all queries or for each fold; record the choice.
 
-Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`; `Record` is the form
-of every `tuning/**.json`. Must not know what a setting means or how a value came about.
+Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`. `Record` is the
+form of every `tuning/**.json`. Must not know what a setting means or how a value came about.
 """
 
 import json
@@ -20,8 +20,8 @@ from pydantic import Field
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config import seeds
 from residuum.config.schema.base import Strict
+from residuum.config.specs import derive
 
 Setting = dict[str, int | float]
 Values = NDArray[np.float64]
@@ -63,7 +63,7 @@ class Record(Strict):
         try:
             return cls.model_validate_json(files.read_bytes(path))
         except pydantic.ValidationError as error:
-            raise ResiduumError(f"{path}: {command.describe(error)}") from None
+            raise ResiduumError(command.describe(str(path), error)) from None
 
     def of_queries(self) -> dict[str, Setting]:
         """Return the setting of each query, where there are folds."""
@@ -166,7 +166,7 @@ def split_folds(
             f"{len(judged)} judged queries cannot be split into {folds} folds. Use fewer folds or "
             "more queries."
         )
-    dealt = sorted(query_ids, key=lambda q: (q not in judged, seeds.derive(seed, "fold", q), q))
+    dealt = sorted(query_ids, key=lambda q: (q not in judged, derive(seed, "fold", q), q))
     fold = {query_id: number % folds for number, query_id in enumerate(dealt)}
     return {query_id: fold[query_id] for query_id in query_ids}
 

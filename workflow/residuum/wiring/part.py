@@ -8,8 +8,8 @@ made of inputs is in `residuum.wiring.options`, which knows no registry. Must no
 from typing import Protocol
 
 from residuum.config.registry import Place, Registry
-from residuum.config.run_ids import FixedId, RunId
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import FixedId, RunId
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template
 
