@@ -135,11 +135,11 @@ def test_searching_some_queries_at_a_time_does_not_change_a_byte(many, tmp_path,
     texts = trec.read_queries(queries)
     shuffled = tmp_path / "queries.tsv"
     trec.write_queries(shuffled, sorted(texts.items(), key=lambda item: item[1]))
-    whole = trec.rank(lexical.open_index(index, system(rm3=rm3)).search(
+    whole = trec.rank(pl.concat(lexical.open_index(index, system(rm3=rm3)).search(
         texts.items(), 50, Rm3(**rm3["value"]) if rm3 else None
-    ), 50)  # fmt: skip
+    )), 50)  # fmt: skip
     trec.write_run(tmp_path / "whole.gz", whole, "bm25")
-    monkeypatch.setattr(lexical, "QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr(anserini, "CHUNK", 7)
     lexical.search(index, shuffled, spec(k=50, rm3=rm3), "bm25", tmp_path / "run.gz")
     assert (tmp_path / "run.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     facts = json.loads((tmp_path / "run.gz.manifest.json").read_text())["artefact"]

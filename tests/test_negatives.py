@@ -59,7 +59,7 @@ class Split:
         system = command.parse_spec(LexicalSystem, json.dumps(SYSTEM))
         searcher = lexical.open_index(self.index, system)
         found: dict[str, dict[str, float]] = {query_id: {} for query_id in self.texts}
-        ranked = trec.rank(searcher.search(self.texts.items(), k), k)
+        ranked = trec.rank(pl.concat(searcher.search(self.texts.items(), k)), k)
         for query_id, doc_id, _, score in ranked.iter_rows():
             found[query_id][doc_id] = score
         return found

@@ -13,7 +13,6 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
-from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -22,7 +21,6 @@ from residuum.lucene import indexing, jvm
 from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
-QUERIES_AT_ONCE = 512  # bounds the hits in memory
 
 Index = Annotated[Path, typer.Option(help="folder that `index` made")]
 SystemText = Annotated[str, typer.Option("--spec", help="schema.LexicalSystem as JSON")]
@@ -74,10 +72,7 @@ def search(
     searcher = open_index(index, system, threads)
     texts, rm3 = trec.read_queries(queries), system.rm3.value if system.rm3 else None
     ordered = track(sorted(texts.items()), "search", len(texts), "queries")
-    lists = (
-        trec.rank(searcher.search(some, system.k, rm3), system.k)
-        for some in chunks(ordered, QUERIES_AT_ONCE)
-    )
+    lists = (trec.rank(hits, system.k) for hits in searcher.search(ordered, system.k, rm3))
     facts, inputs = {"queries": len(texts)}, [index / "manifest.json", queries]
     write(output, lists, tag, facts, searcher, inputs)
 

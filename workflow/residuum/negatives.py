@@ -164,7 +164,7 @@ class Miner:
         }
         for system, top, _ in self._negatives.sources:
             if system not in ranked:
-                run = trec.rank(searcher.search(texts.items(), top), top)
+                run = trec.rank(pl.concat(searcher.search(texts.items(), top)), top)
                 ranked[system] = dict(run.group_by("query_id").agg("doc_id").iter_rows())
         return ranked
 

@@ -55,10 +55,10 @@ def tune(
     settings = [setting.model_dump() for setting in grid]
     choice = choose(settings, values, list(tuning), measure, fold_of)
     chosen = {q: Rm3.model_validate(setting) for q, setting in choice.of_queries().items()}
-    hits = [
-        searcher.search([(q, texts[q]) for q in texts if chosen[q] == setting], system.k, setting)
-        for setting in dict.fromkeys(chosen.values())
-    ]
+    hits: list[pl.DataFrame] = []
+    for setting in dict.fromkeys(chosen.values()):
+        own = [(q, text) for q, text in texts.items() if chosen[q] == setting]
+        hits += searcher.search(own, system.k, setting)
     run = trec.rank(pl.concat(hits), system.k)
     inputs = [index / "manifest.json", queries, qrels, *(fold or [])]
     facts = {"queries": len(texts), "measure": measure, **choice.facts()}

