@@ -1,10 +1,10 @@
-"""Per-query metrics of a run: ir_measures on ranks, every judged query present.
+"""Per-query metrics of a run, by ir_measures and by the table of residuum.config.measures.
 
-Measures of our own are functions of other modules: residuum.config.measures has their table.
 Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +32,7 @@ def run(
 ) -> None:
     """Write query_id, measure, value for every judged query; missing from the run = 0.
 
-    Where the run was refused, the metrics are too, with its reason. The manifest says of the index
-    that was searched what the run's does.
+    Where the run was refused, so are the metrics. The manifest has the index of the run's.
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
     try:
@@ -62,14 +61,13 @@ def _metrics(
         groups.setdefault(measures.own(name), []).append(name)
     parts = []
     for own, group in groups.items():
-        if own is None:
-            parts.append(evaluate(run, trec.read_qrels(qrels), group))
-        elif measures.OWN[own].reads == "judgements":
-            parts.append(measures.VALUES[own](run, trec.read_qrels(qrels), group))
+        compute: Callable[..., pl.DataFrame] = measures.VALUES[own] if own else evaluate
+        if measures.reads(group[0]) == "judgements":
+            parts.append(compute(run, trec.read_qrels(qrels), group))
         elif answers and corpus:
             count = contracts.corpus_manifest(corpus)["docs"]
             docs = track(contracts.read_docs(corpus), "look for answers", count, "docs")
-            parts.append(measures.VALUES[own](run, contracts.read_answers(answers), docs, group))
+            parts.append(compute(run, contracts.read_answers(answers), docs, group))
         else:
             raise ResiduumError(f"{', '.join(group)}: give --answers and --corpus")
     return pl.concat(parts)

@@ -13,7 +13,6 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 import typer
-from numpy.typing import NDArray
 
 from residuum.artefacts import manifest, trec
 from residuum.artefacts.streams import chunks
@@ -21,7 +20,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.systems import FusionSystem
-from residuum.tuning.choosing import Choice, Record, Setting, choose, read_folds
+from residuum.tuning.choosing import Choice, Record, Setting, Values, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
@@ -29,9 +28,6 @@ LAMBDA = "lambda"
 QUERIES_AT_ONCE = 256  # bounds the pairs in memory
 QUERY_BITS = 16  # of a pair's key, for the number of its query
 ROUNDING = 2 * 10.0**-trec.SCORE_DECIMALS  # two scores this near may be equal in a run file
-
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
 Runs = Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each")]
@@ -49,8 +45,7 @@ def tune(
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
-    Where the split has folds, each gets the lambda that is best on the others; queries without
-    judgements are in one too, and get a lambda.
+    Where the split has folds, each, judged or not, gets the lambda that is best on the others.
     """
     system = command.parse_spec(FusionSystem, spec)
     weighting = system.interpolation
@@ -101,16 +96,13 @@ def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Ser
     of_query = {query_id: setting[LAMBDA] for query_id, setting in record.of_queries().items()}
     unknown = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
     if unknown.len():
-        raise ResiduumError(
-            f"{tuning}: query {unknown[0]} is in none of its folds. A lambda that was chosen by "
-            "cross-validation serves the split it was chosen on: let interpolation.tune_on name "
-            "that one"
-        )
+        fault = f"query {unknown[0]} is in none of its folds, for each of which lambda was chosen"
+        raise ResiduumError(f"{tuning}: {fault}: let interpolation.tune_on name the split fused")
     return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 
 class _Scores:
-    """The docs and scores of a file, and where those of each query are."""
+    """The docs and scores of a file, and the rows of each query: where they start and end."""
 
     def __init__(self, path: Path) -> None:
         table = trec.read_run(path)
@@ -122,7 +114,7 @@ class _Scores:
         bounds = zip(ends - spans["len"], ends, strict=True)
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
 
-    def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, Floats, Numbers, Floats]:
+    def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
         """Return doc_id and score of some queries' docs, the numbers of these queries among them.
 
         And, for each query, the score of the last doc of its list, 0 where there is none.
@@ -138,10 +130,7 @@ class Lists:
     """The lists of a fusion's parts, and the scores of docs that a part did not retrieve."""
 
     def __init__(self, system: FusionSystem, run: list[str], scores: list[str]) -> None:
-        """Read the run of each part, and of parts that give true scores the files of these.
-
-        Both come as PART=PATH: one run of each part, files of scores for each other part.
-        """
+        """Read PART=PATH: a run of each part, files of those that give true scores."""
         self._system, self.runs = system, command.named_paths("--run", run, system.parts)
         named = (text.partition("=") for text in scores)
         self.scores = [(part, Path(path)) for part, _, path in named]
@@ -153,10 +142,9 @@ class Lists:
         self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
 
     def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield query_id, doc_id of all lists' docs, some queries at once, those given or all.
+        """Yield query_id, doc_id, weighted, rest of all lists' docs, some sorted queries at once.
 
-        With `weighted`, the score that bears the weight, and `rest`, the sum of the others. Queries
-        come sorted.
+        `weighted` is the score that bears the weight, `rest` the sum of the others.
         """
         runs = self._sources[: len(self.runs)]
         known = {query_id for _, run in runs for query_id in run.spans}
@@ -186,7 +174,7 @@ class Lists:
         rest, *others = (own * weighting.others.get(part, 1.0) for part, own in filled.items())
         return table.with_columns(weighted=weighted, rest=sum(others, start=rest))
 
-    def _filled(self, part: str, scores: Floats, pairs: pl.DataFrame, lowest: Floats) -> Floats:
+    def _filled(self, part: str, scores: Values, pairs: pl.DataFrame, lowest: Values) -> Values:
         """Give the docs that a part did not retrieve the lowest score of its list, or an error."""
         lacking = np.isnan(scores)
         if self._system.rule(part) == "minimum":
@@ -194,14 +182,12 @@ class Lists:
         if lacking.any():
             query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
             paths = ", ".join(str(path) for own, path in self.scores if own == part)
-            raise ResiduumError(
-                f"{paths}: no score of {part} for query {query_id}, doc {doc_id}. Delete the file "
-                "and run again."
-            )
+            fault = f"no score of {part} for query {query_id}, doc {doc_id}"
+            raise ResiduumError(f"{paths}: {fault}. Delete the file and run again.")
         return scores
 
 
-def _distinct(number: Numbers, doc_id: pl.Series) -> tuple[Numbers, Numbers]:
+def _distinct(number: np.ndarray, doc_id: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     """Return the first row of each pair of query and doc, sorted by query, and each row's pair.
 
     Pairs are told apart by a hash of the doc_id; where two docs share it, by another one.
@@ -225,8 +211,7 @@ def ranked(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFra
 def contenders(pairs: pl.DataFrame, weights: Sequence[float], k: int) -> pl.DataFrame:
     """Keep the pairs that one of the weights at least brings among the first `k` of their query.
 
-    The pairs of a query are together, as `unions` yields them. All weights are tried at once; ties
-    with the k-th stay, for `ranked` to break.
+    The pairs of a query are together. Ties with the k-th stay, for `ranked` to break.
     """
     lengths = pairs["query_id"].rle().struct.field("len").to_numpy()
     weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()

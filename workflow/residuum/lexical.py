@@ -44,11 +44,9 @@ def index(
         indexing.build(corpus, form, weights, threads, temporary / "lucene")
         counts = indexing.statistics(temporary / "lucene", form)
         if counts["documents"] != total:
-            raise ResiduumError(
-                f"{output}: the index holds {counts['documents']} docs, the corpus {total}. "
-                "Run the same command again; if it persists, give Java more memory "
-                "(RESIDUUM_JVM_HEAP=8g) and disk."
-            )
+            remedy = "Run again, or give Java more memory (RESIDUUM_JVM_HEAP=8g) and disk."
+            fault = f"the index holds {counts['documents']} docs, the corpus {total}"
+            raise ResiduumError(f"{output}: {fault}. {remedy}")
         facts: dict[str, Any] = {"docs": total, **counts, **form.model_dump(mode="json")}
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
@@ -73,8 +71,7 @@ def search(
     texts, rm3 = trec.read_queries(queries), system.rm3.value if system.rm3 else None
     ordered = track(sorted(texts.items()), "search", len(texts), "queries")
     lists = (trec.rank(hits, system.k) for hits in searcher.search(ordered, system.k, rm3))
-    facts, inputs = {"queries": len(texts)}, [index / "manifest.json", queries]
-    write(output, lists, tag, facts, searcher, inputs)
+    write(output, lists, tag, {"queries": len(texts)}, searcher, [index / "manifest.json", queries])
 
 
 @app.command()
@@ -100,10 +97,8 @@ def score(
     scored = searcher.score(track(docs, "score", len(docs), "queries"))
     lost = pairs.join(scored, on=["query_id", "doc_id"], how="anti")
     if lost.height:
-        raise ResiduumError(
-            f"{lost['run'][0]}: doc {lost['doc_id'][0]} is not in {index} ({lost.height} such "
-            "lines). The run was made on another corpus."
-        )
+        fault = f"doc {lost['doc_id'][0]} is not in {index} ({lost.height} such lines)"
+        raise ResiduumError(f"{lost['run'][0]}: {fault}. The run was made on another corpus.")
     facts, inputs = {"queries": len(docs), "scores_of": names}, [index / "manifest.json", queries]
     write(output, [trec.rank(scored)], tag, facts, searcher, [*inputs, *run])
 
@@ -113,10 +108,8 @@ def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[s
     texts = trec.read_queries(queries)
     unknown = [q for q in table["query_id"].unique(maintain_order=True) if q not in texts]
     if unknown:
-        raise ResiduumError(
-            f"{source}: query {unknown[0]} is not in {queries} ({len(unknown)} such queries). Use "
-            "the queries of the same split."
-        )
+        fault = f"query {unknown[0]} is not in {queries} ({len(unknown)} such queries)"
+        raise ResiduumError(f"{source}: {fault}. Use the queries of the same split.")
     return texts
 
 
@@ -149,10 +142,7 @@ def write(
     inputs: list[Path],
     stage: str = "residuum.lexical",
 ) -> None:
-    """Write a run that comes in parts, and its manifest; inputs are an index, queries and others.
-
-    The manifest has what decides a score beside the spec, and the facts of the index.
-    """
+    """Write a run that comes in parts, and its manifest: the index, all that decides a score."""
     index, queries, *_ = inputs
     hits = answered = 0
 

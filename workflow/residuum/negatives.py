@@ -6,8 +6,7 @@ Sampling". Must not know models, losses or encoders: it writes tuples that any o
 
 import sys
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -19,8 +18,7 @@ import typer
 
 from residuum import lexical
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.contracts import Tuple
-from residuum.artefacts.streams import chunks, disk_list
+from residuum.artefacts.streams import DiskList, chunks, disk_list
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -58,8 +56,7 @@ def mine(
     config = command.parse_spec(Spec, spec)
     judged = trec.read_qrels(qrels)
     texts = lexical.read_texts(queries, judged, qrels)
-    others = [source.system for source in config.negatives.runs]
-    runs = command.named_paths("--run", run or [], others)
+    runs = command.named_paths("--run", run or [], [s.system for s in config.negatives.runs])
     searcher = _searcher(config, index, threads)
     pairs = judged.filter(pl.col("relevance") >= config.positive_level)
     positives, in_corpus = set(pairs["doc_id"]), set[str]()
@@ -94,10 +91,8 @@ def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
     if spec.system is None or index is None:
         raise ResiduumError("negatives.pools: give --index, and the system in --spec")
     if spec.system.expands:
-        raise ResiduumError(
-            f"negatives.scores: the system {spec.system.label} has rm3, which cannot score a doc "
-            "outside its list. Use a system without rm3."
-        )
+        fault = f"{spec.system.label} has rm3, which cannot score a doc outside its list"
+        raise ResiduumError(f"negatives.scores: {fault}. Use a system without rm3.")
     return lexical.open_index(index, spec.system, threads)
 
 
@@ -107,7 +102,7 @@ class Miner:
     def __init__(
         self,
         negatives: Negatives,
-        doc_ids: Sequence[str],
+        doc_ids: DiskList,
         judged: pl.DataFrame,
         searcher: Searcher | None,
         runs: dict[str, Path],
@@ -121,7 +116,7 @@ class Miner:
             name: trec.read_run(path).group_by("query_id", maintain_order=True).agg("doc_id")
             for name, path in runs.items()
         }
-        self._counts = Counter(random_fallbacks=0, drawn_with_replacement=0)
+        self._counts = {"random_fallbacks": 0, "drawn_with_replacement": 0}
         self._gaps = array("d")  # how far positives score above their negatives
 
     def facts(self) -> dict[str, Any]:
@@ -133,16 +128,16 @@ class Miner:
             spread = dict(zip(("mean", "p5", "p50", "p95"), rounded, strict=True))
         return {**self._counts, "negatives": len(self._gaps), "score_difference": spread}
 
-    def mine(self, pairs: Iterable[tuple[str, str, str]]) -> Iterator[Tuple]:
+    def mine(self, pairs: Iterable[tuple[str, str, str]]) -> Iterator[contracts.Tuple]:
         """Yield the tuple of each (query_id, text, positive), whose positive is in the corpus."""
         for chunk in chunks(pairs, PAIRS_AT_ONCE):
             for mined in self._mine(chunk):
                 self._gaps.extend(mined.positive_score - score for score in mined.negative_scores)
                 yield mined
 
-    def _mine(self, pairs: list[tuple[str, str, str]]) -> Iterator[Tuple]:
+    def _mine(self, pairs: list[tuple[str, str, str]]) -> Iterator[contracts.Tuple]:
         if self._searcher is None:
-            yield from (Tuple(query_id, positive, 0.0, [], []) for query_id, _, positive in pairs)
+            yield from (contracts.Tuple(q, positive, 0.0, [], []) for q, _, positive in pairs)
             return
         texts = {query_id: text for query_id, text, _ in pairs}
         ranked = self._ranked(self._searcher, texts)
@@ -154,7 +149,7 @@ class Miner:
         scores = {(q, d): round(score, trec.SCORE_DECIMALS) for q, d, score in scored.iter_rows()}
         for query_id, positive, negatives in drawn:
             own, *others = (scores[query_id, doc_id] for doc_id in (positive, *negatives))
-            yield Tuple(query_id, positive, own, negatives, others)
+            yield contracts.Tuple(query_id, positive, own, negatives, others)
 
     def _ranked(self, searcher: Searcher, texts: dict[str, str]) -> Ranked:
         """Return the docs that each system of the pools ranks for some queries."""

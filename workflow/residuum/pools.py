@@ -5,14 +5,16 @@ class here and a line in POOLS. Must not know indexes, files or which docs becom
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from random import Random
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.base import Id, Positive, Ref
 from residuum.config.schema.models import Pool, Source
+
+if TYPE_CHECKING:
+    from residuum.artefacts.streams import DiskList
 
 Ranked = dict[str, dict[str, list[str]]]  # {system: {query_id: docs, best first}}
 
@@ -25,7 +27,7 @@ class Draw(NamedTuple):
     per_pair: int
     ranked: Ranked
     relevant: set[str]
-    corpus: Sequence[str]
+    corpus: "DiskList"
 
     def anywhere(self, count: int) -> list[str]:
         """Return `count` docs or a few more, drawn uniformly from the corpus, none relevant."""

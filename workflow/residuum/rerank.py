@@ -1,9 +1,6 @@
 """Score candidates with a cross-encoder once, for all first stages and all depths, and cut.
 
-python -m residuum.rerank score --run RUN ... --depth N --model DIR ... --output PAIRS.trec.gz
-python -m residuum.rerank depths --run NAME=RUN ... --scores PAIRS.trec.gz ... --output TSV
-python -m residuum.rerank cut --run RUN --scores PAIRS.trec.gz --curve TSV ... --output RUN
-
+Command: `python -m residuum.rerank score|depths|cut ...`.
 Only score loads the model; started again, for the same pairs or more, it scores what is missing.
 Must not know how the cross-encoder was trained or how a first stage made its list.
 """
@@ -26,7 +23,7 @@ from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
-from residuum.neural.pairscores import PAIR, Store, Texts, fill
+from residuum.neural.pairscores import Store, Texts, fill
 from residuum.neural.resume import fingerprint
 from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
@@ -90,10 +87,10 @@ def score(
     checkpoint = pretrained.parts(Path(model)) if local else []
     mark = fingerprint("residuum.neural.pairscores", setting, [*texts, *checkpoint])
     kept = Store(store, mark)
-    required = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
-    todo = required.join(kept.read(), on=PAIR, how="anti")
+    required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
+    todo = required.join(kept.read(), on=trec.PAIR, how="anti")
     fill(kept, todo, encoder, Texts(queries, corpus), config.batch_size, config.part_pairs)
-    scored = trec.rank(required.join(kept.read(), on=PAIR, how="left"))
+    scored = trec.rank(required.join(kept.read(), on=trec.PAIR, how="left"))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())
@@ -146,8 +143,7 @@ def cut(
 ) -> None:
     """Rerank down to the fixed depth, or to that of the best mean on the tuning split.
 
-    Below it the first stage's order stands, in scores that fall by 1 from rank to rank, the first
-    of them 1 below the lowest of the reranker's.
+    Below it the first stage's order stands, in scores that fall by 1, from the reranker's lowest.
     """
     system = command.parse_spec(RerankSystem, spec)
     if system.depth.value is not None:
@@ -170,20 +166,17 @@ def cut(
 def candidates(path: Path, depth: int, scored: pl.DataFrame, scores: Path) -> pl.DataFrame:
     """Return a run with the scores of its top `depth` docs in place of its own, best first.
 
-    Columns query_id, doc_id, rank (in the first stage), score (null below the depth); ties go
-    by doc_id. Raises ResiduumError if a doc of the top has no score.
+    Columns query_id, doc_id, rank (in the first stage), score (null below the depth).
     """
     run = trec.read_run(path).drop("score")
-    joined = run.join(scored.select(*PAIR, "score"), on=PAIR, how="left").with_columns(
-        pl.when(pl.col("rank") <= depth).then("score")
-    )
+    joined = run.join(scored.select(*trec.PAIR, "score"), on=trec.PAIR, how="left")
+    joined = joined.with_columns(pl.when(pl.col("rank") <= depth).then("score"))
     lacking = trec.cut(joined, depth).filter(pl.col("score").is_null())
     if lacking.height:
         query_id, doc_id = lacking.sort("query_id", "rank").row(0)[:2]
-        raise ResiduumError(
-            f"{scores}: no score for query {query_id}, doc {doc_id}, which {path} has above rank "
-            f"{depth + 1} ({lacking.height} pairs lack one). Delete the scores and run again."
-        )
+        fault = f"no score for query {query_id}, doc {doc_id}, which {path} has above rank"
+        more = f"({lacking.height} pairs lack one). Delete the scores and run again."
+        raise ResiduumError(f"{scores}: {fault} {depth + 1} {more}")
     return joined.sort("query_id", "score", "doc_id", descending=[False, True, False])
 
 
@@ -215,7 +208,7 @@ def measured(
 
 def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> pl.DataFrame:
     relevant = qrels.filter(pl.col("relevance") >= level)
-    hits = top.join(relevant, on=PAIR, how="semi")
+    hits = top.join(relevant, on=trec.PAIR, how="semi")
     table = qrels.select("query_id").unique()
     for name, rows in {"hits": hits, "relevant": relevant, "top": top}.items():
         table = table.join(rows.group_by("query_id").len(name), on="query_id", how="left")

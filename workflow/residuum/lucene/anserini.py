@@ -71,10 +71,7 @@ class Searcher:
     def search_grid(
         self, queries: Texts, grid: Sequence[Rm3], k: int
     ) -> Iterator[tuple[list[str], Rm3, pl.DataFrame]]:
-        """Yield (query_ids, setting, their top `k` as `search` yields it), a chunk at a time.
-
-        A chunk's first hits are searched once, and a relevance model serves all its weights.
-        """
+        """Yield (query_ids, setting, their top `k`); their first hits are searched once for all."""
         with java_errors("searching"):
             depth = max(rm3.feedback_docs for rm3 in grid)
             to_docs = static(DOCS, "fromTopDocs", DOCS, f"{LUCENE}.search.TopDocs", SEARCHER)
@@ -172,19 +169,19 @@ class Searcher:
 
         Lucene's numbers are read in rising order, since doc values are read forwards.
         """
+        if hits.is_empty():
+            return pl.DataFrame(schema=HITS)
         docs = hits["doc"].unique().sort()
-        doc_ids: list[str] = []
-        if len(docs):
-            values = java(f"{LUCENE}.index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
-            owner = f"{LUCENE}.index.BinaryDocValues"
-            move = bound(method(owner, "advanceExact", "boolean", "int"), 0, values)
-            read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
-            number = static("java.lang.Integer", "parseInt", "int", STRING)
-            moved = java("java.lang.Boolean").TYPE  # what move returns and read does not take
-            read = java(handles.METHODS).dropArguments(bound(read, 0, values), 0, moved)
-            numbers = handles.objects(docs.cast(pl.String).to_list())
-            doc_ids = handles.texts(handles.each(chain(number, move, read), numbers))
-        names = pl.DataFrame({"doc": docs, "doc_id": pl.Series(doc_ids, dtype=pl.String)})
+        values = java(f"{LUCENE}.index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
+        owner = f"{LUCENE}.index.BinaryDocValues"
+        move = bound(method(owner, "advanceExact", "boolean", "int"), 0, values)
+        read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
+        number = static("java.lang.Integer", "parseInt", "int", STRING)
+        moved = java("java.lang.Boolean").TYPE  # what move returns and read does not take
+        read = java(handles.METHODS).dropArguments(bound(read, 0, values), 0, moved)
+        numbers = handles.objects(docs.cast(pl.String).to_list())
+        doc_ids = handles.texts(handles.each(chain(number, move, read), numbers))
+        names = pl.DataFrame({"doc": docs, "doc_id": doc_ids})
         named = hits.join(names, on="doc", maintain_order="left")
         return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())
 

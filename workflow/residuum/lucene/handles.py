@@ -1,10 +1,9 @@
 """Compose Java methods into one, and let Java's threads call it on a whole batch.
 
-Usage: `Workers(2).map(chain(method(...), static(...)), objects(values))`. Calls from Python to Java
-are slow and must not come from several threads, so that whole batches cross at once.
-A handle (java.lang.invoke) is a Java method as a value, found by its class, its name, what it
-returns and what it takes. `bound` fixes arguments as functools.partial does, `chain(f, g)` is
-g(f(x)) and `nested(f, 1, g)` is f(x, g(y)). Must not know Lucene.
+Usage: `Workers(2).map(chain(method(...), static(...)), objects(values))`: each call from Python is
+slow, so that whole batches cross at once. A handle (java.lang.invoke) is a Java method as a value,
+found by its class, its name, what it returns and what it takes. `bound` fixes arguments as
+functools.partial does, `chain(f, g)` is g(f(x)), `nested(f, 1, g)` f(x, g(y)). Knows no Lucene.
 """
 
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from residuum.lucene.jvm import JavaObject, cast, java
 
 PRIMITIVES = {"void": "V", "boolean": "Z", "int": "I", "float": "F"}
 METHODS, METHOD_TYPE = "java.lang.invoke.MethodHandles", "java.lang.invoke.MethodType"
+ACCESSIBLE = "java.lang.reflect.AccessibleObject"
 OBJECT, STRING, LIST = "java.lang.Object", "java.lang.String", "java.util.List"
 
 
@@ -48,18 +48,15 @@ def constructor(owner: str, *taken: str) -> JavaObject:
 def private(owner: str, name: str) -> JavaObject:
     """Return the handle of a class's one private method of that name."""
     named = [m for m in _class(owner).getDeclaredMethods() if str(m.getName()) == name]
-    return java(METHODS).publicLookup().unreflect(_opened(named[0]))
+    cast(ACCESSIBLE, named[0]).setAccessible(True)
+    return java(METHODS).publicLookup().unreflect(named[0])
 
 
 def field(owner: str, name: str) -> JavaObject:
     """Return a handle from an object to its field, which may be private."""
-    opened = _opened(_class(owner).getDeclaredField(name))
-    return java(METHODS).publicLookup().unreflectGetter(opened)
-
-
-def _opened(member: JavaObject) -> JavaObject:
-    cast("java.lang.reflect.AccessibleObject", member).setAccessible(True)
-    return member
+    declared = _class(owner).getDeclaredField(name)
+    cast(ACCESSIBLE, declared).setAccessible(True)
+    return java(METHODS).publicLookup().unreflectGetter(declared)
 
 
 def boxed(value: object) -> object:
@@ -104,8 +101,7 @@ def texts(strings: JavaObject) -> list[str]:
 def function(handle: JavaObject, interface: str = "function.Function") -> JavaObject:
     """Return a handle as an interface of java.util with one method, which Java's own ask for.
 
-    Since Java 22 it is of a hidden class. pyjnius looks up the class of what a call returns by its
-    name, and such a class has none to be found by: meanwhile every class is taken for Object.
+    Since Java 22 it is of a hidden class, whose name pyjnius would look up: it is taken for Object.
     """
     from jnius import reflect
 
@@ -132,16 +128,14 @@ class Workers:
         self._pool = java("java.util.concurrent.ForkJoinPool")(threads)
 
     def map(self, handle: JavaObject, *lists: JavaObject) -> JavaObject:
-        """Call a handle with the first of each Java list, then the second; return Java's list.
-
-        A parallel stream that starts inside a pool works on that pool's threads.
-        """
+        """Call a handle with the first of each Java list, then the second; return Java's list."""
         for position, values in enumerate(lists):
             item = bound(method(LIST, "get", OBJECT, "int"), 0, values)
             handle = nested(handle, position, item)
         of_number = cast(METHOD_TYPE, _types(OBJECT, "int"))
         returned = cast(METHOD_TYPE, of_number.changeReturnType(handle.type().returnType()))
         of_number = java(METHODS).permuteArguments(handle, returned, *[0] * len(lists))
+        # A parallel stream that starts inside a pool works on that pool's threads.
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))
         listed = bound(method("java.util.stream.Stream", "toList", LIST), 0, stream)

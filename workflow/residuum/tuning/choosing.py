@@ -7,7 +7,7 @@ form of every `tuning/**.json`. Must not know what a setting means or how a valu
 import json
 import math
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class Choice(Strict):
     """The setting that all queries get, or those of a fold; `at_edge` names its parameters there.
 
     `mean` is that of the queries which chose it (with folds: those of the other folds), `held_out`
-    that of the fold's own; both are None for a fixed setting, whose `queries` are 0.
+    that of the fold's own.
     """
 
     setting: Setting
@@ -149,38 +149,28 @@ def edges(chosen: Setting, settings: Sequence[Setting]) -> list[str]:
     ]
 
 
-def split_folds(
-    query_ids: Sequence[str], judged: Collection[str], folds: int, seed: int
-) -> dict[str, int]:
+def split_folds(query_ids: list[str], judged: set[str], folds: int, seed: int) -> dict[str, int]:
     """Return the fold of each query: dealt in turn, in the order of a seeded hash of the id.
 
-    Judged queries are dealt first, so that the folds are as equal as can be in them too. Raises
-    ResiduumError if they are fewer than the folds.
+    Judged queries are dealt first, so that the folds are as equal as can be in them too.
     """
     if len(judged) < folds:
-        raise ResiduumError(
-            f"{len(judged)} judged queries cannot be split into {folds} folds. Use fewer folds or "
-            "more queries."
-        )
+        fault = f"{len(judged)} judged queries cannot be split into {folds} folds"
+        raise ResiduumError(f"{fault}. Use fewer folds or more queries.")
     dealt = sorted(query_ids, key=lambda q: (q not in judged, derive(seed, "fold", q), q))
     fold = {query_id: number % folds for number, query_id in enumerate(dealt)}
     return {query_id: fold[query_id] for query_id in query_ids}
 
 
 def read_folds(query_ids: Iterable[str], paths: Sequence[Path]) -> dict[str, int]:
-    """Return the fold of each query, judged or not: a collection's own folds, each a queries file.
-
-    Empty without files; else raises ResiduumError unless every query is in exactly one.
-    """
+    """Return the fold of each query by a collection's own folds, each a file; {} without files."""
     folds = [trec.read_queries(path) for path in paths]
     fold_of: dict[str, int] = {}
     for query_id in chain(query_ids, *folds) if folds else ():
         numbers = [number for number, queries in enumerate(folds) if query_id in queries]
         if len(numbers) != 1:
             listed = ", ".join(str(number + 1) for number in numbers) or "none"
-            raise ResiduumError(
-                f"query {query_id} is in {len(numbers)} of the {len(folds)} folds ({listed}); "
-                "folds divide the queries: each is in exactly one"
-            )
+            fault = f"query {query_id} is in {len(numbers)} of the {len(folds)} folds ({listed})"
+            raise ResiduumError(f"{fault}; folds divide the queries: each is in exactly one")
         fold_of[query_id] = numbers[0]
     return fold_of

@@ -44,16 +44,13 @@ def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) -> pl.Dat
     ]
     grid = judged.join(pl.DataFrame({"measure": names}), how="cross")
     computed = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
-    on = ["query_id", "measure"]
-    joined = grid.join(computed, on=on, how="left", maintain_order="left")
+    joined = grid.join(computed, on=["query_id", "measure"], how="left", maintain_order="left")
     return joined.with_columns(pl.col("value").fill_null(0.0))
 
 
-def _nested(
-    table: pl.DataFrame, numbers: pl.DataFrame, value: pl.Expr
-) -> dict[str, dict[str, float]]:
+def _nested(table: pl.DataFrame, ids: pl.DataFrame, value: pl.Expr) -> dict[str, dict[str, float]]:
     """Return {number: {doc_id: value}} of the judged queries."""
-    judged = table.join(numbers, on="query_id", maintain_order="left")
+    judged = table.join(ids, on="query_id", maintain_order="left")
     judged = judged.select("number", "doc_id", value=value)
     lists = judged.group_by("number", maintain_order=True).agg("doc_id", "value")
     return {
