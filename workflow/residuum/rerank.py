@@ -23,8 +23,9 @@ from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
-from residuum.neural.pairscores import Store, Texts, fill
-from residuum.neural.resume import fingerprint
+from residuum.neural.pairscores import Store
+from residuum.neural.resumable import fingerprint
+from residuum.neural.tokens import Texts
 from residuum.tuning.choosing import Choice, Record, choose
 from residuum.tuning.evaluation import evaluate
 
@@ -33,7 +34,7 @@ CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
 class Scoring(Strict):
-    """Pairs per batch, which has its say in the last digits; pairs that a kill can cost."""
+    """Pairs per batch, on which the last digits depend; pairs that a kill can cost."""
 
     batch_size: Positive
     part_pairs: Positive = 8192
@@ -70,13 +71,13 @@ def score(
     local = Path(model).is_dir()
     if reading is not None:
         read = command.parse_spec(Reading, reading)
-        encoder = CrossEncoder.released(model, revision, read, chosen)
+        encoder = CrossEncoder(pretrained.Source(model, revision, whole=True), read, chosen)
     elif local:
         encoder = CrossEncoder.load(Path(model), chosen)
     else:
-        raise ResiduumError(f"{model} is not a directory; a model of the hub needs --reading")
+        raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
     setting = {
-        "reading": encoder.reading.model_dump(mode="json"),
+        "reading": encoder.settings.model_dump(mode="json"),
         "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
         "batch_size": config.batch_size,
         "threads": threads,
@@ -89,7 +90,8 @@ def score(
     kept = Store(store, mark)
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
     todo = required.join(kept.read(), on=trec.PAIR, how="anti")
-    fill(kept, todo, encoder, Texts(queries, corpus), config.batch_size, config.part_pairs)
+    named = Texts(queries, corpus, "a first-stage run")
+    kept.fill(todo, encoder, named, config.batch_size, config.part_pairs)
     scored = trec.rank(required.join(kept.read(), on=trec.PAIR, how="left"))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}
