@@ -115,14 +115,11 @@ class _Scores:
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
 
     def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
-        """Return doc_id and score of some queries' docs, the numbers of these queries among them.
-
-        And, for each query, the score of the last doc of its list, 0 where there is none.
-        """
+        """Return doc_id, score, query's number of some queries' docs, and the last score of each."""
         starts, ends = np.array([self.spans.get(query_id, (0, 0)) for query_id in query_ids]).T
         rows = np.concatenate(list(map(np.arange, starts, ends)))
         numbers = np.repeat(np.arange(len(starts)), ends - starts)
-        lowest = np.where(ends > starts, self.score[ends - 1], 0.0)
+        lowest = np.where(ends > starts, self.score[ends - 1], 0.0)  # 0 without a list
         return self.doc_id.gather(rows), self.score[rows], numbers, lowest
 
 
