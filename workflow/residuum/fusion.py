@@ -115,7 +115,7 @@ class _Scores:
         self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
 
     def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
-        """Return doc_id, score, query's number of some queries' docs, and the last score of each."""
+        """Return doc_id, score, query's number of some queries' docs, and each one's last score."""
         starts, ends = np.array([self.spans.get(query_id, (0, 0)) for query_id in query_ids]).T
         rows = np.concatenate(list(map(np.arange, starts, ends)))
         numbers = np.repeat(np.arange(len(starts)), ends - starts)
