@@ -18,10 +18,10 @@ from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config.schema.papers import Tests
-from residuum.evaluate import evaluate
 from residuum.pages import layout, tsv
 from residuum.pages.layout import Layout, TextCell
 from residuum.paired import Comparison, ScoreMatrix, notes
+from residuum.tuning.evaluation import evaluate
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
