@@ -12,7 +12,7 @@ from residuum import figures, paired
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
 from residuum.config.specs import canonical_json
-from residuum.paired import corrections
+from residuum.paired import comparisons
 
 QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
@@ -98,16 +98,16 @@ def test_tests_are_those_of_significance(drawn):
     a, b = differences.T
     ids = [f"d{i}" for i in (0, 1)]
     both = {
-        (name, ""): paired.ScoreMatrix(QUERIES, ["x"], d[:, None])
+        (name, ""): paired.ScoreMatrix(QUERIES, d[:, None])
         for name, d in zip(ids, (a, b), strict=True)
     }
-    both["zero", ""] = paired.ScoreMatrix(QUERIES, ["x"], np.zeros((20, 1)))
+    both["zero", ""] = paired.ScoreMatrix(QUERIES, np.zeros((20, 1)))
     tests = Tests.model_validate(TESTS)
     expected = paired.compare(both, [paired.Pair(name, "zero") for name in ids], tests)
     found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
     p = [row.p for row in expected]
     assert [f["p"] for f in found] == p
-    assert [f["p_adjusted"] for f in found] == pytest.approx(corrections.holm(p))
+    assert [f["p_adjusted"] for f in found] == pytest.approx(comparisons.holm(p))
     for key in ("ci_low", "ci_high", "boot_low", "boot_high"):
         assert [f[key] for f in found] == pytest.approx([getattr(row, key) for row in expected])
 

@@ -14,7 +14,7 @@ from residuum import paired
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.config.schema.papers import parts_of
-from residuum.pages import scores, tsv
+from residuum.pages import grids, tsv
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
@@ -49,7 +49,7 @@ def compare(
 
 def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[paired.Comparison]:
     """Return a row per comparison of one table, with its family; p is not adjusted yet."""
-    job, values = scores.load(job, metrics)
+    job, values = grids.load(job, metrics)
     measures = {column.id: column.measure for column in job.table.columns}
     pairs = [
         paired.Pair(a, b, column, measures[column], family(job, column))

@@ -152,12 +152,12 @@ def _scores(
         for measure in measures:
             own = values.filter(pl.col("measure") == measure).sort("query_id")
             column = own["value"].to_numpy().reshape(-1, 1)
-            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), [name], column)
+            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), column)
     return scores
 
 
 def _notes(tests: Tests, compared: Compared) -> list[str]:
-    from residuum.paired import notes
+    from residuum.pages import notes
 
     drawn = (test.method for test in compared.tests if not test.method.startswith("exact,"))
     methods = ", ".join(dict.fromkeys(drawn))

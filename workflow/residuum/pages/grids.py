@@ -1,22 +1,67 @@
-"""Pages of rows and columns, measured and printed: their cells, a line of the TSV for each.
+"""Pages of rows and columns: the values behind their cells, a line of the TSV for each, the layout.
 
-Usage: `blank(job, row, column, measure).measured_as([0.24, 0.25], n=6980)`; made by `tables` and
-`characteristics`, judged by `ledger`. Must not know how a value is measured or rounded for display.
+Usage: `job, scores = load(job, metrics)`, read by significance and tables alike, so that both see
+the same values; `blank(job, row, column, measure).measured_as([0.24, 0.25], n=6980)`. Must not know
+tests, nor how a value is rounded for display.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
+from residuum.artefacts import trec
+from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import Cell as PrintedCell
 from residuum.pages import tsv
 from residuum.pages.layout import Layout, TextCell, span
+from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
 Grid = BoundTable | BoundCharacteristics
+Key = tuple[str, str]  # (row id, column id)
 INDEX = ("index", "other_index")  # columns of tables measured on runs alone
+
+
+def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
+    """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
+
+    All cells of a column must hold the same queries; anything else is a ResiduumError, because a
+    paired test over different queries means nothing.
+    """
+    read = cache(trec.read_metrics)
+    absent = {row: dict(reasons) for row, reasons in job.absent.items()}
+    scores: dict[Key, ScoreMatrix] = {}
+    for row, column in job.cells():
+        paths = [metrics / name for name in job.metrics_of(row, column)]
+        try:
+            tables = {path: read(path) for path in paths}
+        except NotRun as reason:
+            absent.setdefault(row.id, {})[column.id] = str(reason)
+        else:
+            where = f"{job.id}, row {row.id}: "
+            scores[row.id, column.id] = _matrix(tables, column.measure, where)
+    for column in job.table.columns:
+        rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
+        same_queries(rows, f"{job.id}, column {column.id}: rows ")
+    return job.model_copy(update={"absent": absent}), scores
+
+
+def _matrix(tables: Mapping[Path, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
+    """Return a measure's values, a column for the metrics file of each run."""
+    runs = {}
+    for path, table in tables.items():
+        runs[path.stem] = table.filter(measure=measure).sort("query_id")
+        if runs[path.stem].is_empty():
+            known = ", ".join(table["measure"].unique().sort())
+            raise ResiduumError(f"{path}: no values of {measure}; it holds {known}")
+    ids = {run: rows["query_id"].to_list() for run, rows in runs.items()}
+    same_queries(ids, where)
+    values = np.array([rows["value"].to_numpy() for rows in runs.values()])
+    return ScoreMatrix(next(iter(ids.values())), values.T)
 
 
 @dataclass(frozen=True)
@@ -69,12 +114,8 @@ def blank(job: Grid, row: str, column: str, measure: str) -> GridCell:
     if text is None:
         return cell
     printed = PrintedCell.parse(text)
-    return replace(
-        cell,
-        reported=printed.value,
-        reported_beats=span(printed.beats),
-        reported_below=printed.below,
-    )
+    beats = span(printed.beats)
+    return replace(cell, reported=printed.value, reported_beats=beats, reported_below=printed.below)
 
 
 def read(path: Path) -> list[GridCell]:

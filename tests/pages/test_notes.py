@@ -1,7 +1,7 @@
 """What is noted of comparisons, and when nothing is."""
 
 from comparison_fixture import comparison
-from residuum.paired import notes
+from residuum.pages import notes
 
 
 def noted(*rows):
