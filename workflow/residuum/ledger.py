@@ -13,7 +13,7 @@ import typer
 
 from residuum.artefacts import files, manifest
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Cell as PrintedCell
 from residuum.config.schema.papers import parts_of
 from residuum.pages import grids, ledger_page, tsv
@@ -23,12 +23,8 @@ from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
 app = command.app(__doc__)
-JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Verdict = tuple[str, str]  # and the reason
-
-
 Tested = tuple[float, float, bool]  # difference, adjusted p, significant
-Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
 
 
 @app.command()
@@ -59,10 +55,9 @@ def write(
 
 
 def _job(text: str) -> Grid:
-    kind = json.loads(text)["table"]["kind"]
-    if kind not in JUDGED:
-        raise ResiduumError(f"--spec: table.kind: {unknown('kind', kind, JUDGED)}")
-    return command.parse_spec(JUDGED[kind], text)
+    if json.loads(text)["table"]["kind"] == "table":
+        return command.parse_spec(BoundTable, text)
+    return command.parse_spec(BoundCharacteristics, text)
 
 
 def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
@@ -94,7 +89,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
             yield below, "below"
 
 
-def _where(job: Grid, cell: GridCell) -> Where:
+def _where(job: Grid, cell: GridCell) -> tuple[str, str, str, str, str]:
     return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
 
 
@@ -128,27 +123,24 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
 def _comparison(
     job: Grid, own: GridCell, other: GridCell, claim: str, tested: Tested | None
 ) -> LedgerRow:
-    judged = comparison_verdict(claim, tested)
-    if tested is None:
-        absent = next(cell for cell in (own, other) if cell.measured is None)
-        judged = "not run", f"{absent.row}: {absent.not_run}"
     a, b = own.reported, other.reported
     gap = None if a is None or b is None else round(a - b, 6)
     difference, p, _ = tested or (None, None, None)
     delta = None if difference is None or gap is None else difference - gap
-    numbers = (gap, difference, delta, None, p)
+    absent = own if own.measured is None else other
+    not_run = "not run", f"{absent.row}: {absent.not_run}"
+    judged = comparison_verdict(claim, tested) if tested else not_run
     sentence = f"{own.row} significantly {claim} {other.row}"
+    numbers = (gap, difference, delta, None, p)
     return LedgerRow(*_where(job, own), "comparison", sentence, *numbers, *judged)
 
 
-def comparison_verdict(claim: str, tested: Tested | None) -> Verdict:
-    """Return (verdict, reason): holds, inconclusive, reversed, or not run.
+def comparison_verdict(claim: str, tested: Tested) -> Verdict:
+    """Return (verdict, reason): holds, inconclusive or reversed.
 
     `tested` is the difference row - other, `claim` above or below. A difference that is not
     significant is inconclusive whichever way it points.
     """
-    if tested is None:
-        return "not run", ""
     difference, p, significant = tested
     reason = f"p {p:.4g}, difference {difference:+.4f}"
     if not significant:

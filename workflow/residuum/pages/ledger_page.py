@@ -11,7 +11,7 @@ from pathlib import Path
 
 from residuum.cli.errors import ResiduumError
 from residuum.pages import tsv
-from residuum.pages.layout import DASH, MARKDOWN, MORE, grid
+from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.wiring.paths import Paths
 
 VERDICTS = {
@@ -45,17 +45,18 @@ class LedgerRow:
 Rows = Sequence[LedgerRow]
 
 
-def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> dict[str, list[LedgerRow]]:
+def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:
+    """Yield rows that share a key, in the order of the keys' first rows."""
     groups: dict[str, list[LedgerRow]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
-    return groups
+    yield from groups.items()
 
 
 def counts(ledger: Rows) -> str:
     """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur."""
     lines = []
-    for paper, rows in _grouped(ledger, lambda row: row.paper).items():
+    for paper, rows in _grouped(ledger, lambda row: row.paper):
         for kind, possible in VERDICTS.items():
             if counted := Counter(row.verdict for row in rows if row.kind == kind):
                 shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
@@ -67,49 +68,46 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
     """Write the whole page; what stands above `MORE` is the summary that is printed at the end."""
     if not ledger:
         return f"# Ledger, scale {scale}\n\nThe chosen pages report no number and no comparison.\n"
-    return "\n\n".join(
-        [
-            f"# Ledger, scale {scale}",
-            f"Scale {scale}: {reason}",
-            counts(ledger),
-            "`ledger.md` goes on with what contradicts each paper, what is not run and every row; "
-            "`ledger.tsv` has the rows unrounded. docs/verdicts.md says what a verdict means.",
-            MORE,
-            *(_paper(*group) for group in _grouped(ledger, lambda row: row.paper).items()),
-            "## Every number and comparison",
-            "A comparison's reported and measured values are differences. A number that is not "
-            "comparable, without a reason beside it, is so for the scale's reason, given above.",
-            *(_table(rows, reason) for rows in _grouped(ledger, lambda row: row.table).values()),
-            "",
-        ]
-    )
-
-
-def _paper(paper: str, rows: Rows) -> str:
-    against = [row for row in rows if row.verdict in AGAINST]
-    absent = [row for row in rows if row.verdict == "not run"]
-    return "\n\n".join([f"## {paper}", _against(against), *_not_run(absent)])
-
-
-def _against(rows: Rows) -> str:
-    """Lay out what contradicts a paper: comparisons that are reversed, numbers that differ."""
-    if not rows:
-        return "Nothing contradicts the paper."
-    header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
-    lines = [
-        [r.printed_in, r.column, _text(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
-        for r in rows
+    parts = [
+        f"# Ledger, scale {scale}",
+        f"Scale {scale}: {reason}",
+        counts(ledger),
+        "`ledger.md` goes on with what contradicts each paper, what is not run and every row; "
+        "`ledger.tsv` has the rows unrounded. docs/verdicts.md says what a verdict means.",
+        MORE,
     ]
-    return f"Against the paper: {len(rows)}.\n\n{grid(header, lines)}"
+    for paper, rows in _grouped(ledger, lambda row: row.paper):
+        parts += [f"## {paper}", *_in_short(rows)]
+    parts += [
+        "## Every number and comparison",
+        "A comparison's reported and measured values are differences. A number that is not "
+        "comparable, without a reason beside it, is so for the scale's reason, given above.",
+    ]
+    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance", "verdict"]
+    for _, rows in _grouped(ledger, lambda row: row.table):
+        lines = []
+        for r in rows:
+            changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
+            why = "" if r.reason == reason else plain(r.reason)
+            lines.append([r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why])
+        parts.append(f"### {rows[0].printed_in}\n\n{grid([*header, 'reason'], lines)}")
+    return "\n\n".join([*parts, ""])
 
 
-def _not_run(rows: Rows) -> Iterator[str]:
-    """List what is not run, grouped by the reason."""
-    if rows:
-        listed = [
-            f"- {_text(why)}: {_printed_in(own)}" for why, own in _grouped(rows, _bare).items()
-        ]
-        yield f"Not run: {len(rows)}.\n\n" + "\n".join(listed)
+def _in_short(rows: Rows) -> Iterator[str]:
+    """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run."""
+    lines = [
+        [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
+        for r in rows
+        if r.verdict in AGAINST
+    ]
+    header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
+    against = f"Against the paper: {len(lines)}.\n\n{grid(header, lines)}"
+    yield against if lines else "Nothing contradicts the paper."
+    if absent := [row for row in rows if row.verdict == "not run"]:
+        groups = _grouped(absent, _bare)
+        listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
+        yield f"Not run: {len(absent)}.\n\n{listed}"
 
 
 def _bare(row: LedgerRow) -> str:
@@ -122,35 +120,13 @@ def _bare(row: LedgerRow) -> str:
 
 def _printed_in(rows: Rows) -> str:
     """Write where rows are printed: table, its rows, how many numbers and comparisons."""
-    return "; ".join(
-        f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {_amounts(own)})"
-        for page, own in _grouped(rows, lambda row: row.printed_in).items()
-    )
-
-
-def _amounts(rows: Rows) -> str:
-    kinds = Counter(row.kind for row in rows)
-    pairs = [(kinds[kind], kind) for kind in ("number", "comparison")]
-    return ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in pairs if n)
-
-
-def _table(rows: Rows, known: str) -> str:
-    """Lay a table's rows out; the scale's own reason is known."""
-    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance", "verdict"]
-    lines = [
-        [
-            r.row,
-            r.column,
-            _text(r.claim),
-            *_values(r),
-            _rounded(r.delta, "+.4g"),
-            _rounded(r.tolerance, "g"),
-            r.verdict,
-            "" if r.reason == known else _text(r.reason),
-        ]
-        for r in rows
-    ]
-    return f"### {rows[0].printed_in}\n\n{grid([*header, 'reason'], lines)}"
+    parts = []
+    for page, own in _grouped(rows, lambda row: row.printed_in):
+        kinds = Counter(row.kind for row in own)
+        counted = [(kinds[kind], kind) for kind in ("number", "comparison") if kinds[kind]]
+        amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
+        parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
+    return "; ".join(parts)
 
 
 def _values(row: LedgerRow) -> list[str]:
@@ -161,10 +137,6 @@ def _values(row: LedgerRow) -> list[str]:
 
 def _rounded(value: float | None, form: str = ".4g") -> str:
     return "" if value is None else f"{value:{form}}"
-
-
-def _text(text: str) -> str:
-    return text.translate(MARKDOWN)
 
 
 def digest(results: Path) -> str:
