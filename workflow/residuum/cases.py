@@ -70,7 +70,7 @@ def matching(
     """
     # Where a list must hold the doc, no pair beside those of that list can meet the rule.
     needed = [c for c in cases.where if not (c.absent or c.or_absent)][:1]
-    within = [runs[c.list].filter(_within(c, "rank")) for c in needed] or runs.values()
+    within = [runs[c.list].filter(_fits(c, "rank")) for c in needed] or runs.values()
     pairs = pl.concat(run.select(PAIR) for run in within).unique()
     pairs = pairs.filter(pl.col("query_id").is_in(judged)).join(qrels, on=PAIR, how="left")
     relevant = pl.col("relevance").fill_null(0) >= 1
@@ -82,7 +82,7 @@ def matching(
         pl.col(f"rank.{name}").fill_null(max(runs[name]["rank"], default=0) + 1)
         for name in (cases.before, cases.after)
     )
-    met = pairs.filter(pl.all_horizontal(_fits(condition) for condition in cases.where))
+    met = pairs.filter(pl.all_horizontal(_fits(c, f"rank.{c.list}") for c in cases.where))
     ordered = met.with_columns(gain=before - after).sort(
         "gain", *PAIR, descending=[True, False, False]
     )
@@ -90,16 +90,15 @@ def matching(
     return ordered.with_columns(shown=first & (first.cast(pl.Int64).cum_sum() <= cases.limit))
 
 
-def _within(condition: Condition, column: str) -> pl.Expr:
-    bounds = pl.col(column) >= (condition.at_least or 1)
-    return bounds if condition.at_most is None else bounds & (pl.col(column) <= condition.at_most)
-
-
-def _fits(condition: Condition) -> pl.Expr:
-    column = f"rank.{condition.list}"
+def _fits(condition: Condition, column: str) -> pl.Expr:
+    """Say whether the rank in a column meets a condition; a doc that the list lacks has none."""
+    rank = pl.col(column)
     if condition.absent:
-        return pl.col(column).is_null()
-    return _within(condition, column).fill_null(condition.or_absent)
+        return rank.is_null()
+    fits = rank >= (condition.at_least or 1)
+    if condition.at_most is not None:
+        fits &= rank <= condition.at_most
+    return fits.fill_null(condition.or_absent)
 
 
 def _docs(corpus: Path, ids: set[str]) -> dict[str, str]:

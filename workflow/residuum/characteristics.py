@@ -96,8 +96,12 @@ def shown(cell: GridCell) -> TextCell:
 def page(job: BoundCharacteristics, cells: list[GridCell]) -> layout.Layout:
     """Lay the counts out: a line per quantity, a column per query set."""
     header = ["", *(job.places[column.id] or column.role for column in job.table.columns)]
-    starts = {row.id: [row.label] for row in job.table.rows}
-    return grids.lay_out(job, header, starts, cells, shown, _notes(job))
+    rows = [
+        [TextCell(row.label), *(shown(cell) for cell in cells if cell.row == row.id)]
+        for row in job.table.rows
+    ]
+    align = ["l", *"c" * len(job.table.columns)]
+    return layout.Layout(job.table.title, job.table.place, header, rows, _notes(job), align)
 
 
 def _notes(job: BoundCharacteristics) -> list[str]:

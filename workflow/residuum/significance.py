@@ -51,17 +51,12 @@ def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[paired.Co
     """Return a row per comparison of one table, with its family; p is not adjusted yet."""
     job, values = grids.load(job, metrics)
     measures = {column.id: column.measure for column in job.table.columns}
-    pairs = [
-        paired.Pair(a, b, column, measures[column], family(job, column))
-        for column, a, b in job.compared()
-    ]
+    pairs = []
+    for column, a, b in job.compared():
+        families = {"column": f"{job.id}/{column}", "table": job.id, "paper": parts_of(job.id)[0]}
+        family = families[job.tests.family]
+        pairs.append(paired.Pair(a, b, column, measures[column], family))
     return paired.compare(values, pairs, job.tests, workers)
-
-
-def family(job: BoundTable, column: str) -> str:
-    """Name the comparisons that one in this column is corrected with."""
-    names = {"column": f"{job.id}/{column}", "table": job.id, "paper": parts_of(job.id)[0]}
-    return names[job.tests.family]
 
 
 if __name__ == "__main__":

@@ -139,16 +139,15 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
     """
     printed = [text for row in job.table.reported.values() for text in row.values()]
     digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])
-
-    def shown(cell: GridCell) -> TextCell:
-        return TextCell(number(cell, digits), cell.beats, cell.below)
-
-    starts = {
-        row.id: [row.group, f"{row.index or '-' * bool(row.below)} {row.label}".lstrip()]
-        for row in job.table.rows
-    }
+    rows = []
+    for row in job.table.rows:
+        label = f"{row.index or '-' * bool(row.below)} {row.label}".lstrip()
+        own = [cell for cell in cells if cell.row == row.id]
+        shown = (TextCell(number(cell, digits), cell.beats, cell.below) for cell in own)
+        rows.append([TextCell(row.group), TextCell(label), *shown])
     header = ["", "Model", *(notes.header(job, column) for column in job.table.columns)]
-    return grids.lay_out(job, header, starts, cells, shown, captions)
+    align = ["l", "l", *"c" * len(job.table.columns)]
+    return layout.Layout(job.table.title, job.table.place, header, rows, captions, align)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,8 @@ from residuum.wiring.bound import BoundFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.container import ErrorbarContainer
-    from matplotlib.lines import Line2D
 
-    Legend = dict[str, Line2D | ErrorbarContainer]
-
+Legend = dict[str, object]  # label: what is drawn
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
 
 Line = tuple[str, str, str | tuple[float, tuple[float, ...]]]  # colour, marker, dashes
@@ -85,7 +82,15 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
         for ax, panel in zip(axes, panels, strict=True):
             own = [point for point in points if point.panel == panel]
             legend |= _lines(ax, job, own) | _marks(ax, job, own)
-            _label(ax, panel, own)
+            depths = sorted({point.depth for point in own if point.depth > 0})
+            if depths[-1] >= LOG_FROM * depths[0]:
+                ax.set_xscale("log")
+            ax.set_xticks(depths, labels=[f"{depth:,}" for depth in depths])
+            ax.minorticks_off()
+            ax.set_xlabel("Rerank depth K")
+            queries = f"n = {len(own[0].scores.query_ids):,} queries"
+            ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}\n{queries}")
+            ax.grid(color="0.9", linewidth=0.5)
         shown = (legend.values(), legend.keys())
         figure.legend(*shown, loc="outside lower center", ncols=2)  # type: ignore[call-overload]
         for form, metadata in METADATA.items():
@@ -93,7 +98,7 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
                 figure.savefig(temporary, format=form, metadata=metadata)
 
 
-def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> "Legend":
+def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:
     """Draw each series, thick where docs are reranked; return what the legend shows."""
     legend: Legend = {}
     for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.series()):
@@ -112,7 +117,7 @@ def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> "Legend":
     return legend
 
 
-def _marks(ax: "Axes", job: BoundFigure, points: list[Point]) -> "Legend":
+def _marks(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:
     """Put a row of marks above the frame for each other series, where it differs from the first."""
     first, *others = job.series()
     legend: Legend = {}
@@ -131,18 +136,6 @@ def _marks(ax: "Axes", job: BoundFigure, points: list[Point]) -> "Legend":
             color="black",
         )
     return legend
-
-
-def _label(ax: "Axes", panel: Panel, points: list[Point]) -> None:
-    depths = sorted({point.depth for point in points if point.depth > 0})
-    if depths[-1] >= LOG_FROM * depths[0]:
-        ax.set_xscale("log")
-    ax.set_xticks(depths, labels=[f"{depth:,}" for depth in depths])
-    ax.minorticks_off()
-    ax.set_xlabel("Rerank depth K")
-    queries = len(points[0].scores.query_ids)
-    ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}\nn = {queries:,} queries")
-    ax.grid(color="0.9", linewidth=0.5)
 
 
 def panel_name(panel: Panel) -> str:

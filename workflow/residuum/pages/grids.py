@@ -1,11 +1,11 @@
-"""Pages of rows and columns: the values behind their cells, a line of the TSV for each, the layout.
+"""Pages of rows and columns: the values behind their cells, and a line of the TSV for each.
 
 Usage: `job, scores = load(job, metrics)`, read by significance and tables alike, so that both see
 the same values; `blank(job, row, column, measure).measured_as([0.24, 0.25], n=6980)`. Must not know
 tests, nor how a value is rounded for display.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from residuum.artefacts import trec
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import Cell as PrintedCell
 from residuum.pages import tsv
-from residuum.pages.layout import Layout, TextCell, span
+from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
@@ -121,21 +121,3 @@ def blank(job: Grid, row: str, column: str, measure: str) -> GridCell:
 def read(path: Path) -> list[GridCell]:
     """Read the TSV of a page."""
     return tsv.rows(path, GridCell, optional=INDEX)
-
-
-def lay_out(
-    job: Grid,
-    header: list[str],
-    starts: dict[str, list[str]],
-    cells: Sequence[GridCell],
-    shown: Callable[[GridCell], TextCell],
-    notes: list[str],
-) -> Layout:
-    """Lay cells out, a line per row: `starts` are the texts that a row begins with."""
-    lines = {row: list(map(TextCell, texts)) for row, texts in starts.items()}
-    left = len(next(iter(lines.values())))
-    for cell in cells:
-        lines[cell.row].append(shown(cell))
-    align = [*"l" * left, *"c" * (len(header) - left)]
-    title, printed_in = job.table.title, job.table.place
-    return Layout(title, printed_in, header, list(lines.values()), notes, align)

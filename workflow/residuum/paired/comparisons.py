@@ -94,10 +94,7 @@ def same_queries(sides: Mapping[str, Collection[str]], where: str = "") -> None:
 
 
 def compare(
-    scores: Mapping[Key, ScoreMatrix],
-    pairs: Sequence[Pair],
-    tests: Tests,
-    workers: int = 1,
+    scores: Mapping[Key, ScoreMatrix], pairs: Sequence[Pair], tests: Tests, workers: int = 1
 ) -> list[Comparison]:
     """Return a row per pair, in order; p_adjusted is p until `adjust` corrects it.
 

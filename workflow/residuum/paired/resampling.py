@@ -21,7 +21,6 @@ from residuum.paired.classical import LEVEL, TIE, Interval, Outcome
 FLIPS_BLOCK, BOOTSTRAP_BLOCK = 512, 128
 CHUNK = 128  # bytes of signs (8 queries each) per product: what a core's cache holds
 DRAWN_AT_ONCE = 4_000_000  # queries that a block may draw: bounds memory
-ENUMERATED = 16  # queries whose sums are held at once when all flips are enumerated
 # Eight signs for each value of a byte.
 SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
 
@@ -70,20 +69,11 @@ def enumerate_flips(d: np.ndarray) -> float:
 
     The first sign stays as it is: turning all signs round changes no |sum|.
     """
-    if not len(d):
-        return 1.0
-    threshold = abs(float(d.sum())) - TIE * len(d)
-    held = _sums(d[0], d[1 : ENUMERATED + 1])
-    others = _sums(0.0, d[ENUMERATED + 1 :])
-    reached = sum(int((np.abs(held + other) >= threshold).sum()) for other in others)
-    return reached / (len(held) * len(others))
-
-
-def _sums(start: float, d: np.ndarray) -> np.ndarray:
-    sums = np.array([start])
-    for value in d:
+    sums = d[:1] if len(d) else np.zeros(1)
+    for value in d[1:]:
         sums = np.concatenate([sums + value, sums - value])
-    return sums
+    threshold = abs(float(d.sum())) - TIE * len(d)
+    return float((np.abs(sums) >= threshold).mean())
 
 
 def _reaching(
