@@ -31,9 +31,9 @@ CONFIG = Path("config")
 @app.command()
 def ledger(results: Results = DEFAULT) -> None:
     """Count the verdicts on what the papers print, and list the pages."""
-    from residuum.pages import ledger_page
+    from residuum.ledger import digest
 
-    print(ledger_page.digest(results))
+    print(digest(results))
 
 
 @app.command()

@@ -144,27 +144,18 @@ def cost(scored: Path) -> str:
 def caption(job: BoundFigure, points: list[Point], costs: list[str]) -> layout.Layout:
     """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
     columns = [(panel, s) for panel in job.figure.panels for s in job.series()]
-    shown = {(p.panel.id, p.series.id, p.depth): _shown(p) for p in points}
-    return layout.Layout(
-        title=job.figure.title,
-        printed_in=job.figure.place,
-        header=["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)],
-        rows=[
-            [
-                TextCell(str(k)),
-                *(shown.get((panel.id, s.id, k), TextCell(DASH)) for panel, s in columns),
-            ]
-            for k in sorted({point.depth for point in points})
-        ],
-        notes=list(_notes(job, points, costs)),
-        align=["r", *"c" * len(columns)],
-    )
-
-
-def _shown(point: Point) -> TextCell:
-    mean, low, high = point.means.mean(), point.means.min(), point.means.max()
-    spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
-    return TextCell(f"{mean:.3f}{spread}{'*' * point.significant}")
+    shown: dict[int, list[TextCell]] = {}
+    for depth in sorted({point.depth for point in points}):
+        shown[depth] = [TextCell(str(depth)), *[TextCell(DASH)] * len(columns)]
+    for point in points:
+        mean, low, high = point.means.mean(), point.means.min(), point.means.max()
+        spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
+        number = columns.index((point.panel, point.series)) + 1
+        shown[point.depth][number] = TextCell(f"{mean:.3f}{spread}{'*' * point.significant}")
+    header = ["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)]
+    notes, align = list(_notes(job, points, costs)), ["r", *"c" * len(columns)]
+    rows = list(shown.values())
+    return layout.Layout(job.figure.title, job.figure.place, header, rows, notes, align)
 
 
 def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[str]:
@@ -182,18 +173,13 @@ def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[
     if others:
         note = notes.tests_note(job.tests, "panel", "figure")
         yield f"Marks and *: differs significantly from {first.label} at that depth. {note}"
-        tests = [point.test for point in points if point.test]
-        yield from notes.remarks(tests, job.tests.alpha, _point)
+        tests = [(f"{p.panel.id}, {p.series.id} at {p.depth}", p.test) for p in points if p.test]
+        yield from notes.remarks(tests, job.tests.alpha)
     yield "K = 0 is the first stage alone, drawn as a thin line and not tested."
     yield from costs
     if absent := [series.label for series in figure.series if series not in [first, *others]]:
         yield f"Not drawn, without runs at this scale: {', '.join(absent)}."
     yield f"Scale {job.scale}: {job.reason}"
-
-
-def _point(test: paired.Comparison) -> str:
-    panel, _, depth = test.column.rpartition("/")
-    return f"{panel}, {test.a} at {depth}"
 
 
 if __name__ == "__main__":

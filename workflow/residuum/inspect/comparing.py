@@ -162,11 +162,10 @@ def _notes(tests: Tests, compared: Compared) -> list[str]:
     drawn = (test.method for test in compared.tests if not test.method.startswith("exact,"))
     methods = ", ".join(dict.fromkeys(drawn))
     note = notes.tests_note(tests, "measure")
+    named = [(f"{test.a} and {test.b} in {test.measure}", test) for test in compared.tests]
     return [
         f"Superscripts: runs significantly beaten. {note}{f' Method: {methods}.' * bool(methods)}",
-        *notes.remarks(
-            compared.tests, tests.alpha, lambda test: f"{test.a} and {test.b} in {test.measure}"
-        ),
+        *notes.remarks(named, tests.alpha),
     ]
 
 

@@ -17,9 +17,9 @@ from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.inspect.provenance import Artefact
 from residuum.inspect.text import described, line, together, wrapped
+from residuum.ledger import LedgerRow
 from residuum.pages import grids, layout, tsv
 from residuum.pages.grids import Grid, GridCell
-from residuum.pages.ledger_page import LedgerRow
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.paths import Paths, below_metrics, folder_of

@@ -1,12 +1,12 @@
 """What stands under a page: what its columns are, the tests, parameters, the searched indexes.
 
-Usage: `caption(job, cells, tests, records)` under a table; `[tests_note(tests), *remarks(rows,
-alpha, name)]` under any page with comparisons, rows as `residuum.paired.adjust` returns. Must not
-know how values or p-values are computed, nor how a parameter was chosen.
+Usage: `caption(job, cells, tests, records)` under a table; `[tests_note(tests), *remarks(named,
+alpha)]` under any page with comparisons. Must not know how values or p-values are computed, nor how
+a parameter was chosen.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from residuum.artefacts import indexes
 from residuum.config.schema.papers import DEPTH, Column, Tests
@@ -38,25 +38,20 @@ def tests_note(
     )
 
 
-def remarks(
-    rows: Sequence[Comparison], alpha: float, name: Callable[[Comparison], str]
-) -> Iterator[str]:
-    """Yield sentences about the comparisons of a page; none where there is nothing to note.
-
-    `name` words which comparison a row is.
-    """
+def remarks(tests: Sequence[tuple[str, Comparison]], alpha: float) -> Iterator[str]:
+    """Yield sentences about the named comparisons of a page; none where nothing is to be noted."""
+    rows = [row for _, row in tests]
     if exact := sum(row.method.startswith("exact,") for row in rows):
         yield (
             f"Exact p in {exact} of {len(rows)} comparisons: so few queries differ that all sign "
             "flips were enumerated."
         )
-    # The Monte-Carlo standard error of p_adjusted is that of p, scaled as p was.
-    errors = [(row, row.p_error * row.p_adjusted / row.p) for row in rows if row.p_error > 0]
-    if near := [
-        f"{name(row)} (p {row.p_adjusted:.4f} ± {error:.4f})"
-        for row, error in errors
-        if abs(row.p_adjusted - alpha) <= 2 * error
-    ]:
+    near = []
+    for name, row in tests:
+        error = row.p_error * row.p_adjusted / (row.p or 1)  # that of p, scaled as p was
+        if error > 0 and abs(row.p_adjusted - alpha) <= 2 * error:
+            near.append(f"{name} (p {row.p_adjusted:.4f} ± {error:.4f})")
+    if near:
         yield (
             "Within two Monte-Carlo standard errors of alpha, so that other resamples could decide "
             f"otherwise: {'; '.join(near)}."
@@ -96,7 +91,8 @@ def caption(
         "Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
         f"{tests_note(job.tests, compared=compared)}"
     )
-    yield from remarks(tests, job.tests.alpha, lambda t: f"{t.column}, {t.a} and {t.b}")
+    named = [(f"{test.column}, {test.a} and {test.b}", test) for test in tests]
+    yield from remarks(named, job.tests.alpha)
     seeds = max((cell.seeds or 0 for cell in cells if cell.measure != DEPTH), default=0)
     if seeds > 1:
         yield (
@@ -162,24 +158,22 @@ def _tuned(tuned: Tuned) -> str:
     (name, value), *others = record.choices[0].setting.items()
     what = "RM3" if others else {"lambda": "lambda", "depth": "depth K"}[name]
     if record.fold_of:
-        folds = "; ".join(_fold(*numbered) for numbered in enumerate(record.choices, start=1))
+        folds = []
+        for number, fold in enumerate(record.choices, start=1):
+            chosen = ", ".join(f"{name} {value}" for name, value in fold.setting.items())
+            folds.append(
+                f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, "
+                f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
+            )
         return (
             f"{tuned.run} on {tuned.split_ref}: {what} chosen for each fold of the queries by "
-            f"{record.measure} on the other folds: {folds}."
+            f"{record.measure} on the other folds: {'; '.join(folds)}."
         )
     if record.measure is None:
         return f"{tuned.run}: {what} {value}, fixed."
     return (
         f"{tuned.run}: {what} {value}{_edge(record.choices[0])}, chosen on "
         f"{record.queries} tuning queries by {record.measure}."
-    )
-
-
-def _fold(number: int, fold: Choice) -> str:
-    chosen = ", ".join(f"{name} {value}" for name, value in fold.setting.items())
-    return (
-        f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, "
-        f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
     )
 
 

@@ -128,10 +128,8 @@ def _ordered(key: Key, matrix: ScoreMatrix) -> tuple[tuple[str, ...], np.ndarray
     values = np.asarray(matrix.values, dtype=np.float64)[order]
     for row, run in np.argwhere(~np.isfinite(values)):
         where = f"{column} of {system}" if column else system
-        raise ResiduumError(
-            f"{where}: query {ids[order[row]]} has the value {values[row, run]}, which is not "
-            "finite"
-        )
+        fault = f"has the value {values[row, run]}, which is not finite"
+        raise ResiduumError(f"{where}: query {ids[order[row]]} {fault}")
     return tuple(ids[number] for number in order), np.ascontiguousarray(values.T)
 
 
@@ -243,8 +241,5 @@ def holm(p: list[float]) -> list[float]:
     return adjusted
 
 
-CORRECTIONS: dict[str, Callable[[list[float]], list[float]]] = {
-    "none": list,
-    "bonferroni": bonferroni,
-    "holm": holm,
-}
+Correct = Callable[[list[float]], list[float]]
+CORRECTIONS: dict[str, Correct] = {"none": list, "bonferroni": bonferroni, "holm": holm}

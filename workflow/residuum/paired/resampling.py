@@ -2,9 +2,7 @@
 
 Usage: `permutation(contrasts, resamples=9999, seed=1)`. Sources: Fisher's randomisation test,
 p = (b + 1) / (B + 1) (Davison and Hinkley, Bootstrap Methods, eq. 4.11); Efron and Tibshirani, An
-Introduction to the Bootstrap, 13.3. All pairs share their draws: a block of resamples is one
-matrix product, and its generator depends on the seed and the block's number alone. Must not know
-systems, corrections or rendering.
+Introduction to the Bootstrap, 13.3. Must not know systems, corrections or rendering.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,21 +45,20 @@ def permutation(contrasts: Contrasts, resamples: int, seed: int, workers: int = 
     """
     if resamples < 1:
         raise ResiduumError(f"resamples: {resamples}; a permutation test needs 1 or more")
-    outcomes: dict[int, Outcome] = {}
-    for number in range(len(contrasts.pairs)):
-        d = contrasts.difference(number)
-        informative = np.flatnonzero(d)
-        if 2 ** len(informative) <= resamples + 1:
-            method = f"exact, 2^{len(informative)} sign flips"
-            outcomes[number] = Outcome(enumerate_flips(d[informative]), 0.0, method)
-    drawn = [number for number in range(len(contrasts.pairs)) if number not in outcomes]
-    if drawn:
-        counts = _reaching(contrasts, drawn, resamples, seed, workers)
-        for number, count in zip(drawn, counts, strict=True):
-            p = (count + 1) / (resamples + 1)
+    differences = [contrasts.difference(number) for number in range(len(contrasts.pairs))]
+    drawn = [i for i, d in enumerate(differences) if 2 ** int(np.count_nonzero(d)) > resamples + 1]
+    reaching = _reaching(contrasts, drawn, resamples, seed, workers) if drawn else {}
+    outcomes = []
+    for number, d in enumerate(differences):
+        if number in reaching:
+            p = (reaching[number] + 1) / (resamples + 1)
             monte_carlo_error = float(np.sqrt(p * (1 - p) / (resamples + 1)))
-            outcomes[number] = Outcome(p, monte_carlo_error, f"{resamples} sign flips")
-    return [outcomes[number] for number in range(len(contrasts.pairs))]
+            outcomes.append(Outcome(p, monte_carlo_error, f"{resamples} sign flips"))
+        else:
+            informative = d[d != 0]
+            method = f"exact, 2^{len(informative)} sign flips"
+            outcomes.append(Outcome(enumerate_flips(informative), 0.0, method))
+    return outcomes
 
 
 def enumerate_flips(d: np.ndarray) -> float:
@@ -78,7 +75,7 @@ def enumerate_flips(d: np.ndarray) -> float:
 
 def _reaching(
     contrasts: Contrasts, numbers: list[int], resamples: int, seed: int, workers: int
-) -> list[int]:
+) -> dict[int, int]:
     """Count for each of the pairs the resamples whose |sum| reaches the observed one."""
     sides, rows = np.unique([contrasts.pairs[i] for i in numbers], return_inverse=True)
     a, b = rows.reshape(-1, 2).T
@@ -99,26 +96,29 @@ def _reaching(
         return np.asarray(reached.sum(axis=1))
 
     blocks = in_blocks(block, derive(seed, "sign flips"), resamples, FLIPS_BLOCK, workers)
-    return [int(count) for count in np.sum(list(blocks), axis=0)]
+    return dict(zip(numbers, np.sum(list(blocks), axis=0).tolist(), strict=True))
 
 
 def bootstrap(contrasts: Contrasts, resamples: int, seed: int, workers: int = 1) -> list[Interval]:
     """Return the percentile bootstrap interval of each pair's mean difference.
 
-    Queries are drawn with replacement (Efron and Tibshirani, An Introduction to the Bootstrap,
-    13.3), the same ones for all pairs. (None, None) for fewer than two queries.
+    Queries are drawn with replacement, the same for all pairs. (None, None) for fewer than two.
     """
     queries = contrasts.values.shape[1]
     if queries < 2:
         return [(None, None)] * len(contrasts.pairs)
-    whole, units = _whole(contrasts.values)
+    # Whole numbers of units of at most 2^-32: their sums, below 2^53, are exact, so that no digit
+    # of a mean depends on the order in which a processor's matrix product adds.
+    largest = np.maximum(np.abs(contrasts.values).max(axis=1), 1.0)
+    units = np.exp2(np.minimum(32, np.floor(52 - np.log2(largest * queries))))[:, None]
+    whole = np.rint(contrasts.values * units)
     a, b = np.array(contrasts.pairs).T
 
     def block(generator: np.random.Generator, rows: int) -> np.ndarray:
         drawn = generator.integers(queries, size=(rows, queries))
         drawn += np.arange(rows)[:, None] * queries
         times_drawn = np.bincount(drawn.ravel(), minlength=rows * queries).reshape(rows, queries)
-        sums = (whole @ times_drawn.astype(np.float64).T) / units[:, None]
+        sums = (whole @ times_drawn.astype(np.float64).T) / units
         return np.asarray((sums[a] - sums[b]) / queries)
 
     rows = max(1, min(BOOTSTRAP_BLOCK, DRAWN_AT_ONCE // queries))
@@ -126,18 +126,6 @@ def bootstrap(contrasts: Contrasts, resamples: int, seed: int, workers: int = 1)
     means = np.concatenate(list(blocks), axis=1)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
     return list(zip(low.tolist(), high.tolist(), strict=True))
-
-
-def _whole(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values in units of at most 2^-32, as whole numbers, and units per 1, by row.
-
-    Sums of whole numbers below 2^53 are exact, so that no digit of a bootstrap mean depends on the
-    order in which a processor's matrix product adds.
-    """
-    largest = np.maximum(np.abs(values).max(axis=1), 1.0)
-    bits = np.minimum(32, np.floor(52 - np.log2(largest * values.shape[1])))
-    units = np.exp2(bits)
-    return np.rint(values * units[:, None]), units
 
 
 def in_blocks(
@@ -149,8 +137,9 @@ def in_blocks(
 ) -> Iterator[np.ndarray]:
     """Yield `draw(generator, n)` for each block of n <= `rows` resamples, on so many threads.
 
-    A block's matrix products are small and stay on its thread: BLAS's own threads would only get
-    in the way of the workers.
+    All pairs share their draws: a block's generator depends on the entropy and the block's number
+    alone. Its matrix products are small and stay on its thread, where BLAS's own would get in the
+    way of the workers.
     """
     from threadpoolctl import threadpool_limits
 
