@@ -4,7 +4,6 @@ Command: `python -m residuum.characteristics count ...`. Counts come from the ex
 qrels. Must not know runs, measures or where a collection comes from.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -75,8 +74,8 @@ def tidy(job: BoundCharacteristics, counts: Counts) -> list[GridCell]:
     cells = []
     for row in job.table.rows:
         for column in job.table.columns:
-            cell = grids.blank(job, row.id, column.id, row.quantity)
-            cell = replace(cell, not_run=job.not_counted(column))
+            not_run = job.not_counted(column)
+            cell = grids.blank(job, row.id, column.id, row.quantity, not_run)
             if counted := counts.get(column.id):
                 cell = cell.measured_as([float(counted[row.quantity])], int(counted["queries"]))
             cells.append(cell)

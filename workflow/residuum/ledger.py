@@ -78,7 +78,7 @@ def write(
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        ledger += judge(job, grids.read(path), tests.get(job.id, []))
+        ledger += judge(job, tsv.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, []))
     files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
     manifest.write(
@@ -102,7 +102,12 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
-            rows.append(_number(job, printed.value, cell))
+            tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
+            judged = number_verdict(job, printed.value, cell, tolerance)
+            delta = None if cell.measured is None else cell.measured - printed.value
+            numbers = (printed.value, cell.measured, delta, tolerance, None)
+            claim = f"{cell.measure} = {printed.value}"
+            rows.append(LedgerRow(*_where(job, cell), "number", claim, *numbers, *judged))
             for other, claim in _claims(job, row.id, printed):
                 tested = compared.get((column, row.id, other))
                 rows.append(_comparison(job, cell, measured[other, column], claim, tested))
@@ -121,14 +126,6 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
 
 def _where(job: Grid, cell: GridCell) -> tuple[str, str, str, str, str]:
     return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
-
-
-def _number(job: Grid, printed: float, cell: GridCell) -> LedgerRow:
-    tolerance = job.table.tolerance.get(cell.column, job.table.tolerance.get("default"))
-    delta = None if cell.measured is None else cell.measured - printed
-    claim, judged = f"{cell.measure} = {printed}", number_verdict(job, printed, cell, tolerance)
-    numbers = (printed, cell.measured, delta, tolerance, None)
-    return LedgerRow(*_where(job, cell), "number", claim, *numbers, *judged)
 
 
 def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
@@ -246,10 +243,8 @@ def _in_short(rows: Rows) -> Iterator[str]:
 
 def _bare(row: LedgerRow) -> str:
     """Return a reason without the row that a comparison's reason names first, and its full stop."""
-    words = row.claim.split() if row.kind == "comparison" else []
-    starts = (f"{name}: " for name in words[:1] + words[-1:])
-    start = next((start for start in starts if row.reason.startswith(start)), "")
-    return row.reason.removeprefix(start).rstrip(".")
+    reason = row.reason.partition(": ")[2] if row.kind == "comparison" else row.reason
+    return reason.rstrip(".")
 
 
 def _printed_in(rows: Rows) -> str:
@@ -278,7 +273,7 @@ def digest(results: Path) -> str:
     path = Path(results) / Paths().ledger
     if not path.is_file():
         made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
-        named = f"there is {', '.join(made)}" if made else "snakemake --cores all makes one"
+        named = ", ".join(made) or "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
     ledger = tsv.rows(path, LedgerRow)
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"

@@ -75,9 +75,9 @@ def tidy(
     for row in job.table.rows:
         others = [other for other in job.table.rows if other.index and row.index]
         for column in job.table.columns:
-            cell = grids.blank(job, row.id, column.id, column.measure)
-            cell = replace(cell, not_run=job.not_run(row, column))
-            if column.is_depth and not cell.not_run:
+            not_run = job.not_run(row, column)
+            cell = grids.blank(job, row.id, column.id, column.measure, not_run)
+            if column.is_depth and not not_run:
                 cell = _with_depth(job, row, cell, records)
             elif matrix := values.get((row.id, column.id)):
                 per_seed = [float(value) for value in matrix.values.mean(axis=0)]
@@ -141,7 +141,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
     digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])
     rows = []
     for row in job.table.rows:
-        label = f"{row.index or '-' * bool(row.below)} {row.label}".lstrip()
+        label = f"{row.index or '-' * bool(row.below)} {row.label}".strip()
         own = [cell for cell in cells if cell.row == row.id]
         shown = (TextCell(number(cell, digits), cell.beats, cell.below) for cell in own)
         rows.append([TextCell(row.group), TextCell(label), *shown])

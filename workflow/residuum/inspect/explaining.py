@@ -117,7 +117,7 @@ def _without_cells(results: Path, page: str) -> str:
 
 
 def _lines(path: Path) -> list[GridCell]:
-    lines = grids.read(path)
+    lines = tsv.rows(path, GridCell, optional=grids.INDEX)
     if not lines:
         raise ResiduumError(f"{path}: a header and no row, where a table has some; {tsv.AGAIN}")
     return lines

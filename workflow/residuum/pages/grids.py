@@ -16,7 +16,6 @@ import polars as pl
 from residuum.artefacts import trec
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import Cell as PrintedCell
-from residuum.pages import tsv
 from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
@@ -36,9 +35,8 @@ def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMat
     absent = {row: dict(reasons) for row, reasons in job.absent.items()}
     scores: dict[Key, ScoreMatrix] = {}
     for row, column in job.cells():
-        paths = [metrics / name for name in job.metrics_of(row, column)]
         try:
-            tables = {path: read(path) for path in paths}
+            tables = {name: read(metrics / name) for name in job.metrics_of(row, column)}
         except NotRun as reason:
             absent.setdefault(row.id, {})[column.id] = str(reason)
         else:
@@ -50,14 +48,12 @@ def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMat
     return job.model_copy(update={"absent": absent}), scores
 
 
-def _matrix(tables: Mapping[Path, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
+def _matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
     """Return a measure's values, a column for the metrics file of each run."""
-    runs = {}
-    for path, table in tables.items():
-        runs[path.stem] = table.filter(measure=measure).sort("query_id")
-        if runs[path.stem].is_empty():
-            known = ", ".join(table["measure"].unique().sort())
-            raise ResiduumError(f"{path}: no values of {measure}; it holds {known}")
+    runs = {name: table.filter(measure=measure).sort("query_id") for name, table in tables.items()}
+    if lacking := [name for name, rows in runs.items() if rows.is_empty()]:
+        known = ", ".join(tables[lacking[0]]["measure"].unique().sort())
+        raise ResiduumError(f"{where}{lacking[0]}: no values of {measure}; it holds {known}")
     ids = {run: rows["query_id"].to_list() for run, rows in runs.items()}
     same_queries(ids, where)
     values = np.array([rows["value"].to_numpy() for rows in runs.values()])
@@ -107,17 +103,12 @@ class GridCell:
         )
 
 
-def blank(job: Grid, row: str, column: str, measure: str) -> GridCell:
+def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -> GridCell:
     """Return a cell without a value, with what the paper prints in it."""
-    cell = GridCell(job.id, row, column, measure, job.places[column])
+    cell = GridCell(job.id, row, column, measure, job.places[column], not_run=not_run)
     text = job.table.reported.get(row, {}).get(column)
     if text is None:
         return cell
     printed = PrintedCell.parse(text)
-    beats = span(printed.beats)
-    return replace(cell, reported=printed.value, reported_beats=beats, reported_below=printed.below)
-
-
-def read(path: Path) -> list[GridCell]:
-    """Read the TSV of a page."""
-    return tsv.rows(path, GridCell, optional=INDEX)
+    beats, below = span(printed.beats), printed.below
+    return replace(cell, reported=printed.value, reported_beats=beats, reported_below=below)
