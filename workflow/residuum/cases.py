@@ -14,7 +14,6 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.trec import PAIR
 from residuum.artefacts.words import STOP_WORDS
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -71,23 +70,21 @@ def matching(
     # Where a list must hold the doc, no pair beside those of that list can meet the rule.
     needed = [c for c in cases.where if not (c.absent or c.or_absent)][:1]
     within = [runs[c.list].filter(_fits(c, "rank")) for c in needed] or runs.values()
-    pairs = pl.concat(run.select(PAIR) for run in within).unique()
-    pairs = pairs.filter(pl.col("query_id").is_in(judged)).join(qrels, on=PAIR, how="left")
+    pairs = pl.concat(run.select(trec.PAIR) for run in within).unique()
+    pairs = pairs.filter(pl.col("query_id").is_in(judged)).join(qrels, on=trec.PAIR, how="left")
     relevant = pl.col("relevance").fill_null(0) >= 1
     pairs = pairs.filter(relevant if cases.relevant else ~relevant)
     for name, run in runs.items():
-        ranks = run.select(*PAIR, pl.col("rank").alias(f"rank.{name}"))
-        pairs = pairs.join(ranks, on=PAIR, how="left")
+        ranks = run.select(*trec.PAIR, pl.col("rank").alias(f"rank.{name}"))
+        pairs = pairs.join(ranks, on=trec.PAIR, how="left")
     before, after = (
         pl.col(f"rank.{name}").fill_null(max(runs[name]["rank"], default=0) + 1)
         for name in (cases.before, cases.after)
     )
-    met = pairs.filter(pl.all_horizontal(_fits(c, f"rank.{c.list}") for c in cases.where))
-    ordered = met.with_columns(gain=before - after).sort(
-        "gain", *PAIR, descending=[True, False, False]
-    )
+    pairs = pairs.filter(*(_fits(c, f"rank.{c.list}") for c in cases.where))
+    pairs = pairs.with_columns(gain=before - after).sort(-pl.col("gain"), *trec.PAIR)
     first = pl.col("query_id").is_first_distinct()
-    return ordered.with_columns(shown=first & (first.cast(pl.Int64).cum_sum() <= cases.limit))
+    return pairs.with_columns(shown=first & (first.cast(pl.Int64).cum_sum() <= cases.limit))
 
 
 def _fits(condition: Condition, column: str) -> pl.Expr:

@@ -14,7 +14,6 @@ import typer
 
 from residuum import paired
 from residuum.artefacts import depth_curves, files, manifest
-from residuum.artefacts.depth_curves import DOCS_RERANKED, RECALL
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Panel, Series
@@ -63,9 +62,9 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
 
 def _curve(job: BoundFigure, table: pl.DataFrame, panel: Panel, series: Series) -> Iterator[Point]:
     """Yield the points of a series in a panel; recall starts at depth 1."""
-    runs, measure = job.runs[series.id], panel.measure or RECALL
+    runs, measure = job.runs[series.id], panel.measure or depth_curves.RECALL
     own = table.filter(pl.col("run").is_in(runs))
-    rows = own.filter((pl.col("measure") == measure) & (pl.col("depth") >= int(measure == RECALL)))
+    rows = own.filter(pl.col("measure") == measure, pl.col("depth") >= int(panel.measure is None))
     if missing := sorted(set(runs) - set(rows["run"])):
         known = ", ".join(sorted(set(table["run"])))
         raise ResiduumError(
@@ -75,7 +74,7 @@ def _curve(job: BoundFigure, table: pl.DataFrame, panel: Panel, series: Series) 
     every = wide["depth"].n_unique() * wide["query_id"].n_unique()
     if wide.drop_nulls().height < every:
         raise ResiduumError(f"the depth curve's runs {', '.join(runs)} differ in depths or queries")
-    lengths = own.filter(pl.col("measure") == DOCS_RERANKED).group_by("depth")
+    lengths = own.filter(pl.col("measure") == depth_curves.DOCS_RERANKED).group_by("depth")
     docs_reranked = dict(lengths.agg(pl.col("value").mean()).iter_rows())
     for part in wide.partition_by("depth"):
         depth, query_ids = part["depth"][0], part["query_id"].to_list()
@@ -105,17 +104,13 @@ def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
 
 
 def frame(points: list[Point]) -> pl.DataFrame:
-    """Return a row per point: means over queries and seeds, spread and tests.
-
-    `difference`, its 95% t interval and p compare the series with the first one drawn, per
-    query, seeds averaged.
-    """
+    """Return a row per point: means over queries and seeds, spread, its test per query."""
     rows = [
         {
             "panel": point.panel.id,
             "series": point.series.id,
             "depth": point.depth,
-            "measure": point.panel.measure or RECALL,
+            "measure": point.panel.measure or depth_curves.RECALL,
             "n": len(point.scores.query_ids),
             "seeds": len(point.means),
             "mean": float(point.means.mean()),

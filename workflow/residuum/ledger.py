@@ -16,8 +16,7 @@ import typer
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Cell as PrintedCell
-from residuum.config.schema.papers import parts_of
+from residuum.config.schema import papers
 from residuum.pages import grids, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
@@ -101,7 +100,7 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
     rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
-            printed, cell = PrintedCell.parse(text), measured[row.id, column]
+            printed, cell = papers.Cell.parse(text), measured[row.id, column]
             tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
             judged = number_verdict(job, printed.value, cell, tolerance)
             delta = None if cell.measured is None else cell.measured - printed.value
@@ -114,7 +113,7 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
     return rows
 
 
-def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
+def _claims(job: Grid, name: str, printed: papers.Cell) -> Iterator[tuple[str, str]]:
     """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
     if isinstance(job, BoundTable):
         for index in printed.beats:
@@ -125,7 +124,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
 
 
 def _where(job: Grid, cell: GridCell) -> tuple[str, str, str, str, str]:
-    return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
+    return papers.parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
 
 
 def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:

@@ -18,7 +18,6 @@ from residuum.config.schema.papers import DEPTH, Row
 from residuum.pages import grids, layout, notes, tsv
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
-from residuum.pages.notes import NO_DEPTH
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.tuning.record import Record, Tuned
 from residuum.wiring.bound import BoundTable
@@ -115,7 +114,7 @@ def _with_depth(job: BoundTable, row: Row, cell: GridCell, tuned: Sequence[Tuned
             f"{cell.split_ref}; name it with --tuning {cell.split_ref}/{lacking[0]}.json"
         )
     if not chosen:
-        return replace(cell, not_run=NO_DEPTH)
+        return replace(cell, not_run=notes.NO_DEPTH)
     depths = [float(record.setting["depth"]) for record in chosen.values()]
     return cell.measured_as(depths, next(iter(chosen.values())).queries)
 
@@ -123,7 +122,7 @@ def _with_depth(job: BoundTable, row: Row, cell: GridCell, tuned: Sequence[Tuned
 def number(cell: GridCell, digits: int) -> str:
     """Round for display; a cell without a value is `not run`, and never a zero."""
     if cell.measured is None or cell.lowest is None or cell.highest is None:
-        return DASH if cell.not_run == NO_DEPTH else "not run"
+        return DASH if cell.not_run == notes.NO_DEPTH else "not run"
     if cell.measure == DEPTH:
         span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
         return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"
@@ -132,10 +131,9 @@ def number(cell: GridCell, digits: int) -> str:
 
 
 def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
-    """Lay the table out: a line per row, its group and label first.
+    """Lay the table out: a line per row, with as many decimals as the paper prints, or three.
 
-    Numbers have as many decimals as the paper prints, at least three. The rows that others may
-    beat are numbered; a dash marks a variant of another row.
+    The rows that others may beat are numbered; a dash marks a variant of another row.
     """
     printed = [text for row in job.table.reported.values() for text in row.values()]
     digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])

@@ -56,10 +56,7 @@ def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> 
 
 
 def markdown(page: Layout, image: str = "") -> str:
-    """Render for reading as Markdown or as plain text: columns are padded.
-
-    `image` names a picture to put between the title and the grid.
-    """
+    """Render as Markdown that reads as plain text too; an image stands between title and grid."""
     picture = [f"![{page.title}]({image})"] if image else []
     table = [grid(page.header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
     notes = "\n".join(f"- {note}" for note in page.notes)

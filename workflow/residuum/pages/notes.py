@@ -25,8 +25,7 @@ def tests_note(
 ) -> str:
     """Return one sentence on how the comparisons of a page are tested.
 
-    `column` and `table` are what the families of those names are on the page; `compared` names the
-    tested pairs, where not all are.
+    `column` and `table` word the families of those names; `compared`, the pairs if not all are.
     """
     paper = "all tables of the paper with these tests"
     family = {"column": f"each {column}", "table": f"each {table}", "paper": paper}[tests.family]

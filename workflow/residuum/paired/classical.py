@@ -93,10 +93,9 @@ def t_interval(d: np.ndarray) -> Interval:
 def min_detectable(d: np.ndarray, alpha: float) -> float | None:
     """Return the true mean difference that this many queries show with a power of 0.8.
 
-    For a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`
-    (Cohen): the noncentrality at which the t statistic exceeds its
-    critical value with that probability. None where the differences do not vary, or alpha is out
-    of reach for so few queries.
+    For a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`: the
+    noncentrality at which the t statistic exceeds its critical value with that probability. None
+    where the differences do not vary, or alpha is out of reach for so few queries.
     """
     from scipy import special
 

@@ -15,7 +15,6 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
 from residuum.paired import classical, resampling
-from residuum.paired.classical import Outcome
 from residuum.paired.resampling import Contrasts
 
 Key = tuple[str, str]  # (system, column)
@@ -194,7 +193,7 @@ def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
 
 
 def _over_seeds(
-    a: np.ndarray, b: np.ndarray, by_seed: Iterator[Outcome], alpha: float
+    a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float
 ) -> tuple[float | None, str | None]:
     """Return p over seeds, and in how many seeds the same test alone agrees: `2/3`."""
     met = paired_runs(len(a), len(b))
@@ -207,7 +206,7 @@ def _over_seeds(
     return p, f"{int((same & significant).sum())}/{len(met)}"
 
 
-def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[Outcome]:
+def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical.Outcome]:
     """Test every contrast as `tests` says."""
     if tests.test == "permutation":
         return resampling.permutation(contrasts, tests.resamples, tests.seed, workers)
