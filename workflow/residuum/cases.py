@@ -47,8 +47,14 @@ def find(
     judged = set(judgements["query_id"]) & set(texts)
     pairs = matching(job.cases, runs, judgements, judged)
     kept = pairs.filter((pl.int_range(pl.len()) < LIMIT) | pl.col("shown"))
-    table = _table(job.cases, kept, texts, _docs(corpus, set(kept["doc_id"])))
-    layout.write(output, table.drop("text"), page(job, pairs, len(judged), table))
+    docs = _docs(corpus, set(kept["doc_id"]))
+    query = pl.Series("query", [texts[name] for name in kept["query_id"]], dtype=pl.String)
+    text = pl.Series("text", [docs[name] for name in kept["doc_id"]], dtype=pl.String)
+    cut = pl.Series("excerpt", list(map(excerpt, query, text)), dtype=pl.String)
+    table = kept.with_columns(query, text, cut)
+    columns = ["query_id", "query", "doc_id", "relevance", *(f"rank.{name}" for name in runs)]
+    written = table.select(*columns, "gain", "shown", "excerpt")
+    layout.write(output, written, page(job, pairs, len(judged), table))
     manifest.write(
         manifest.beside(output),
         artefact={"pairs": pairs.height, "written": kept.height, "queries": len(judged)},
@@ -106,19 +112,6 @@ def _docs(corpus: Path, ids: set[str]) -> dict[str, str]:
     if missing := sorted(ids - set(docs)):
         raise ResiduumError(f"{corpus}: lacks the doc {missing[0]} ({len(missing)} such docs)")
     return docs
-
-
-def _table(
-    cases: Cases, pairs: pl.DataFrame, texts: dict[str, str], docs: dict[str, str]
-) -> pl.DataFrame:
-    """Give each pair its query, its doc's text and an excerpt of that."""
-    queries = [texts[query_id] for query_id in pairs["query_id"]]
-    read = [docs[doc_id] for doc_id in pairs["doc_id"]]
-    columns = {"query": queries, "excerpt": list(map(excerpt, queries, read)), "text": read}
-    table = pairs.with_columns(pl.Series(k, v, dtype=pl.String) for k, v in columns.items())
-    ranks = [f"rank.{name}" for name in cases.lists]
-    start = ["query_id", "query", "doc_id", "relevance", *ranks]
-    return table.select(*start, "gain", "shown", "excerpt", "text")
 
 
 def excerpt(query: str, text: str) -> str:

@@ -32,8 +32,16 @@ def compare(
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
     jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
-    tables = [compared(job, metrics, workers) for job in jobs]
-    tests = jobs[0].tests
+    tests, tables = jobs[0].tests, []
+    for job in jobs:
+        bound, values = grids.load(job, metrics)
+        measures = {column.id: column.measure for column in job.table.columns}
+        pairs = []
+        for column, a, b in bound.compared():
+            paper = parts_of(job.id)[0]
+            families = {"column": f"{job.id}/{column}", "table": job.id, "paper": paper}
+            pairs.append(paired.Pair(a, b, column, measures[column], families[tests.family]))
+        tables.append(paired.compare(values, pairs, tests, workers))
     family = paired.adjust([row for rows in tables for row in rows], tests.correction, tests.alpha)
     table = tsv.frame(family[: len(tables[0])], paired.Comparison)
     files.write_text(output, table.write_csv(separator="\t"))
@@ -45,18 +53,6 @@ def compare(
         inputs=[metrics / name for name in sorted(read)],
         module="residuum.significance",
     )
-
-
-def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[paired.Comparison]:
-    """Return a row per comparison of one table, with its family; p is not adjusted yet."""
-    job, values = grids.load(job, metrics)
-    measures = {column.id: column.measure for column in job.table.columns}
-    pairs = []
-    for column, a, b in job.compared():
-        families = {"column": f"{job.id}/{column}", "table": job.id, "paper": parts_of(job.id)[0]}
-        family = families[job.tests.family]
-        pairs.append(paired.Pair(a, b, column, measures[column], family))
-    return paired.compare(values, pairs, job.tests, workers)
 
 
 if __name__ == "__main__":
