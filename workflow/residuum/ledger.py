@@ -31,6 +31,7 @@ VERDICTS = {
 }
 COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
 AGAINST = ["reversed", "differs"]
+JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Verdict = tuple[str, str]  # and the reason
 Tested = tuple[float, float, bool]  # difference, adjusted p, significant
 
@@ -67,12 +68,8 @@ def write(
 ) -> None:
     """Judge every reported number and comparison of the given tables."""
     ledger: list[LedgerRow] = []
-    jobs = [
-        command.parse_spec(BoundTable, text)
-        if json.loads(text)["table"]["kind"] == "table"
-        else command.parse_spec(BoundCharacteristics, text)
-        for text in spec
-    ]
+    kinds = [json.loads(text)["table"]["kind"] for text in spec]
+    jobs = [command.parse_spec(JUDGED[kind], text) for kind, text in zip(kinds, spec, strict=True)]
     tests = {path.stem: tsv.rows(path, Comparison) for path in significance}
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 Legend = dict[str, object]  # label: what is drawn
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
-
-Line = tuple[str, str, str | tuple[float, tuple[float, ...]]]  # colour, marker, dashes
 # Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
-LINES: list[Line] = [
+LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
     ("#000000", "o", "-"),
     ("#D55E00", "s", "--"),
     ("#0072B2", "^", "-."),
@@ -37,10 +35,7 @@ STYLE = {
     **{"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "savefig.dpi": 200},
     **{"errorbar.capsize": 2, "lines.linewidth": 1.2, "lines.markersize": 4},
 }
-METADATA = {
-    "pdf": dict.fromkeys(["Creator", "Producer", "CreationDate"]),
-    "png": {"Software": None},
-}
+WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]}  # metadata
 
 
 class Point(NamedTuple):
@@ -93,9 +88,9 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
             ax.grid(color="0.9", linewidth=0.5)
         shown = (legend.values(), legend.keys())
         figure.legend(*shown, loc="outside lower center", ncols=2)  # type: ignore[call-overload]
-        for form, metadata in METADATA.items():
+        for form, left_out in WITHOUT.items():
             with files.whole(output.with_suffix(f".{form}")) as temporary:
-                figure.savefig(temporary, format=form, metadata=metadata)
+                figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
 
 
 def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:

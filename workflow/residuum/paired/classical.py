@@ -11,6 +11,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 TIE = 1e-12  # values per query, and means of them, this close to each other count as equal
 LEVEL = 0.95  # of intervals
@@ -37,8 +38,6 @@ def t_test(d: np.ndarray) -> Outcome:
 
     A constant difference other than 0 over several queries leaves t infinite: p is 0.
     """
-    from scipy import special
-
     if len(d) < 2 or not d.any():
         return Outcome(1.0, 0.0, "paired t")
     deviation = d.std(ddof=1)
@@ -84,8 +83,6 @@ def t_interval(d: np.ndarray) -> Interval:
     """Return the t interval of the mean difference, or (None, None) for fewer than two queries."""
     if len(d) < 2:
         return None, None
-    from scipy import special
-
     half = float(special.stdtrit(len(d) - 1, (1 + LEVEL) / 2) * d.std(ddof=1) / math.sqrt(len(d)))
     return float(d.mean()) - half, float(d.mean()) + half
 
@@ -97,8 +94,6 @@ def min_detectable(d: np.ndarray, alpha: float) -> float | None:
     noncentrality at which the t statistic exceeds its critical value with that probability. None
     where the differences do not vary, or alpha is out of reach for so few queries.
     """
-    from scipy import special
-
     deviation = _deviation(d)
     if deviation is None:
         return None
@@ -116,8 +111,6 @@ def p_mixed_effects(d: np.ndarray) -> float:
     mean is (MS_query + MS_seed - MS_residual) / (queries * seeds), no less than the residual's
     part alone.
     """
-    from scipy import special
-
     queries, seeds = d.shape
     mean = float(d.mean())
     by_query, by_seed = d.mean(axis=1) - mean, d.mean(axis=0) - mean
