@@ -1,6 +1,7 @@
 """A figure from a small depth curve: drawn data by hand, tests as a direct call, equal bytes."""
 
 import json
+import re
 import struct
 import warnings
 
@@ -175,10 +176,13 @@ def test_list_lengths_are_kept_where_the_curve_has_them(tmp_path):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda t: t.replace("base\t", "other\t"), r"no recall of base; its runs: .*other"),
-        (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""), "differ in depths or queries"),
+        (lambda t: t.replace("base\t", "other\t"), r"curve lacks the run base; it has other, ours\.seed1"),
+        (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""),
+         r"ours in .* and base in accuracy/10 hold different queries \(1 of them, such as q03"),
         (lambda t: t.replace("q03", "q99").replace("ours.seed1\t10\tq99", "ours.seed1\t10\tq03"),
-         "differ in depths or queries"),
+         r"depth 10: ours\.seed1 and ours\.seed2 hold different queries \(2 of them, such as q03"),
+        (lambda t: re.sub(r"ours\.seed1\t10\t\w+\tRR@10.*\n", "", t),
+         r"depth 10: ours\.seed1: no values of RR@10; it holds recall"),
         (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"depths\.tsv, line 362: duplicate line"),
         (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: not a finite number"),
         (lambda t: t.replace("run\tdepth", "depth\trun", 1), "line 1: expected run, depth,"),

@@ -17,7 +17,7 @@ from residuum.artefacts import depth_curves, files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Panel, Series
-from residuum.pages import drawing, layout, notes
+from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.drawing import Point
 from residuum.pages.layout import DASH, TextCell
 from residuum.wiring.bound import BoundFigure
@@ -55,7 +55,7 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
     """Return a point per panel, series and depth of the depth curve; all hold the same queries."""
     curves = [(panel, series) for panel in job.figure.panels for series in job.series()]
     points = [point for curve in curves for point in _curve(job, table, *curve)]
-    sides = {f"{point.panel.id}/{point.series.id}": point.scores.query_ids for point in points}
+    sides = {f"{point.series.id} in {point.column}": point.scores.query_ids for point in points}
     paired.same_queries(sides, f"{job.id}: ")
     return points
 
@@ -63,23 +63,16 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
 def _curve(job: BoundFigure, table: pl.DataFrame, panel: Panel, series: Series) -> Iterator[Point]:
     """Yield the points of a series in a panel; recall starts at depth 1."""
     runs, measure = job.runs[series.id], panel.measure or depth_curves.RECALL
-    own = table.filter(pl.col("run").is_in(runs))
-    rows = own.filter(pl.col("measure") == measure, pl.col("depth") >= int(panel.measure is None))
-    if missing := sorted(set(runs) - set(rows["run"])):
-        known = ", ".join(sorted(set(table["run"])))
-        raise ResiduumError(
-            f"the depth curve holds no {measure} of {missing[0]}; its runs: {known}"
-        )
-    wide = rows.pivot("run", index=["depth", "query_id"], values="value").sort("depth", "query_id")
-    every = wide["depth"].n_unique() * wide["query_id"].n_unique()
-    if wide.drop_nulls().height < every:
-        raise ResiduumError(f"the depth curve's runs {', '.join(runs)} differ in depths or queries")
-    lengths = own.filter(pl.col("measure") == depth_curves.DOCS_RERANKED).group_by("depth")
-    docs_reranked = dict(lengths.agg(pl.col("value").mean()).iter_rows())
-    for part in wide.partition_by("depth"):
-        depth, query_ids = part["depth"][0], part["query_id"].to_list()
-        scores = paired.ScoreMatrix(query_ids, part.select(runs).to_numpy())
-        yield Point(panel, series, depth, scores, docs_reranked.get(depth))
+    if missing := sorted(set(runs) - set(table["run"])):
+        known = ", ".join(table["run"].unique().sort())
+        raise ResiduumError(f"{job.id}: the depth curve lacks the run {missing[0]}; it has {known}")
+    own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
+    parts = own.partition_by("depth", "run", as_dict=True)
+    for depth in own.filter(measure=measure)["depth"].unique().sort():
+        tables = {run: parts.get((depth, run), own.clear()) for run in runs}
+        scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
+        lengths = own.filter(depth=depth, measure=depth_curves.DOCS_RERANKED)["value"]
+        yield Point(panel, series, depth, scores, lengths.mean())
 
 
 def compare(job: BoundFigure, points: list[Point]) -> list[Point]:

@@ -41,18 +41,18 @@ def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMat
             absent.setdefault(row.id, {})[column.id] = str(reason)
         else:
             where = f"{job.id}, row {row.id}: "
-            scores[row.id, column.id] = _matrix(tables, column.measure, where)
+            scores[row.id, column.id] = matrix(tables, column.measure, where)
     for column in job.table.columns:
         rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
         same_queries(rows, f"{job.id}, column {column.id}: rows ")
     return job.model_copy(update={"absent": absent}), scores
 
 
-def _matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
-    """Return a measure's values, a column for the metrics file of each run."""
+def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
+    """Return a measure's values, a column for the table of each run; all hold the same queries."""
     runs = {name: table.filter(measure=measure).sort("query_id") for name, table in tables.items()}
     if lacking := [name for name, rows in runs.items() if rows.is_empty()]:
-        known = ", ".join(tables[lacking[0]]["measure"].unique().sort())
+        known = ", ".join(tables[lacking[0]]["measure"].unique().sort()) or "nothing"
         raise ResiduumError(f"{where}{lacking[0]}: no values of {measure}; it holds {known}")
     ids = {run: rows["query_id"].to_list() for run, rows in runs.items()}
     same_queries(ids, where)
