@@ -28,7 +28,7 @@ def entry(where, relevant=True, **changes):
     return {
         "kind": "cases",
         "title": "Toy cases",
-        "place": "Toy, Table 3",
+        "printed_in": "Toy, Table 3",
         "role": "dev",
         "lists": {"bm25": "bm25", "clear": "clear"},
         "relevant": relevant,
@@ -108,8 +108,7 @@ def write(folder):
     (folder / "corpus").mkdir(parents=True)
     docs = [(doc_id, {"text": text}) for doc_id, text in DOCS.items()]
     shards = contracts.write_corpus(folder / "corpus", docs)
-    manifest.write(folder / "corpus" / "manifest.json", artefact={"docs": 5, "shards": shards},
-                   spec={}, inputs=[], module="residuum.cases")  # fmt: skip
+    manifest.write(folder / "corpus", {"docs": 5, "shards": shards}, {}, [], "residuum.cases")
     trec.write_queries(folder / "queries.tsv", QUERIES.items())
     trec.write_qrels(folder / "qrels.trec", QRELS)
     for name, run in runs().items():

@@ -14,7 +14,6 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.words import STOP_WORDS
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -55,13 +54,9 @@ def find(
     columns = ["query_id", "query", "doc_id", "relevance", *(f"rank.{name}" for name in runs)]
     written = table.select(*columns, "gain", "shown", "excerpt")
     layout.write(output, written, page(job, pairs, len(judged), table))
-    manifest.write(
-        manifest.beside(output),
-        artefact={"pairs": pairs.height, "written": kept.height, "queries": len(judged)},
-        spec=job.model_dump(mode="json"),
-        inputs=[queries, qrels, corpus / "manifest.json", *paths.values()],
-        module="residuum.cases",
-    )
+    counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
+    inputs = [queries, qrels, corpus / "manifest.json", *paths.values()]
+    manifest.write(output, counts, job, inputs, "residuum.cases")
 
 
 def matching(
@@ -130,7 +125,7 @@ def excerpt(query: str, text: str) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return set(WORD.findall(text.lower())) - STOP_WORDS
+    return set(WORD.findall(text.lower())) - trec.STOP_WORDS
 
 
 def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFrame) -> layout.Layout:
@@ -151,7 +146,7 @@ def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFram
         rows.append([*both, *map(TextCell, texts)])
     return layout.Layout(
         title=cases.title,
-        printed_in=cases.place,
+        printed_in=cases.printed_in,
         header=["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"],
         rows=rows,
         notes=list(_notes(job, pairs, examined, len(rows))),

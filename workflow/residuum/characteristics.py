@@ -37,13 +37,8 @@ def count(
     folders = command.named_paths("--split", split or [], required)
     counts = {column: quantities(folder) for column, folder in folders.items()}
     write(job, counts, output)
-    manifest.write(
-        manifest.beside(output),
-        artefact={"counts": counts},
-        spec=job.model_dump(mode="json"),
-        inputs=[folder / name for folder in folders.values() for name in EXPORTED],
-        module="residuum.characteristics",
-    )
+    inputs = [folder / name for folder in folders.values() for name in EXPORTED]
+    manifest.write(output, {"counts": counts}, job, inputs, "residuum.characteristics")
 
 
 def write(job: BoundCharacteristics, counts: Counts, output: Path) -> None:
@@ -100,7 +95,7 @@ def page(job: BoundCharacteristics, cells: list[GridCell]) -> layout.Layout:
         for row in job.table.rows
     ]
     align = ["l", *"c" * len(job.table.columns)]
-    return layout.Layout(job.table.title, job.table.place, header, rows, _notes(job), align)
+    return layout.Layout(job.table.title, job.table.printed_in, header, rows, _notes(job), align)
 
 
 def _notes(job: BoundCharacteristics) -> list[str]:

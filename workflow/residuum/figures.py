@@ -13,7 +13,7 @@ import polars as pl
 import typer
 
 from residuum import paired
-from residuum.artefacts import depth_curves, files, manifest
+from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Panel, Series
@@ -38,17 +38,11 @@ def draw(
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
-    points = compare(job, measured(job, pl.concat([depth_curves.read(path) for path in depths])))
+    points = compare(job, measured(job, pl.concat([trec.read_depths(path) for path in depths])))
     drawing.save(job, points, output)
     page = caption(job, points, [cost(path) for path in scored])
     layout.write(output, frame(points), page, image=f"{output.stem}.png")
-    manifest.write(
-        manifest.beside(output),
-        artefact={"points": len(points)},
-        spec=job.model_dump(mode="json"),
-        inputs=[*depths, *scored],
-        module="residuum.figures",
-    )
+    manifest.write(output, {"points": len(points)}, job, [*depths, *scored], "residuum.figures")
 
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
@@ -62,7 +56,7 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
 
 def _curve(job: BoundFigure, table: pl.DataFrame, panel: Panel, series: Series) -> Iterator[Point]:
     """Yield the points of a series in a panel; recall starts at depth 1."""
-    runs, measure = job.runs[series.id], panel.measure or depth_curves.RECALL
+    runs, measure = job.runs[series.id], panel.measure or trec.RECALL
     if missing := sorted(set(runs) - set(table["run"])):
         known = ", ".join(table["run"].unique().sort())
         raise ResiduumError(f"{job.id}: the depth curve lacks the run {missing[0]}; it has {known}")
@@ -71,7 +65,7 @@ def _curve(job: BoundFigure, table: pl.DataFrame, panel: Panel, series: Series) 
     for depth in own.filter(measure=measure)["depth"].unique().sort():
         tables = {run: parts.get((depth, run), own.clear()) for run in runs}
         scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
-        lengths = own.filter(depth=depth, measure=depth_curves.DOCS_RERANKED)["value"]
+        lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]
         yield Point(panel, series, depth, scores, lengths.mean())
 
 
@@ -103,7 +97,7 @@ def frame(points: list[Point]) -> pl.DataFrame:
             "panel": point.panel.id,
             "series": point.series.id,
             "depth": point.depth,
-            "measure": point.panel.measure or depth_curves.RECALL,
+            "measure": point.panel.measure or trec.RECALL,
             "n": len(point.scores.query_ids),
             "seeds": len(point.means),
             "mean": float(point.means.mean()),
@@ -143,7 +137,7 @@ def caption(job: BoundFigure, points: list[Point], costs: list[str]) -> layout.L
     header = ["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)]
     notes, align = list(_notes(job, points, costs)), ["r", *"c" * len(columns)]
     rows = list(shown.values())
-    return layout.Layout(job.figure.title, job.figure.place, header, rows, notes, align)
+    return layout.Layout(job.figure.title, job.figure.printed_in, header, rows, notes, align)
 
 
 def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ import typer
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema import papers
+from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages import grids, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
@@ -77,13 +77,8 @@ def write(
         ledger += judge(job, tsv.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, []))
     files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
-    manifest.write(
-        manifest.beside(output),
-        artefact={"rows": len(ledger)},
-        spec={"tables": [p.stem for p in table]},
-        inputs=[*table, *significance],
-        module="residuum.ledger",
-    )
+    made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
+    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
 
 
 def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
@@ -97,7 +92,7 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
     rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
-            printed, cell = papers.Cell.parse(text), measured[row.id, column]
+            printed, cell = PrintedCell.parse(text), measured[row.id, column]
             tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
             judged = number_verdict(job, printed.value, cell, tolerance)
             delta = None if cell.measured is None else cell.measured - printed.value
@@ -110,7 +105,7 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
     return rows
 
 
-def _claims(job: Grid, name: str, printed: papers.Cell) -> Iterator[tuple[str, str]]:
+def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
     """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
     if isinstance(job, BoundTable):
         for index in printed.beats:
@@ -121,7 +116,7 @@ def _claims(job: Grid, name: str, printed: papers.Cell) -> Iterator[tuple[str, s
 
 
 def _where(job: Grid, cell: GridCell) -> tuple[str, str, str, str, str]:
-    return papers.parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
+    return parts_of(job.id)[0], job.table.printed_in, job.id, cell.row, cell.column
 
 
 def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:

@@ -43,18 +43,9 @@ def render(
     cells = tidy(job, values, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records))
     layout.write(output, tsv.frame(cells, GridCell), page(job, cells, captions))
-    manifest.write(
-        manifest.beside(output),
-        artefact={"cells": len(cells)},
-        spec=requested.model_dump(mode="json"),
-        inputs=[
-            significance,
-            *(tuning or []),
-            *(metrics / name for name in requested.metrics_files()),
-            *(metrics / name for name in requested.metrics_records()),
-        ],
-        module="residuum.tables",
-    )
+    names = [*requested.metrics_files(), *requested.metrics_records()]
+    inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
+    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
 
 
 def tidy(
@@ -145,7 +136,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
         rows.append([TextCell(row.group), TextCell(label), *shown])
     header = ["", "Model", *(notes.header(job, column) for column in job.table.columns)]
     align = ["l", "l", *"c" * len(job.table.columns)]
-    return layout.Layout(job.table.title, job.table.place, header, rows, captions, align)
+    return layout.Layout(job.table.title, job.table.printed_in, header, rows, captions, align)
 
 
 if __name__ == "__main__":

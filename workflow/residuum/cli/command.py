@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -24,18 +24,13 @@ Model = TypeVar("Model", bound=pydantic.BaseModel)
 Corpus = Annotated[Path, typer.Option(help="corpus folder with its manifest.json")]
 Queries = Annotated[Path, typer.Option(help="queries.tsv of the split: query_id TAB text")]
 Qrels = Annotated[Path, typer.Option(help="TREC qrels of the split")]
-Folds = Annotated[
-    list[Path] | None,
-    typer.Option(help="queries of a fold, where the collection has its own; repeat"),
-]
+Folds = Annotated[list[Path] | None, typer.Option(help="queries of a collection's fold; repeat")]
 Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
 Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
 Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
 Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
-Revision = Annotated[
-    str | None, typer.Option(help="hub commit of the model, where it is of the hub")
-]
+Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]
 Work = Annotated[Path, typer.Option(help="folder of the resumable checkpoint")]
 Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
 Workers = Annotated[int, typer.Option(help="threads; no value depends on them")]
@@ -69,46 +64,51 @@ def parse_spec(model: type[Model], text: str) -> Model:
     try:
         return model.model_validate_json(text)
     except pydantic.ValidationError as error:
-        raise ResiduumError(f"--spec: {describe(error)}") from None
+        raise ResiduumError(describe("--spec", error)) from None
 
 
 def named_paths(option: str, texts: list[str], required: Collection[str]) -> dict[str, Path]:
     """Read an option of the form NAME=PATH that must be given once for each required name."""
     paths = {name: Path(path) for name, _, path in (text.partition("=") for text in texts)}
-    for name in paths:
-        if name not in required:
-            raise ResiduumError(f"{option}: {unknown('name', name, required)}")
+    if others := [name for name in paths if name not in required]:
+        raise ResiduumError(f"{option}: {unknown('name', others[0], required)}")
     if missing := [name for name in required if name not in paths]:
         raise ResiduumError(f"{option} {missing[0]}=PATH is missing")
     return {name: paths[name] for name in required}
 
 
-def describe(error: pydantic.ValidationError) -> str:
-    """Word pydantic's faults one per line: key, found, valid."""
-    return "\n".join(f"{where(e['loc'])}: {sentence(e)}" for e in error.errors())
+def describe(name: str, error: pydantic.ValidationError, data: object = None) -> str:
+    """Word pydantic's faults one per line: the name, the path of keys, what was found or is valid.
+
+    With the `data` that was checked, the path is without the tags that pydantic adds for unions.
+    """
+    lines = []
+    for fault in error.errors():
+        path = ".".join(map(str, _path(fault, data) if data else fault["loc"]))
+        lines.append(f"{name}: {path or '(top level)'}: {_sentence(fault)}")
+    return "\n".join(lines)
 
 
-def where(location: tuple[int | str, ...]) -> str:
-    """Write a pydantic location as the path of keys that a YAML reader would follow."""
-    return ".".join(str(part) for part in location) or "(top level)"
+def _path(fault: ErrorDetails, data: object) -> Iterator[int | str]:
+    for part in fault["loc"]:
+        steps = dict(enumerate(data)) if isinstance(data, list) else data
+        if isinstance(steps, dict) and part in steps:
+            data = steps[part]
+        elif fault["type"] != "missing" or part != fault["loc"][-1]:
+            continue
+        yield part
 
 
-def _kind_fault(discriminator: str, expected_tags: str = "", tag: str | None = None) -> str:
-    """Word that an entry's kind is missing, or is none that is known."""
-    key, known = discriminator.strip("'"), expected_tags.replace("'", "").split(", ")
-    if tag is None:
-        return f"missing key {key}" + (f"; one of {expected_tags}" if expected_tags else "")
-    return unknown(key, tag, known)
-
-
-def sentence(fault: ErrorDetails) -> str:
+def _sentence(fault: ErrorDetails) -> str:
     """Word one pydantic fault with the value that was found."""
-    if fault["type"] == "extra_forbidden":
-        return "unknown key"
-    if fault["type"] == "missing":
-        return "missing key"
+    context = fault.get("ctx", {})
+    if fault["type"] in ("missing", "unknown_key"):
+        return "missing key" if fault["type"] == "missing" else fault["msg"]
     if fault["type"].startswith("union_tag"):
-        return _kind_fault(**fault["ctx"])
+        key, known = context["discriminator"].strip("'"), context.get("expected_tags", "")
+        if "tag" in context:
+            return unknown(key, context["tag"], known.replace("'", "").split(", "))
+        return f"missing key {key}" + (f"; one of {known}" if known else "")
     found = json.dumps(fault.get("input"), default=str)
     found = found if len(found) <= 80 else found[:77] + "..."
     return f"{fault['msg'].removeprefix('Value error, ')} (found {found})"

@@ -15,7 +15,7 @@ import polars as pl
 
 from residuum.artefacts import trec
 from residuum.cli.errors import NotRun, ResiduumError
-from residuum.config.schema.papers import Cell as PrintedCell
+from residuum.config.schema.papers import PrintedCell
 from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.bound import BoundCharacteristics, BoundTable

@@ -130,7 +130,7 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
 
 
 def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
-    """Yield a note per reason; a column that no split is bound to has its own note."""
+    """Yield a note per reason; a column without a binding has its own note."""
     bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
     names = {column.id: header(job, column) for column in job.table.columns}

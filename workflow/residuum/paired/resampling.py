@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.paired.classical import LEVEL, TIE, Interval, Outcome
 
 # Resamples that share a generator: part of what p and intervals depend on, so never tuned.

@@ -1,4 +1,4 @@
-"""Why a system makes no run at this scale: a role not cast, data or a hub model not available.
+"""Why a system makes no run at this scale: an unbound role, data or a hub model not available.
 
 Usage: `why_unavailable(registry, "clear-bert-large", place, hub)`, with `hub` a `Hub`. The rows of
 such systems are not run; everything else is. Must not use the network itself.
@@ -7,10 +7,10 @@ such systems are not run; everything else is. Must not use the network itself.
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from residuum.cli.errors import not_cast
+from residuum.cli.errors import not_bound
 from residuum.config import roots
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.base import references
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem
 from residuum.wiring.splits import rm3_measure
@@ -32,7 +32,7 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
     if entry.kind == "external":
         return _why_no_file(registry, system, place) or why_no_data(registry, place)
     role = registry.tuned_on(system)
-    places = [place, *([registry.cast(role)] if role else [])]
+    places = [place, *([registry.binding(role)] if role else [])]
     reasons = [why_no_data(registry, place), _why_no_role(registry, role)]
     for part in registry.parts(system):
         reasons += [why_unavailable(registry, part, at, hub) for at in places]
@@ -42,7 +42,7 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
         reasons.append(_why_no_measure(registry, system, place))
     if entry.kind == "rerank":
         name = registry.reranker(system)
-        reasons.append(_why_no_start(registry, registry.reranker_cast(name), name, hub))
+        reasons.append(_why_no_start(registry, registry.reranker_binding(name), name, hub))
     return _first(reasons)
 
 
@@ -74,7 +74,7 @@ def _why_no_measure(registry: Registry, system: str, place: Place) -> str | None
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
     """Return the file of an external run for a split, whether it is there or not."""
     runs = registry.system(system, ExternalSystem).runs
-    names = [runs[role] for role in runs if place and registry.cast(role) == place]
+    names = [runs[role] for role in runs if place and registry.binding(role) == place]
     return roots.data() / names[0] if names else None
 
 
@@ -96,19 +96,19 @@ def _why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
     return _first(reasons)
 
 
-def _why_no_start(registry: Registry, cast: Start | None, role: str, hub: Hub) -> str | None:
-    if cast is None:
-        return not_cast(registry.config.scale, role)
-    if isinstance(cast, FromModel):
-        return _why_no_model(registry, cast.model, hub)
-    return None if isinstance(cast, FromPath) else hub(cast.hub, cast.revision)
+def _why_no_start(registry: Registry, bound: Start | None, role: str, hub: Hub) -> str | None:
+    if bound is None:
+        return not_bound(registry.config.scale, role)
+    if isinstance(bound, FromModel):
+        return _why_no_model(registry, bound.model, hub)
+    return None if isinstance(bound, FromPath) else hub(bound.hub, bound.revision)
 
 
 def _why_no_role(registry: Registry, role: str | None) -> str | None:
     if role is None:
         return None
-    place = registry.cast(role)
-    return why_no_data(registry, place) if place else not_cast(registry.config.scale, role)
+    place = registry.binding(role)
+    return why_no_data(registry, place) if place else not_bound(registry.config.scale, role)
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:

@@ -7,9 +7,9 @@ page. Snakemake imports this; stages do not. Must not know paths below results/.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from residuum.cli.errors import not_cast
-from residuum.config.references import references
+from residuum.cli.errors import not_bound
 from residuum.config.registry import Registry
+from residuum.config.schema.base import references
 from residuum.config.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
@@ -59,13 +59,13 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
 
 
 def _places(registry: Registry, columns: list[Column] | list[QuerySet]) -> dict[str, str | None]:
-    casts = {column.id: registry.cast(column.role) for column in columns}
-    return {name: "/".join(cast) if cast else None for name, cast in casts.items()}
+    bindings = {column.id: registry.binding(column.role) for column in columns}
+    return {name: "/".join(bound) if bound else None for name, bound in bindings.items()}
 
 
 def _absent(registry: Registry, table: Table, system: str, hub: Hub) -> dict[str, str]:
     reasons = {
-        column.id: why_unavailable(registry, system, registry.cast(column.role), hub)
+        column.id: why_unavailable(registry, system, registry.binding(column.role), hub)
         for column in table.columns
     }
     return {column: why for column, why in reasons.items() if why}
@@ -74,8 +74,8 @@ def _absent(registry: Registry, table: Table, system: str, hub: Hub) -> dict[str
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
     table = registry.page(page, Characteristics)
-    casts = {column.id: registry.cast(column.role) for column in table.columns}
-    reasons = {name: why_no_export(registry, *cast) for name, cast in casts.items() if cast}
+    bindings = {column.id: registry.binding(column.role) for column in table.columns}
+    reasons = {name: why_no_export(registry, *bound) for name, bound in bindings.items() if bound}
     return BoundCharacteristics(
         id=page,
         table=table,
@@ -142,9 +142,9 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     entry = registry.pages[page]
     if isinstance(entry, Table | Characteristics):
         return None
-    place = registry.cast(entry.role)
+    place = registry.binding(entry.role)
     if place is None:
-        return not_cast(registry.config.scale, entry.role)
+        return not_bound(registry.config.scale, entry.role)
     systems = [system for _, system in references(entry, "system")]
     reasons = [why_unavailable(registry, system, place, hub) for system in systems]
     needed = any(reasons) if isinstance(entry, Cases) else all(reasons)

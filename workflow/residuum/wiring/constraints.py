@@ -6,8 +6,8 @@ Usage: `Constraints(registry).runs("dense")`. Must not know rules or paths.
 from collections.abc import Iterable
 
 from residuum.config.registry import Registry
-from residuum.config.run_ids import SEED
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import SEED
 
 
 def either(names: Iterable[str]) -> str:
@@ -27,7 +27,7 @@ class Constraints:
 
     def models(self, kind: str) -> str:
         """Return the expression of the models of a kind."""
-        return either(self._registry.models_of(kind))
+        return either(self._registry.of_kind(kind))
 
     def pages(self, kind: str) -> str:
         """Return the expression of the chosen papers' pages of a kind."""

@@ -9,11 +9,11 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
-from residuum.config.run_ids import RunId
+from residuum.config.schema.base import references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import FromModel, FromPath
+from residuum.config.specs import RunId
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 
@@ -112,5 +112,5 @@ class Models(Checkpoints):
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of the other systems that negatives are mined from."""
-        place, sources = self._pairs(wildcards), self.registry.mined_from(wildcards.model)
+        place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
         return [self.run(source.system, source.seed, place) for source in sources]

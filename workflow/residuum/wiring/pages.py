@@ -6,8 +6,8 @@ Usage: `Pages(registry, paths, hub).metrics(wildcards)`. Must not know how a pag
 from collections.abc import Callable
 from shlex import quote
 
-from residuum.config.references import references
 from residuum.config.registry import Place
+from residuum.config.schema.base import references
 from residuum.wiring import binding
 from residuum.wiring.bound import BoundTable
 from residuum.wiring.part import Part, Wildcards

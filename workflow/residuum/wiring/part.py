@@ -8,8 +8,8 @@ made of inputs is in `residuum.wiring.options`, which knows no registry. Must no
 from typing import Protocol
 
 from residuum.config.registry import Place, Registry
-from residuum.config.run_ids import FixedId, RunId
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import FixedId, RunId
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template
 
@@ -58,6 +58,6 @@ class Part:
     def index(self, dataset: str, run: RunId) -> str:
         """Return the manifest of the index of a corpus that a lexical run searches."""
         system = self.registry.system(run.system, LexicalSystem)
-        weights = str(RunId(system.weights, run.seed)) if system.weights else ""
+        weights = str(RunId(system.term_weights, run.seed)) if system.term_weights else ""
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)

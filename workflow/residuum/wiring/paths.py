@@ -9,7 +9,7 @@ import re
 from functools import cache
 from pathlib import PurePath
 
-from residuum.config.run_ids import RunId
+from residuum.config.specs import RunId
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
 WILDCARD = re.compile(r"\\\{(\w+)\\\}")  # of an escaped template

@@ -60,7 +60,7 @@ def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dic
 
 def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
     """Return what plays a reranker; nothing at all is an error."""
-    if player := registry.reranker_cast(reranker):
+    if player := registry.reranker_binding(reranker):
         return player
     raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
 
@@ -179,7 +179,7 @@ class Runs(Checkpoints):
         settings = [registry.system(name, RerankSystem).depth for name in systems]
         measures = {depth.measure for depth in settings if depth.measure}
         for page in (registry.page(name, Figure) for name in registry.chosen("figure")):
-            if registry.cast(page.role) == place:
+            if registry.binding(page.role) == place:
                 measures |= {panel.measure for panel in page.panels if panel.measure}
         grids = {name: sorted(run.grid) for name, run in self._reranked(wildcards).items()}
         return specs.canonical_json({"depths": grids, "measures": sorted(measures)})

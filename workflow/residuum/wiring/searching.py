@@ -9,8 +9,8 @@ from shlex import quote
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
 from residuum.config.registry import Registry
-from residuum.config.run_ids import FixedId, RunId
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.config.specs import FixedId, RunId
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template

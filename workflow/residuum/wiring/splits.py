@@ -26,19 +26,19 @@ def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
     """Return the measure by which RM3 is tuned on a split; None if the system names none."""
     rm3 = registry.system(system, LexicalSystem).rm3
     measures = rm3.measures if rm3 else {}
-    return next((measures[role] for role in measures if registry.cast(role) == place), None)
+    return next((measures[role] for role in measures if registry.binding(role) == place), None)
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
     """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
     roles = filter(None, map(registry.tuned_on, registry.systems))
-    casts = {registry.cast(role) for role in roles}
+    bindings = {registry.binding(role) for role in roles}
     splits = registry.datasets[dataset].splits
     return [
         name
         for name, split in splits.items()
         if split.unjudged
-        or Place(dataset, name) in casts
+        or Place(dataset, name) in bindings
         or registry.measures(Place(dataset, name))
     ]
 
@@ -48,11 +48,11 @@ def mined(registry: Registry, dataset: str, dense_model: str, seed: int) -> list
 
     Only models that play a role at this scale ask for it.
     """
-    casts = [*registry.scale.backbones.values(), *registry.scale.rerankers.values()]
-    playing = {cast.model for cast in casts if isinstance(cast, FromModel)}
+    bindings = [*registry.scale.backbones.values(), *registry.scale.rerankers.values()]
+    playing = {bound.model for bound in bindings if isinstance(bound, FromModel)}
     found: dict[str, None] = {}
     for name in sorted(playing):
-        sources = registry.mined_from(name)
+        sources = registry.negatives(name).runs
         if (dense_model, seed) in [(registry.trained_for(s.system), s.seed) for s in sources]:
             place = registry.train_place(name)
             found |= {place.split: None} if place.dataset == dataset else {}

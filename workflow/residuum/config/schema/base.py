@@ -1,14 +1,19 @@
-"""What all entries share: strictness, ids, small number types, and how a key says what it names."""
+"""What all entries share: strictness, ids, number types, and how a key says what it names.
 
+Usage: `walk(system)` yields `Named(key="model", mark=Ref("model"), value="clear")`, so that faults,
+parts, cycles and what is unavailable follow from annotations. Must not know any kind of entry.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from types import UnionType
+from typing import Annotated, Literal, NamedTuple, Self, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.functional_validators import ModelWrapValidatorHandler
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-ID = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
-Id = Annotated[str, Field(pattern=ID)]
-Probability = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[int, Field(gt=0)]
+from residuum.cli.errors import hint
 
 
 class Strict(BaseModel):
@@ -17,6 +22,31 @@ class Strict(BaseModel):
     # Deferred, because the classes of an open table import the modules that name the table.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
+    def check(self) -> None:
+        """Raise ValueError if keys contradict one another; called when each of them is valid."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, data: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            entry = handler(data)
+        except ValidationError as error:
+            faults = [_with_valid_keys(fault, [*cls.model_fields]) for fault in error.errors()]
+            raise ValidationError.from_exception_data(cls.__name__, faults) from None
+        entry.check()
+        return entry
+
+
+def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:
+    """Say beside an unknown key which ones are valid; those of deeper entries say it already."""
+    kind, text = fault["type"], fault["msg"]
+    if kind == "extra_forbidden":
+        known = hint(str(fault["loc"][-1]), keys)
+        kind, text = "unknown_key", f"unknown key; valid: {', '.join(sorted(keys))}.{known}"
+    custom = PydanticCustomError(kind, text) if kind == "unknown_key" else kind
+    location, given = fault["loc"], fault["input"]
+    return InitErrorDetails(type=custom, loc=location, input=given, ctx=fault.get("ctx", {}))
+
 
 @dataclass(frozen=True)
 class Ref:
@@ -24,7 +54,7 @@ class Ref:
 
     `to` is a folder's entry (dataset, model, system, tests), a paper, a name that scales bind
     (role, backbone, reranker, budget), a `dataset/split`, a measure, or a `Name` of the same file.
-    `residuum.config.references` walks an entry by it.
+    `walk` finds it.
     """
 
     to: str
@@ -41,24 +71,84 @@ class Name:
     of: str
 
 
+ID = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
+OWN = "own"  # in place of a role: the split that the searched collection names for it
+Id = Annotated[str, Field(pattern=ID)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[int, Field(gt=0)]
+SplitId = Annotated[Id, Ref("split")]
 Role = Annotated[Id, Ref("role")]
+TrainRole = Annotated[Id, Ref("role", besides=(OWN,))]
+TuningRole = Annotated[Id, Ref("role", besides=(OWN,), use="tuning")]
+JudgedMeasure = Annotated[str, Ref("measure", kinds=("judgements",))]
+TunedMeasure = Annotated[str, Ref("measure", kinds=("judgements",), use="tuning")]
+Measure = Annotated[str, Ref("measure", kinds=("judgements", "answers"))]
+Seeds = Annotated[list[Annotated[int, Field(ge=0), Name("seed")]], Field(min_length=1)]
 Budgets = Annotated[
     list[Annotated[Id, Ref("budget")]],
     Field(description="scale budgets laid over this file, in order"),
 ]
-BackboneRole = Annotated[Id, Ref("backbone")]
-OWN = "own"  # in place of a role: the split that the searched collection names for it
-TrainRole = Annotated[Id, Ref("role", besides=(OWN,))]
-TuningRole = Annotated[Id, Ref("role", besides=(OWN,), use="tuning")]
-TunedMeasure = Annotated[str, Ref("measure", kinds=("judgements",), use="tuning")]
-JudgedMeasure = Annotated[str, Ref("measure", kinds=("judgements",))]
-Measure = Annotated[str, Ref("measure", kinds=("judgements", "answers"))]
 
 
-def _distinct(seeds: list[int]) -> list[int]:
-    if len(set(seeds)) < len(seeds):
-        raise ValueError("a seed is given twice")
-    return seeds
+Member = tuple[object, tuple[object, ...]]  # of a union: a type, and what annotates it
 
 
-Seeds = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1), AfterValidator(_distinct)]
+class Named(NamedTuple):
+    """A value that names something else (`Ref`) or a part of its own file (`Name`)."""
+
+    key: str
+    mark: Ref | Name
+    value: str
+
+
+def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
+    """Yield all that an entry names, in the order of its keys.
+
+    An item of a list goes by its id, or by its number where it has none; a plain one by no name.
+    """
+    for name, field in type(entry).model_fields.items():
+        members = _members(field.annotation, *field.metadata)
+        yield from _walk(getattr(entry, name), members, _join(key, name))
+
+
+def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
+    """Yield what an entry refers to among these, such as systems: the reference and the name."""
+    for _, mark, value in walk(entry):
+        if isinstance(mark, Ref) and mark.to in to:
+            yield mark, value
+
+
+def _walk(value: object, members: Iterator[Member], key: str) -> Iterator[Named]:
+    """Yield what a value names, by the members of its annotation."""
+    if isinstance(value, BaseModel):
+        yield from walk(value, key)
+    for member, marks in members:
+        if isinstance(value, str | int):
+            found = (mark for mark in marks if isinstance(mark, Ref | Name))
+            yield from (Named(key, mark, str(value)) for mark in found)
+        elif isinstance(value, dict) and get_origin(member) is dict:
+            names, parts = get_args(member)
+            for name, part in value.items():
+                yield from _walk(name, _members(names), _join(key, name))
+                yield from _walk(part, _members(parts), _join(key, name))
+        elif isinstance(value, list | tuple) and get_origin(member) is type(value):
+            for number, part in enumerate(value):
+                plain = not isinstance(part, BaseModel)
+                below = key if plain else _join(key, getattr(part, "id", number))
+                yield from _walk(part, _members(get_args(member)[0]), below)
+
+
+def _join(key: str, part: object) -> str:
+    return f"{key}.{part}" if key else str(part)
+
+
+def _members(hint: object, *marks: object) -> Iterator[Member]:
+    """Yield the members of a union, or the type itself, each with the metadata that it carries."""
+    if get_origin(hint) is Annotated:
+        member, *own = get_args(hint)
+        yield from _members(member, *marks, *own)
+    elif get_origin(hint) in (Union, UnionType):
+        for member in get_args(hint):
+            yield from _members(member, *marks)
+    else:
+        yield hint, marks

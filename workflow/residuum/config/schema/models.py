@@ -6,21 +6,11 @@ Losses, poolings and pools are open: their classes stand beside their code, in t
 
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from residuum.code.tables import Kinds
-from residuum.config.schema.base import (
-    BackboneRole,
-    Budgets,
-    Id,
-    Positive,
-    Probability,
-    Ref,
-    Role,
-    Seeds,
-    Strict,
-    TrainRole,
-)
+from residuum.config.schema import base
+from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
 
 Needs = Literal["negatives", "candidates", "vectors"]
 NEEDS: dict[Needs, str] = {
@@ -28,20 +18,24 @@ NEEDS: dict[Needs, str] = {
     "candidates": "the scores of more docs than the positive",
     "vectors": "the vectors of queries and docs: only a dual encoder has them",
 }
+BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
+Corpora = Annotated[
+    list[Role], Field(min_length=1, description="roles whose datasets give the text")
+]
 
 
 class Entry(Strict):
     """What all models share."""
 
     description: str = Field("", description="for readers; no part of any spec")
-    budgets: Budgets = Field(default=[])
+    budgets: base.Budgets = Field(default=[])
 
 
 class Backbone(Entry):
     """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
 
     kind: Literal["backbone"]
-    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
+    corpora: Corpora
     vocabulary: Positive
     hidden: Positive
     layers: Positive
@@ -67,9 +61,7 @@ class Encoder(Strict):
     doc_marker: str = Field("[DOC]", description="special token before a doc")
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
-    score_scale: float = Field(
-        1.0, gt=0, description="s_emb = score_scale * dot product; decides whether a margin binds"
-    )
+    score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
 
 
 class Source(NamedTuple):
@@ -94,24 +86,16 @@ class Pool(Strict):
 class Negatives(Strict):
     """Negatives drawn uniformly from the union of pools, relevant docs left out.
 
-    Without pools there are none but the other docs of a batch. `same_as` names the model whose
-    tuples are used, so that an ablation differs in one thing only.
+    Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
+    system that scores the positive and them. Without pools there are none but the other docs of a
+    batch. `same_as` names the model whose tuples are used: an ablation differs in one thing only.
     """
 
-    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(
-        default={}, description="joined in the order of their names, which budgets use too"
-    )
-    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = Field(
-        default=None, description="lexical system that scores the positive and the negatives"
-    )
-    per_pair: Positive | None = Field(
-        default=None,
-        description="negatives stored for each training pair; a visit draws from these",
-    )
+    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
+    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
+    per_pair: Positive | None = Field(default=None, description="stored for each training pair")
     seed: int = 1
-    same_as: Annotated[Id, Ref("model", use="tuples")] | None = Field(
-        default=None, description="model whose tuples are used"
-    )
+    same_as: Annotated[Id, Ref("model", use="tuples")] | None = None
 
     @property
     def sampled(self) -> bool:
@@ -125,20 +109,17 @@ class Negatives(Strict):
 
     @property
     def runs(self) -> list[Source]:
-        """Those that are no hits of the system that scores, so that a run gives them."""
+        """Those that are not hits of the system that scores, so that a run gives them."""
         return [source for source in self.sources if source.system != self.scores]
 
-    @model_validator(mode="after")
-    def whole(self) -> "Negatives":
-        """Pools come with scores and per_pair; a reference comes alone."""
-        told = {key for key in ("scores", "per_pair") if getattr(self, key) is not None}
-        if self.same_as and (told or self.pools):
+    def check(self) -> None:
+        settings = [self.scores is not None, self.per_pair is not None]
+        if self.same_as and any([*settings, self.pools]):
             raise ValueError("same_as takes the other model's tuples: give nothing beside it")
-        if bool(self.pools) != (told == {"scores", "per_pair"}):
+        if len({bool(self.pools), *settings}) > 1:
             raise ValueError("pools, scores and per_pair go together: give all or none of them")
         if len({source.system for source in self.sources}) < len(self.sources):
             raise ValueError("two pools hold the hits of one system: give one, as deep as needed")
-        return self
 
 
 class Loss(Strict):
@@ -155,38 +136,29 @@ class Training(Strict):
     optimizer: Literal["adam"] = "adam"
     learning_rate: float = Field(gt=0)
     warmup_steps: int = Field(0, ge=0, description="steps in which the rate rises from 0, linearly")
-    decay: Literal["constant", "linear"] = Field(
-        "constant", description="linear: after the warm-up the rate falls to 0 at the last step"
-    )
-    weight_decay: float = Field(
-        0.0, ge=0, description="decoupled from the gradient; biases and layer norms have none"
-    )
+    decay: Literal["constant", "linear"] = Field("constant", description="linear: to 0 at the end")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
     epochs: float | None = Field(None, gt=0)
     steps: Positive | None = None
     dropout: Probability | None = Field(None, description="absent: as the backbone has it")
-    part: tuple[Positive, Positive] = Field(
-        (1, 1), description="[i, n]: train on the i-th of n equal parts of the pairs"
-    )
+    part: tuple[Positive, Positive] = Field((1, 1), description="[i, n]: the i-th of n of pairs")
     checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
 
-    @model_validator(mode="after")
-    def one_length(self) -> "Training":
-        """Exactly one of epochs and steps says how long, and the part exists."""
+    def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
         if self.part[0] > self.part[1]:
             raise ValueError(f"part {list(self.part)}: the first number exceeds the second")
-        return self
 
 
 class MaskedLanguage(Entry):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
 
     kind: Literal["masked-language"]
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
-    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
+    backbone: BackboneRole
+    corpora: Corpora
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(description="tokens kept of a doc, special ones included")
     training: Training
@@ -196,16 +168,11 @@ class MaskedLanguage(Entry):
 class OnPairs(Entry):
     """What all models share that are trained on (query, positive) pairs."""
 
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
-    train_on: TrainRole = Field(
-        description="role of the training split; own: that of the collection that is searched"
-    )
-    negatives: Negatives = Field(
-        default_factory=lambda: Negatives(),
-        description="absent: the other docs of a batch, where they count",
-    )
+    backbone: BackboneRole
+    train_on: base.TrainRole = Field(description="own: the split that a collection names for it")
+    negatives: Negatives = Field(default_factory=lambda: Negatives())
     training: Training
-    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
+    seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
 class TermWeights(OnPairs):
@@ -215,23 +182,16 @@ class TermWeights(OnPairs):
     length: Positive = Field(128, description="tokens kept of a doc, special ones included")
     scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
 
-    @model_validator(mode="after")
-    def pairs_only(self) -> "TermWeights":
-        """Recall is a matter of (query, positive) pairs."""
+    def check(self) -> None:
         if self.negatives.pools:
             raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
-        return self
 
 
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
-    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = Field(
-        None, description="short for a list of one"
-    )
-    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(
-        default=[], description="losses that are summed, each once"
-    )
+    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None
+    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
     group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
@@ -245,19 +205,16 @@ class Contrastive(OnPairs):
         """Negatives that a visit of a pair draws: none if pairs come without."""
         return self.group if self.negatives.sampled else 0
 
-    @model_validator(mode="after")
-    def losses_fit(self) -> "Contrastive":
-        """Every loss finds what it needs in a batch."""
+    def check(self) -> None:
         if bool(self.loss) == bool(self.losses):
             raise ValueError("give exactly one of loss and losses")
         kinds = [loss.kind for loss in self.objectives]
         if len({*kinds}) < len(kinds):
-            raise ValueError(f"losses {', '.join(kinds)}: one of them stands twice")
+            raise ValueError(f"losses {', '.join(kinds)}: one of them is given twice")
         given = self.gives | ({"negatives"} if self.negatives.sampled else set())
         for loss in self.objectives:
             for need in sorted(loss.needs - given):
                 raise ValueError(f"loss {loss.kind} needs {NEEDS[need]}")
-        return self
 
 
 class Reading(Strict):
@@ -277,12 +234,10 @@ class CrossEncoder(Contrastive):
     kind: Literal["cross-encoder"]
     reading: Reading
 
-    @model_validator(mode="after")
-    def has_negatives(self) -> "CrossEncoder":
-        """A group needs negatives of its own query."""
+    def check(self) -> None:
+        super().check()
         if not self.negatives.sampled:
             raise ValueError("a cross-encoder needs negatives of its own: give negatives.pools")
-        return self
 
 
 class DualEncoder(Contrastive):

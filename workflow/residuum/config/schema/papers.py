@@ -4,22 +4,44 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field
 
 from residuum.config.schema.base import Id, JudgedMeasure, Name, Positive, Ref, Role, Strict
 
-CELL = re.compile(r"^(?P<value>\d+(?:\.\d+)?)(?: \^(?P<beats>[0-9,-]+))?(?P<below> ↓)?$")
 DEPTH = "depth"
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
 RowId = Annotated[Id, Ref("row")]
+ColumnId = Annotated[Id, Ref("column")]
+AnyColumn = Annotated[str, Ref("column", besides=("default",))]
 ListId = Annotated[Id, Ref("list")]
+TestsId = Annotated[Id, Ref("tests")]
+
+
+class PrintedCell(Strict):
+    """A reported cell: the number, the row indices it beats, whether an arrow marks it."""
+
+    value: float
+    beats: list[int]
+    below: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "PrintedCell":
+        """Read `0.308 ^1-4`, `0.241 ↓` or `0.307`; any other form raises ValueError."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(?: \^([0-9,-]+))?( ↓)?", text)
+        if not match:
+            raise ValueError(f"cannot read the cell '{text}'")
+        ranges = [part.partition("-") for part in (match[2] or "").split(",") if part]
+        beats = [i for first, _, last in ranges for i in range(int(first), int(last or first) + 1)]
+        return cls(value=float(match[1]), beats=beats, below=bool(match[3]))
+
+
+def _readable(text: str) -> str:
+    PrintedCell.parse(text)
+    return text
 
 
 def parts_of(page: str) -> tuple[str, str]:
-    """Return the paper and the name of a page: a paper's name may have hyphens, a page's has none.
-
-    `lexical-baselines-cacm` is `cacm` of `lexical-baselines`.
-    """
+    """Return paper and name of a page: `lexical-baselines-cacm` is cacm of lexical-baselines."""
     paper, _, name = page.rpartition("-")
     return paper, name
 
@@ -29,9 +51,7 @@ class Column(Strict):
 
     id: Annotated[Id, Name("column")]
     role: Role
-    measure: ColumnMeasure = Field(
-        description="ir_measures name; or depth: the rerank depth of the runs on the role's split"
-    )
+    measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
     header: str = Field(description="the measure as the paper prints it")
 
     @property
@@ -49,16 +69,11 @@ class Row(Strict):
     index: Positive | None = Field(None, description="the number by which others claim to beat it")
     system: Annotated[Id, Ref("system")] | None = None
     not_run: str | None = Field(None, description="reason why no system makes this row yet")
-    below: RowId | None = Field(
-        None, description="row of reference: an arrow marks cells significantly below it"
-    )
+    below: RowId | None = Field(None, description="an arrow marks cells below this row")
 
-    @model_validator(mode="after")
-    def made_or_excused(self) -> "Row":
-        """A row has a system or the reason why it has none."""
+    def check(self) -> None:
         if (self.system is None) == (self.not_run is None):
             raise ValueError("give exactly one of system and not_run")
-        return self
 
 
 class Tests(Strict):
@@ -69,47 +84,30 @@ class Tests(Strict):
     resamples: Positive = Field(9999, description="sign flips, for the permutation test")
     bootstrap: Positive = Field(9999, description="draws of the queries, for bootstrap intervals")
     seed: int = 1
-    compare: Literal["all_pairs", "with_baselines"] = Field(
-        "all_pairs", description="with_baselines: pairs with one of the rows the table names"
-    )
+    compare: Literal["all_pairs", "with_baselines"] = "all_pairs"
     correction: Literal["none", "bonferroni", "holm"]
-    family: Literal["column", "table", "paper"] = Field(
-        description="which comparisons are corrected together; paper: of all its tables whose "
-        "tests are these"
-    )
+    family: Literal["column", "table", "paper"] = Field(description="what is corrected together")
 
 
 class Printed(Strict):
     """What every page of a paper has: a title, where the paper prints it."""
 
     title: str
-    place: str = Field(description="where the paper prints it")
+    printed_in: str = Field(description="where the paper prints it")
 
 
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
-    tolerance: dict[Annotated[str, Ref("column", besides=("default",))], float] = Field(
-        description="column id (or 'default'): largest |measured - reported| that reproduces"
-    )
-    reported: dict[RowId, dict[Annotated[Id, Ref("column")], str]] = Field(
+    tolerance: dict[AnyColumn, float] = Field(description="column: largest |delta| that reproduces")
+    reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(_readable)]]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )
 
-    @field_validator("reported")
-    @classmethod
-    def cells_parse(cls, reported: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-        """Every reported cell follows the small grammar of `Cell`."""
-        for row, cells in reported.items():
-            for column, text in cells.items():
-                if not CELL.match(text):
-                    raise ValueError(f"{row}.{column}: cannot read the cell '{text}'")
-        return reported
-
-    def cells(self) -> Iterator[tuple[str, str, "Cell"]]:
+    def cells(self) -> Iterator[tuple[str, str, PrintedCell]]:
         """Yield the row, the column and the content of every reported cell."""
         for row, cells in self.reported.items():
-            yield from ((row, column, Cell.parse(text)) for column, text in cells.items())
+            yield from ((row, column, PrintedCell.parse(text)) for column, text in cells.items())
 
 
 class IndexStatistics(Strict):
@@ -127,17 +125,9 @@ class Table(Reported):
     kind: Literal["table"]
     columns: list[Column] = Field(min_length=1)
     rows: list[Row] = Field(min_length=1)
-    tests: Annotated[Id, Ref("tests")] = Field(
-        description="how the rows are compared: an entry of config/tests"
-    )
-    baselines: list[RowId] = Field(
-        [], description="rows that the others are compared with, for `compare: with_baselines`"
-    )
-    index: IndexStatistics | None = Field(
-        None,
-        description="the index that the numbers are of: they compare with those of the same one, "
-        "whatever the scale, and with no others",
-    )
+    tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
+    baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
+    index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
 
 
 class QuerySet(Strict):
@@ -153,9 +143,7 @@ class Characteristic(Strict):
 
     id: Annotated[Id, Name("row")]
     label: str
-    quantity: Literal["queries", "relevant_per_query", "grades"] = Field(
-        description="grades: levels of relevance, 2 for binary judgements"
-    )
+    quantity: Literal["queries", "relevant_per_query", "grades"]  # grades: 2 if binary
 
 
 class Characteristics(Reported):
@@ -207,12 +195,9 @@ class Panel(Strict):
     measure: JudgedMeasure | None = Field(None, description="ir_measures name, for reranked")
     header: str = Field(description="the axis as the paper prints it")
 
-    @model_validator(mode="after")
-    def measured(self) -> "Panel":
-        """Recall needs no measure, what is reranked does."""
+    def check(self) -> None:
         if (self.measure is None) != (self.shows == "recall"):
             raise ValueError("give measure for reranked, and none for recall")
-        return self
 
 
 class Figure(Printed):
@@ -223,34 +208,7 @@ class Figure(Printed):
     role: Role
     series: list[Series] = Field(min_length=1)
     panels: list[Panel] = Field(min_length=1)
-    tests: Annotated[Id, Ref("tests")] = Field(
-        description="an entry of config/tests that compares with_baselines"
-    )
+    tests: TestsId = Field(description="an entry of config/tests that compares with_baselines")
 
 
 Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]
-
-
-class Cell(Strict):
-    """A reported cell: the number, the row indices it beats, whether an arrow marks it."""
-
-    value: float
-    beats: list[int]
-    below: bool
-
-    @classmethod
-    def parse(cls, text: str) -> "Cell":
-        """Read `0.308 ^1-4`, `0.241 ↓` or `0.307`."""
-        match = CELL.match(text)
-        if not match:
-            raise ValueError(f"cannot read the cell '{text}'")
-        beats = _indices(match["beats"] or "")
-        return cls(value=float(match["value"]), beats=beats, below=bool(match["below"]))
-
-
-def _indices(text: str) -> list[int]:
-    indices: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        indices.extend(range(int(first), int(last or first) + 1))
-    return indices
