@@ -177,7 +177,7 @@ def test_list_lengths_are_kept_where_the_curve_has_them(tmp_path):
     ("edit", "message"),
     [
         (lambda t: t.replace("base\t", "other\t"),
-         r"curve lacks the run base; it has other, ours\.seed1"),
+         r"curve lacks run base; it has other, ours\.seed1"),
         (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""),
          r"ours in .* and base in accuracy/10 hold different queries \(1 of them, such as q03"),
         (lambda t: t.replace("q03", "q99").replace("ours.seed1\t10\tq99", "ours.seed1\t10\tq03"),

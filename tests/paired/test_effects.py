@@ -13,9 +13,9 @@ from residuum.paired import classical, resampling
 from residuum.paired.resampling import Contrasts
 
 
-def test_standardised_difference_by_hand():
+def test_deviation_by_hand():
     d = np.array([1.0, 2.0, 3.0, 0.0, -1.0])
-    assert classical.standardised(d) == pytest.approx(1.0 / np.sqrt(2.5))
+    assert classical.deviation(d) == pytest.approx(np.sqrt(2.5))
 
 
 def test_t_interval_by_hand():
@@ -27,13 +27,13 @@ def test_t_interval_by_hand():
 @pytest.mark.parametrize("d", [[0.0] * 4, [0.1] * 4])
 def test_differences_that_do_not_vary_have_no_effect_size(d):
     d = np.array(d)
-    assert (classical.standardised(d), classical.min_detectable(d, alpha=0.05)) == (None, None)
+    assert (classical.deviation(d), classical.min_detectable(d, alpha=0.05)) == (None, None)
     assert classical.t_interval(d)[0] == pytest.approx(d[0])
 
 
 def test_one_query_has_no_interval():
     d = np.array([0.5])
-    assert (classical.t_interval(d), classical.standardised(d)) == ((None, None), None)
+    assert (classical.t_interval(d), classical.deviation(d)) == ((None, None), None)
     one = Contrasts(np.array([[0.5], [0.0]]), [(0, 1)])
     assert resampling.bootstrap(one, 99, seed=1) == [(None, None)]
 

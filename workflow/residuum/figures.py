@@ -4,6 +4,7 @@ Command: `python -m residuum.figures draw ...`. What is drawn lies beside the dr
 Must not know how docs were reranked, nor how p-values are computed.
 """
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,6 @@ from residuum import paired
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Panel, Series
 from residuum.pages import drawing, grids, layout, notes
 from residuum.pages.drawing import Point
 from residuum.pages.layout import DASH, TextCell
@@ -46,27 +46,26 @@ def draw(
 
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
-    """Return a point per panel, series and depth of the depth curve; all hold the same queries."""
-    curves = [(panel, series) for panel in job.figure.panels for series in job.series()]
-    points = [point for curve in curves for point in _curve(job, table, *curve)]
+    """Return a point per panel, series and depth of the depth curve; all hold the same queries.
+
+    Recall starts at depth 1: at depth 0 nothing is a candidate.
+    """
+    points = []
+    for panel, series in itertools.product(job.figure.panels, job.series()):
+        runs, measure = job.runs[series.id], panel.measure or trec.RECALL
+        if missing := sorted(set(runs) - set(table["run"])):
+            known = ", ".join(table["run"].unique().sort())
+            raise ResiduumError(f"{job.id}: the depth curve lacks run {missing[0]}; it has {known}")
+        own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
+        parts = own.partition_by("depth", "run", as_dict=True)
+        for depth in own.filter(measure=measure)["depth"].unique().sort():
+            tables = {run: parts.get((depth, run), own.clear()) for run in runs}
+            scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
+            lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]
+            points.append(Point(panel, series, depth, scores, lengths.mean()))
     sides = {f"{point.series.id} in {point.column}": point.scores.query_ids for point in points}
     paired.same_queries(sides, f"{job.id}: ")
     return points
-
-
-def _curve(job: BoundFigure, table: pl.DataFrame, panel: Panel, series: Series) -> Iterator[Point]:
-    """Yield the points of a series in a panel; recall starts at depth 1."""
-    runs, measure = job.runs[series.id], panel.measure or trec.RECALL
-    if missing := sorted(set(runs) - set(table["run"])):
-        known = ", ".join(table["run"].unique().sort())
-        raise ResiduumError(f"{job.id}: the depth curve lacks the run {missing[0]}; it has {known}")
-    own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
-    parts = own.partition_by("depth", "run", as_dict=True)
-    for depth in own.filter(measure=measure)["depth"].unique().sort():
-        tables = {run: parts.get((depth, run), own.clear()) for run in runs}
-        scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
-        lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]
-        yield Point(panel, series, depth, scores, lengths.mean())
 
 
 def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
@@ -76,14 +75,11 @@ def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
     """
     first = job.series()[0]
     scores = {(point.series.id, point.column): point.scores for point in points}
-    by_table = job.tests.family == "table"
-    pairs = [
-        paired.Pair(
-            p.series.id, first.id, p.column, family=job.id if by_table else f"{job.id}/{p.panel.id}"
-        )
-        for p in points
-        if p.depth > 0 and p.series != first and (first.id, p.column) in scores
-    ]
+    pairs = []
+    for p in points:
+        if p.depth > 0 and p.series != first and (first.id, p.column) in scores:
+            family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"
+            pairs.append(paired.Pair(p.series.id, first.id, p.column, family=family))
     rows = paired.compare(scores, pairs, job.tests)
     adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
     tests = {(test.a, test.column): test for test in adjusted}
@@ -125,15 +121,16 @@ def cost(scored: Path) -> str:
 
 def caption(job: BoundFigure, points: list[Point], costs: list[str]) -> layout.Layout:
     """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
-    columns = [(panel, s) for panel in job.figure.panels for s in job.series()]
+    columns = list(itertools.product(job.figure.panels, job.series()))
     shown: dict[int, list[TextCell]] = {}
     for depth in sorted({point.depth for point in points}):
         shown[depth] = [TextCell(str(depth)), *[TextCell(DASH)] * len(columns)]
     for point in points:
         mean, low, high = point.means.mean(), point.means.min(), point.means.max()
         spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
+        significant = point.test is not None and point.test.significant
         number = columns.index((point.panel, point.series)) + 1
-        shown[point.depth][number] = TextCell(f"{mean:.3f}{spread}{'*' * point.significant}")
+        shown[point.depth][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
     header = ["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)]
     notes, align = list(_notes(job, points, costs)), ["r", *"c" * len(columns)]
     rows = list(shown.values())

@@ -30,9 +30,10 @@ VERDICTS = {
     "number": ["reproduced", "close", "differs", "not comparable", "not run"],
 }
 COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
-AGAINST = ["reversed", "differs"]
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
+Rows = Sequence["LedgerRow"]
 Verdict = tuple[str, str]  # and the reason
+Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
 Tested = tuple[float, float, bool]  # difference, adjusted p, significant
 
 
@@ -54,9 +55,6 @@ class LedgerRow:
     p_adjusted: float | None
     verdict: str
     reason: str
-
-
-Rows = Sequence[LedgerRow]
 
 
 @app.command()
@@ -98,10 +96,11 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
             delta = None if cell.measured is None else cell.measured - printed.value
             numbers = (printed.value, cell.measured, delta, tolerance, None)
             claim = f"{cell.measure} = {printed.value}"
-            rows.append(LedgerRow(*_where(job, cell), "number", claim, *numbers, *judged))
+            where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
+            rows.append(LedgerRow(*where, "number", claim, *numbers, *judged))
             for other, claim in _claims(job, row.id, printed):
                 tested = compared.get((column, row.id, other))
-                rows.append(_comparison(job, cell, measured[other, column], claim, tested))
+                rows.append(_comparison(where, cell, measured[other, column], claim, tested))
     return rows
 
 
@@ -113,10 +112,6 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
         below = next(row.below for row in job.table.rows if row.id == name)
         if printed.below and below:
             yield below, "below"
-
-
-def _where(job: Grid, cell: GridCell) -> tuple[str, str, str, str, str]:
-    return parts_of(job.id)[0], job.table.printed_in, job.id, cell.row, cell.column
 
 
 def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
@@ -139,7 +134,7 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
 
 
 def _comparison(
-    job: Grid, own: GridCell, other: GridCell, claim: str, tested: Tested | None
+    where: Where, own: GridCell, other: GridCell, claim: str, tested: Tested | None
 ) -> LedgerRow:
     a, b = own.reported, other.reported
     gap = None if a is None or b is None else round(a - b, 6)
@@ -150,7 +145,7 @@ def _comparison(
     judged = comparison_verdict(claim, tested) if tested else not_run
     sentence = f"{own.row} significantly {claim} {other.row}"
     numbers = (gap, difference, delta, None, p)
-    return LedgerRow(*_where(job, own), "comparison", sentence, *numbers, *judged)
+    return LedgerRow(*where, "comparison", sentence, *numbers, *judged)
 
 
 def comparison_verdict(claim: str, tested: Tested) -> Verdict:
@@ -221,7 +216,7 @@ def _in_short(rows: Rows) -> Iterator[str]:
     lines = [
         [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
-        if r.verdict in AGAINST
+        if r.verdict in ("reversed", "differs")
     ]
     header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
     against = f"Against the paper: {len(lines)}.\n\n{grid(header, lines)}"

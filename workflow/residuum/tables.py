@@ -57,8 +57,7 @@ def tidy(
 ) -> list[GridCell]:
     """Return the cells row by row: mean over seeds, spread, markers, what the paper prints.
 
-    Cells of a table that states its index say which one their runs searched, by the manifests
-    beside their files in `metrics`.
+    Where the table states its index, manifests in `metrics` say which one a cell's runs searched.
     """
     beaten = {(test.column, *test.ordered) for test in tests if test.significant}
     cells = []

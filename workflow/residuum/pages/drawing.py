@@ -58,11 +58,6 @@ class Point(NamedTuple):
         """Return the mean over queries of each run."""
         return np.asarray(self.scores.values.mean(axis=0))
 
-    @property
-    def significant(self) -> bool:
-        """Say whether the series differs significantly from the first one here."""
-        return self.test is not None and self.test.significant
-
 
 def save(job: BoundFigure, points: list[Point], output: Path) -> None:
     """Write the drawing as .pdf and .png beside `output`."""
@@ -117,7 +112,7 @@ def _marks(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:
     first, *others = job.series()
     legend: Legend = {}
     for row, (sign, series) in enumerate(zip(itertools.cycle(DIFFERS), others)):
-        depths = [p.depth for p in points if p.series == series and p.significant]
+        depths = [p.depth for p in points if p.series == series and p.test and p.test.significant]
         if not depths:
             continue  # a line without points would collapse the axes
         (legend[f"{first.label} and {series.label} differ significantly"],) = ax.plot(

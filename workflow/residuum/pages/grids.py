@@ -1,8 +1,7 @@
 """Pages of rows and columns: the values behind their cells, and a line of the TSV for each.
 
-Usage: `job, scores = load(job, metrics)`, read by significance and tables alike, so that both see
-the same values; `blank(job, row, column, measure).measured_as([0.24, 0.25], n=6980)`. Must not know
-tests, nor how a value is rounded for display.
+Usage: `job, scores = load(job, metrics)`, so that significance and tables see the same values;
+`blank(...).measured_as([0.24, 0.25], n=6980)`. Must not know tests, nor how values are rounded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +27,7 @@ INDEX = ("index", "other_index")  # columns of tables measured on runs alone
 def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
     """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
 
-    All cells of a column must hold the same queries; anything else is a ResiduumError, because a
-    paired test over different queries means nothing.
+    Different queries in a column are a ResiduumError: a paired test over them means nothing.
     """
     read = cache(trec.read_metrics)
     absent = {row: dict(reasons) for row, reasons in job.absent.items()}

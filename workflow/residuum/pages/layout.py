@@ -103,8 +103,8 @@ def span(indices: list[int]) -> str:
 
 def raised(beats: str) -> str:
     """Write beaten rows as the papers raise them: 1-5, or 135 where one digit is enough."""
-    plain = beats.replace(",", "")
-    return plain if plain.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
+    digits = beats.replace(",", "")
+    return digits if digits.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
 
 
 def latex(page: Layout) -> str:

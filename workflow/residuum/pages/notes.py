@@ -20,19 +20,16 @@ NO_DEPTH = "no depth: not a rerank system"
 EMPTY: tuple[object, ...] = (None, [], {})
 
 
-def tests_note(
-    tests: Tests, column: str = "column", table: str = "table", compared: str = ""
-) -> str:
+def tests_note(tests: Tests, column: str = "column", table: str = "table", only: str = "") -> str:
     """Return one sentence on how the comparisons of a page are tested.
 
-    `column` and `table` word the families of those names; `compared`, the pairs if not all are.
+    `column` and `table` word the families of those names; `only`, the pairs if not all are tested.
     """
     paper = "all tables of the paper with these tests"
     family = {"column": f"each {column}", "table": f"each {table}", "paper": paper}[tests.family]
     flips = f", {tests.resamples} sign flips, seed {tests.seed}" * (tests.test == "permutation")
-    pairs = f"{compared}, " if compared else ""
     return (
-        f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, {pairs}"
+        f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, {only}"
         f"correction {tests.correction}, family: {family}."
     )
 
@@ -85,10 +82,10 @@ def caption(
     for column in job.table.columns:
         yield _column(job, column, cells)
     baselines = " and ".join(job.table.baselines)
-    compared = f"compared with {baselines} only" if baselines else ""
+    only = f"compared with {baselines} only, " if baselines else ""
     yield (
         "Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
-        f"{tests_note(job.tests, compared=compared)}"
+        f"{tests_note(job.tests, only=only)}"
     )
     named = [(f"{test.column}, {test.a} and {test.b}", test) for test in tests]
     yield from remarks(named, job.tests.alpha)

@@ -1,10 +1,9 @@
-"""Statistics of one paired comparison: t, signed ranks, effect size, what n queries can show.
+"""Statistics of one paired comparison: t, signed ranks, what n queries can show, seeds.
 
 Usage: `t_test(d)`, `d` the differences per query, shape (queries,). Sources: Student (1908);
 Wilcoxon (1945): zero differences dropped, midranks for ties; Conover, Practical Nonparametric
-Statistics, for the variance under ties; Cohen, Statistical Power Analysis; for seeds, the two-way
-random-effects model (Searle, Casella and McCulloch, Variance Components) with Satterthwaite's
-degrees of freedom (1946). Must not know systems, corrections, or how models are trained.
+Statistics, for the variance under ties; Cohen, Statistical Power Analysis; Searle, Casella and
+McCulloch, Variance Components; Satterthwaite (1946). Must not know systems or corrections.
 """
 
 import math
@@ -68,15 +67,10 @@ def wilcoxon(d: np.ndarray) -> Outcome:
     return Outcome(float(p), 0.0, f"{SIGNED_RANK}, {how}")
 
 
-def standardised(d: np.ndarray) -> float | None:
-    """Return Cohen's d_z = mean / deviation, or None where the differences do not vary."""
-    deviation = _deviation(d)
-    return None if deviation is None else float(d.mean()) / deviation
-
-
-def _deviation(d: np.ndarray) -> float | None:
-    deviation = float(d.std(ddof=1)) if len(d) > 1 else 0.0
-    return deviation if deviation > TIE else None
+def deviation(d: np.ndarray) -> float | None:
+    """Return the standard deviation of the differences, or None where they do not vary."""
+    sd = float(d.std(ddof=1)) if len(d) > 1 else 0.0
+    return sd if sd > TIE else None
 
 
 def t_interval(d: np.ndarray) -> Interval:
@@ -94,22 +88,21 @@ def min_detectable(d: np.ndarray, alpha: float) -> float | None:
     noncentrality at which the t statistic exceeds its critical value with that probability. None
     where the differences do not vary, or alpha is out of reach for so few queries.
     """
-    deviation = _deviation(d)
-    if deviation is None:
+    if (sd := deviation(d)) is None:
         return None
     critical = special.stdtrit(len(d) - 1, 1 - alpha / 2)
     if critical > FARTHEST:
         return None
     noncentrality = float(special.nctdtrinc(len(d) - 1, 1 - POWER, critical))
-    return noncentrality * deviation / math.sqrt(len(d))
+    return noncentrality * sd / math.sqrt(len(d))
 
 
 def p_mixed_effects(d: np.ndarray) -> float:
     """Return the two-sided p of the mean of `d`, both queries and seeds taken as random.
 
-    `d` has shape (queries, seeds), two or more of each. With mean squares MS, the variance of the
-    mean is (MS_query + MS_seed - MS_residual) / (queries * seeds), no less than the residual's
-    part alone.
+    `d` has shape (queries, seeds), two or more of each. In the two-way random-effects model, with
+    mean squares MS, the variance of the mean is (MS_query + MS_seed - MS_residual) / (queries *
+    seeds), no less than the residual's part alone; Satterthwaite's degrees of freedom.
     """
     queries, seeds = d.shape
     mean = float(d.mean())

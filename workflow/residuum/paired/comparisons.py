@@ -86,10 +86,8 @@ def same_queries(sides: Mapping[str, Collection[str]], where: str = "") -> None:
     first = next(iter(sides), "")
     for name, ids in sides.items():
         if odd := sorted(set(ids) ^ set(sides[first])):
-            raise ResiduumError(
-                f"{where}{first} and {name} hold different queries "
-                f"({len(odd)} of them, such as {odd[0]})"
-            )
+            fault = f"hold different queries ({len(odd)} of them, such as {odd[0]})"
+            raise ResiduumError(f"{where}{first} and {name} {fault}")
 
 
 def compare(
@@ -135,10 +133,7 @@ def _ordered(key: Key, matrix: ScoreMatrix) -> tuple[tuple[str, ...], np.ndarray
 def _rows(
     runs: Mapping[Key, np.ndarray], pairs: list[Pair], tests: Tests, workers: int
 ) -> Iterator[Comparison]:
-    """Yield a row per comparison over the same queries: of means, and beside them of each seed.
-
-    `runs` are the values of each side, of shape (runs, queries).
-    """
+    """Yield a row per pair over the same queries; `runs` are each side's values (runs, queries)."""
     numbers = {key: number for number, key in enumerate(runs)}
     sides = [(numbers[a], numbers[b]) for a, b in (pair.sides for pair in pairs)]
     means = Contrasts(np.stack([values.mean(axis=0) for values in runs.values()]), sides)
@@ -153,7 +148,7 @@ def _rows(
     for number, outcome in enumerate(test(means, tests, workers)):
         a, b = (runs[key] for key in pairs[number].sides)
         d = means.difference(number)
-        ci_low, ci_high = classical.t_interval(d)
+        sd, (ci_low, ci_high) = classical.deviation(d), classical.t_interval(d)
         p_mixed_effects, agreeing = _over_seeds(a, b, by_seed, tests.alpha)
         yield Comparison(
             **pairs[number]._asdict(),
@@ -167,7 +162,7 @@ def _rows(
             ci_high=ci_high,
             boot_low=intervals[number][0],
             boot_high=intervals[number][1],
-            effect=classical.standardised(d),
+            effect=None if sd is None else float(d.mean()) / sd,
             wins=int((d > 0).sum()),
             ties=int((d == 0).sum()),
             losses=int((d < 0).sum()),

@@ -83,8 +83,7 @@ def _reaching(
     width = -(-queries // 8)
     values = np.zeros((len(sides), 8 * width))
     values[:, :queries] = contrasts.values[sides]
-    observed = np.array([contrasts.difference(number).sum() for number in numbers])
-    threshold = np.abs(observed) - TIE * queries
+    threshold = np.abs([contrasts.difference(i).sum() for i in numbers]) - TIE * queries
 
     def block(generator: np.random.Generator, rows: int) -> np.ndarray:
         drawn = np.frombuffer(generator.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
