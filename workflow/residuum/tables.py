@@ -129,10 +129,10 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
     digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])
     rows = []
     for row in job.table.rows:
-        label = f"{row.index or '-' * bool(row.below)} {row.label}".strip()
+        mark = row.index or ("-" if row.below else "")
         own = [cell for cell in cells if cell.row == row.id]
         shown = (TextCell(number(cell, digits), cell.beats, cell.below) for cell in own)
-        rows.append([TextCell(row.group), TextCell(label), *shown])
+        rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
     header = ["", "Model", *(notes.header(job, column) for column in job.table.columns)]
     align = ["l", "l", *"c" * len(job.table.columns)]
     return layout.Layout(job.table.title, job.table.printed_in, header, rows, captions, align)

@@ -128,8 +128,8 @@ def latex(page: Layout) -> str:
 
 def _typeset(cell: TextCell) -> str:
     superscript = raised(cell.superscript).replace("-", r"\textrm{--}")
-    raise_it = f"$^{{{superscript}}}$" if superscript else ""
-    return _text(cell, escape, r"\textbf{", "}") + raise_it + r"$^{\downarrow}$" * cell.below
+    raised_text = f"$^{{{superscript}}}$" if superscript else ""
+    return _text(cell, escape, r"\textbf{", "}") + raised_text + r"$^{\downarrow}$" * cell.below
 
 
 def escape(text: str) -> str:
