@@ -132,9 +132,9 @@ def caption(job: BoundFigure, points: list[Point], costs: list[str]) -> layout.L
         number = columns.index((point.panel, point.series)) + 1
         shown[point.depth][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
     header = ["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)]
-    notes, align = list(_notes(job, points, costs)), ["r", *"c" * len(columns)]
-    rows = list(shown.values())
-    return layout.Layout(job.figure.title, job.figure.printed_in, header, rows, notes, align)
+    lines, align = list(_notes(job, points, costs)), ["r", *"c" * len(columns)]
+    title, printed_in, rows = job.figure.title, job.figure.printed_in, list(shown.values())
+    return layout.Layout(title, printed_in, header, rows, lines, align)
 
 
 def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[str]:
