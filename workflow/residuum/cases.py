@@ -141,17 +141,13 @@ def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFram
         ranks = {name: case[f"rank.{name}"] or "not retrieved" for name in cases.lists}
         relevance = "unjudged" if case["relevance"] is None else str(case["relevance"])
         before_after = f"{ranks[cases.before]} → {ranks[cases.after]}"
-        texts = [relevance, *(str(ranks[name]) for name in others), before_after]
-        both = [_bold(case["query"], shared), _bold(case["excerpt"], shared)]
-        rows.append([*both, *map(TextCell, texts)])
-    return layout.Layout(
-        title=cases.title,
-        printed_in=cases.printed_in,
-        header=["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"],
-        rows=rows,
-        notes=list(_notes(job, pairs, examined, len(rows))),
-        align=[r"p{.2\linewidth}", r"p{.45\linewidth}", *"l" * (2 + len(others))],
-    )
+        plain = [relevance, *(str(ranks[name]) for name in others), before_after]
+        texts = [_bold(case["query"], shared), _bold(case["excerpt"], shared)]
+        rows.append([*texts, *map(TextCell, plain)])
+    header = ["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"]
+    align = [r"p{.2\linewidth}", r"p{.45\linewidth}", *"l" * (2 + len(others))]
+    notes = list(_notes(job, pairs, examined, len(rows)))
+    return layout.Layout(cases.title, cases.printed_in, header, rows, notes, align)
 
 
 def _bold(text: str, words: set[str]) -> TextCell:
