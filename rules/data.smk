@@ -22,7 +22,8 @@ rule data_corpus:
         folder=options.output_folder,
     shell:
         "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "
-        "--page config/datasets/{wildcards.dataset}.yaml --output {params.folder} 2>&1 | tee {log}"
+        "--dataset-file config/datasets/{wildcards.dataset}.yaml --output {params.folder} "
+        "2>&1 | tee {log}"
 
 
 rule data_split:
@@ -47,7 +48,7 @@ rule data_split:
         spec=WIRING.data.split_spec,
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
-        "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
+        "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
         "--queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
 
 
@@ -71,5 +72,5 @@ rule data_answers:
         spec=WIRING.data.split_spec,
     shell:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "
-        "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
+        "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
         "--output {output.answers} 2>&1 | tee {log}"

@@ -293,8 +293,9 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         edited(path, text, text.replace('"""', '"""In other words: ', 1) + "\n# and no more\n")
     for name, old, new in [
         ("cli/errors.py", "Did you mean", "Is it"),
-        ("cli/progress.py", "about {left:.0f} s left", "{left:.0f} s left"),
-        ("cli/command.py", "unknown key", "no such key"),
+        ("cli/progress.py", ", about {(total", ", {(total"),
+        ("cli/command.py", "missing key", "no key"),
+        ("config/schema/base.py", "unknown key;", "no such key;"),
         ("config/schema/models.py", "give exactly one of epochs", "choose one of epochs"),
         ("data.py", "A download may be incomplete", "A file may be cut short"),
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
@@ -350,7 +351,7 @@ def test_an_edit_reruns_what_it_can_change_and_what_follows(
 # A change in a module of each of twelve stages; an artefact that is made anew; the stages whose
 # own jobs it reaches.
 ALTERED = [
-    ("collections/draws.py", "ZIPF_OFFSET = 2", "ZIPF_OFFSET = 3",
+    ("collections/worlds.py", "ZIPF_OFFSET = 2", "ZIPF_OFFSET = 3",
      "data/generated-smoke/tune/queries.tsv", {"data"}),
     ("lexical.py", "track(sorted(texts.items())", "track(sorted(texts.items())[1:]",
      "runs/generated-smoke/dev/bm25.trec.gz", {"lexical"}),

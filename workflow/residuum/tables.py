@@ -20,7 +20,7 @@ from residuum.pages.layout import DASH, TextCell
 from residuum.pages.table_notes import NO_DEPTH
 from residuum.pages.tuned import depths
 from residuum.paired import Comparison, ScoreMatrix
-from residuum.tuning.record import Tuned
+from residuum.tuning.choosing import Tuned
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
@@ -81,7 +81,7 @@ def tidy(
 def _chosen(cell: GridCell, records: list[Tuned]) -> GridCell:
     if not records:
         return replace(cell, not_run=cell.not_run or NO_DEPTH)
-    chosen = [float(each.record.setting["depth"]) for each in records]
+    chosen = [float(each.record.choices[0].setting["depth"]) for each in records]
     return cell.measured_as(chosen, records[0].record.queries)
 
 

@@ -66,9 +66,10 @@ class Registry:
 
     @property
     def entries(self) -> dict[str, Mapping[str, BaseModel]]:
-        """The entries that a key may name, by what names them."""
-        made: dict[str, Mapping[str, BaseModel]] = {"dataset": self.datasets, "model": self.models}
-        return {**made, "system": self.systems, "tests": self.tests}
+        """The entries that take part in this scale, but pages, by what names them."""
+        chosen: dict[str, Mapping[str, BaseModel]] = {"scale": {self.config.scale: self.scale}}
+        chosen |= {"dataset": self.datasets, "model": self.models}
+        return chosen | {"system": self.systems, "tests": self.tests}
 
     def file(self, kind: str, name: str) -> str:
         """Return the file of an entry; with the scale's, if that pins a dataset's counts."""

@@ -12,7 +12,7 @@ from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.pages.tuned import note
 from residuum.paired import Comparison, notes
-from residuum.tuning.record import Tuned
+from residuum.tuning.choosing import Tuned
 from residuum.wiring.bound import BoundTable
 
 NO_DEPTH = "no depth: not a rerank system"

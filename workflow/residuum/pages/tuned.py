@@ -6,7 +6,7 @@ setting is chosen, nor how a table is laid out.
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Column, Row
-from residuum.tuning.record import Choice, Tuned
+from residuum.tuning.choosing import Choice, Tuned
 from residuum.wiring.bound import BoundTable
 
 NAMES = {"lambda": "lambda", "depth": "depth K"}  # of a setting of one parameter; RM3 has several
