@@ -20,7 +20,7 @@ from residuum.config.specs import derive
 
 
 class Batch(NamedTuple):
-    """Some pairs of a step: ids, a group of negatives each, lexical scores, the positive's first."""
+    """Pairs of a step: ids, a group of negatives each, lexical scores, the positive's first."""
 
     query_ids: list[str]
     positives: list[str]
