@@ -368,7 +368,7 @@ ALTERED = [
      "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
     ("evaluate.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),
-    ("paired/effects.py", "LEVEL = 0.95", "LEVEL = 0.9",
+    ("paired/classical.py", "LEVEL = 0.95", "LEVEL = 0.9",
      "significance/clear-table1.tsv", {"significance", "figures"}),
     ("figures.py", ":.3f", ":.2f", "figures/clear-figure1.tsv", {"figures"}),
     ("ledger.py", "round(a - b, 6)", "round(a - b, 2)", "ledger.tsv", {"ledger"}),

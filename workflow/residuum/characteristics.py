@@ -6,7 +6,6 @@ qrels. Must not know runs, measures or where a collection comes from.
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -51,14 +50,17 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
     """
     cells = []
     for row, column in itertools.product(job.table.rows, job.table.columns):
-        cell = grids.blank(job, row.id, column.id, row.quantity)
-        cell = replace(cell, not_run=job.not_counted(column))
+        cell = grids.blank(job, row.id, column.id, row.quantity, job.not_counted(column))
         if counted := counts.get(column.id):
             cell = cell.measured_as([float(counted[row.quantity])], int(counted["queries"]))
         cells.append(cell)
     header = ["", *(job.places[column.id] or column.role for column in job.table.columns)]
-    starts = {row.id: [row.label] for row in job.table.rows}
-    page = grids.lay_out(job, header, starts, cells, _shown, _notes(job))
+    rows = [
+        [TextCell(row.label), *(_shown(cell) for cell in cells if cell.row == row.id)]
+        for row in job.table.rows
+    ]
+    title, printed, align = job.table.title, job.table.printed_in, ["l", *"c" * len(header[1:])]
+    page = layout.Layout(title, printed, header, rows, _notes(job), align)
     layout.write(output, tsv.frame(cells, GridCell).drop(grids.INDEX), page)
 
 
