@@ -6,10 +6,7 @@ rule characteristics_count:
     input:
         splits=WIRING.pages.counted,
     output:
-        tsv=PATHS.table,
-        md=PATHS.table.beside(".md"),
-        tex=PATHS.table.beside(".tex"),
-        manifest=PATHS.table.manifest,
+        **PATHS.table.forms("md", "tex"),
     log:
         PATHS.log("characteristics/{page}"),
     benchmark:
@@ -18,12 +15,10 @@ rule characteristics_count:
         page=ONLY.pages("characteristics"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        code=code("residuum.characteristics", "count", WIRING.pages.spec),
-        spec=WIRING.pages.spec,
+        **decided_by("residuum.characteristics", "count", WIRING.pages.spec),
         splits=WIRING.pages.counted_folders,
     shell:
         "python -m residuum.characteristics count --spec {params.spec:q} {params.splits} "

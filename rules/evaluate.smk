@@ -16,11 +16,10 @@ rule evaluate_run:
         PATHS.time("evaluate/{dataset}.{split}.{run}")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.measures, mem_mb=4000),
     params:
-        code=code("residuum.evaluate", "run"),
+        **decided_by("residuum.evaluate", "run"),
         measures=WIRING.runs.measures,
         texts=WIRING.runs.text_options,
     shell:

@@ -17,12 +17,10 @@ rule external_accept:
         run=ONLY.runs("external"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
-        code=code("residuum.external", "accept", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.external", "accept", WIRING.runs.spec),
         corpus=options.folder("corpus"),
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "

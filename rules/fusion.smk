@@ -18,12 +18,10 @@ rule fusion_tune:
         run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.tuned_fusion, mem_mb=4000),
     params:
-        code=code("residuum.fusion", "tune", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.fusion", "tune", WIRING.runs.spec),
         runs=options.each("run", "runs", options.by_system),
         scores=options.each("scores", "scores", options.by_system),
         folds=options.each("fold", "folds"),
@@ -49,15 +47,13 @@ rule fusion_fuse:
         run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
-        code=code("residuum.fusion", "fuse", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.fusion", "fuse", WIRING.runs.spec),
         runs=options.each("run", "runs", options.by_system),
         scores=options.each("scores", "scores", options.by_system),
-        tuning=options.named("tuning"),
+        tuning=options.each("tuning", "tuning"),
     shell:
         "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
         "{params.scores} {params.tuning} --tag {wildcards.run} "

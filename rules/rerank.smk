@@ -20,8 +20,7 @@ rule rerank_score:
     resources:
         **RESOURCES.card(ESTIMATES.pair_scores, mem_mb=16000),
     params:
-        code=code("residuum.rerank", "score", WIRING.runs.pairs_spec),
-        spec=WIRING.runs.pairs_spec,
+        **decided_by("residuum.rerank", "score", WIRING.runs.pairs_spec),
         runs=WIRING.runs.depths,
         corpus=options.folder("corpus"),
         model=WIRING.runs.reranker,
@@ -48,12 +47,10 @@ rule rerank_depths:
         PATHS.time("rerank/{dataset}.{split}.{reranker}.depths")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.depths, mem_mb=12000),
     params:
-        code=code("residuum.rerank", "depths", WIRING.runs.curves_spec),
-        spec=WIRING.runs.curves_spec,
+        **decided_by("residuum.rerank", "depths", WIRING.runs.curves_spec),
         runs=WIRING.runs.curves,
     shell:
         "python -m residuum.rerank depths --spec {params.spec:q} {params.runs} "
@@ -74,13 +71,11 @@ rule rerank_cut:
         run=ONLY.runs("rerank"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=12000),
     params:
-        code=code("residuum.rerank", "cut", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
-        curve=options.named("curve"),
+        **decided_by("residuum.rerank", "cut", WIRING.runs.spec),
+        curve=options.each("curve", "curve"),
     shell:
         "python -m residuum.rerank cut --run {input.first} --scores {input.scores} "
         "{params.curve} --name {wildcards.run} --spec {params.spec:q} "

@@ -4,7 +4,7 @@
 rule rm3_tune:
     """Search at every setting of RM3, choose by cross-validation and write the run."""
     input:
-        index=WIRING.searching.index_behind,
+        index=WIRING.corpora.index_behind,
         queries=PATHS.queries,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
@@ -20,12 +20,11 @@ rule rm3_tune:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(ESTIMATES.tuned_rm3, mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000),
     params:
-        code=code("residuum.rm3", "tune", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.rm3", "tune", WIRING.runs.spec),
         index=options.folder("index"),
-        measure=WIRING.searching.rm3_measure,
+        measure=WIRING.corpora.rm3_measure,
         folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.rm3 tune --index {params.index} --queries {input.queries} "

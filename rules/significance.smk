@@ -13,12 +13,10 @@ rule significance_compare:
         PATHS.time("significance/{page}")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        code=code("residuum.significance", "compare", WIRING.pages.spec),
-        spec=WIRING.pages.spec,
+        **decided_by("residuum.significance", "compare", WIRING.pages.spec),
         together=WIRING.pages.together,
         metrics=PATHS.metrics_root,
     shell:

@@ -9,10 +9,7 @@ rule tables_render:
         tests=PATHS.significance,
         tuning=WIRING.pages.tuning,
     output:
-        tsv=PATHS.table,
-        md=PATHS.table.beside(".md"),
-        tex=PATHS.table.beside(".tex"),
-        manifest=PATHS.table.manifest,
+        **PATHS.table.forms("md", "tex"),
     log:
         PATHS.log("tables/{page}"),
     benchmark:
@@ -21,12 +18,10 @@ rule tables_render:
         page=ONLY.pages("table"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        code=code("residuum.tables", "render", WIRING.pages.spec),
-        spec=WIRING.pages.spec,
+        **decided_by("residuum.tables", "render", WIRING.pages.spec),
         metrics=PATHS.metrics_root,
         tuning=options.each("tuning", "tuning"),
     shell:

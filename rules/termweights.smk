@@ -18,7 +18,7 @@ rule termweights_predict:
     resources:
         **RESOURCES.card(ESTIMATES.term_weights, mem_mb=6000),
     params:
-        code=code("residuum.termweights", "predict"),
+        **decided_by("residuum.termweights", "predict"),
         corpus=options.folder("corpus"),
         model=options.folder("model"),
         folder=options.output_folder,

@@ -20,8 +20,7 @@ rule train_train:
     resources:
         **RESOURCES.training(ESTIMATES.training, mem_mb=6000),
     params:
-        code=code("residuum.train", "train", WIRING.models.spec),
-        spec=WIRING.models.spec,
+        **decided_by("residuum.train", "train", WIRING.models.spec),
         start=WIRING.models.start,
         corpus=options.folder("corpus"),
         folder=options.output_folder,

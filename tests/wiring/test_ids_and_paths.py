@@ -7,7 +7,7 @@ import pytest
 from residuum.config import specs
 from residuum.config.run_ids import FixedId, RunId
 from residuum.wiring import paths
-from residuum.wiring.paths import Below, Paths
+from residuum.wiring.paths import Paths, Template
 
 MINI = Paths("results/mini")
 
@@ -41,9 +41,7 @@ def test_an_index_and_a_reranker_say_what_fixes_them():
 
 
 def templates():
-    return {
-        name: getattr(MINI, name) for name, kind in vars(Paths).items() if isinstance(kind, Below)
-    }
+    return {name: path for name, path in vars(MINI).items() if isinstance(path, Template)}
 
 
 @pytest.mark.parametrize("name", templates())

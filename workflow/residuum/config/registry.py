@@ -40,7 +40,7 @@ class Facts(TypedDict):
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
 

@@ -41,7 +41,7 @@ def _start(registry: Registry, job: Job) -> Start | None:
     if "reranker" in job.wildcards:
         return player_of(registry, job.wildcards["reranker"])
     if job.rule in ("train_train", "pretrain_adapt"):
-        return start_of(registry, job.wildcards.get("model") or job.wildcards["backbone"])
+        return start_of(registry, job.wildcards["model"])
     return None
 
 

@@ -17,8 +17,9 @@ from residuum.inspect.dryrun import Job
 from residuum.inspect.local_files import File, amount
 from residuum.inspect.text import line, wrapped
 from residuum.pages import layout
-from residuum.wiring import assumptions, binding, sizes
+from residuum.wiring import assumptions, sizes
 from residuum.wiring.availability import all_available
+from residuum.wiring.pages import gaps
 from residuum.wiring.paths import results_of
 
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
@@ -151,8 +152,9 @@ def hours(seconds: float) -> str:
 def _gaps(registry: Registry) -> Iterator[str]:
     """Yield each reason why something is not run at this scale, with its pages and rows."""
     reasons: dict[str, dict[str, None]] = {}
-    for gap in binding.gaps(registry, all_available):
-        reasons.setdefault(gap.why, {})[gap.where] = None
+    for gap in gaps(registry, all_available):
+        cell = f"{gap.page}/{gap.row}" if gap.row else gap.page
+        reasons.setdefault(gap.why, {})[cell] = None
     if reasons:
         yield "Not run at this scale:"
         for why, where in reasons.items():

@@ -4,7 +4,7 @@ Usage: `why_unavailable(registry, "clear-bert-large", place, hub)`, with `hub` a
 such systems are not run; everything else is. Must not use the network itself.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from residuum.cli.errors import not_cast
@@ -12,10 +12,10 @@ from residuum.config import roots
 from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.scales import FromModel, FromPath
-from residuum.config.schema.systems import ExternalSystem
-from residuum.wiring.splits import rm3_measure
+from residuum.config.schema.systems import ExternalSystem, LexicalSystem
 
 Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
+Reasons = Iterator[str | None]
 
 
 def all_available(model: str, revision: str) -> str | None:
@@ -24,51 +24,62 @@ def all_available(model: str, revision: str) -> str | None:
 
 
 def why_unavailable(registry: Registry, system: str, place: Place | None, hub: Hub) -> str | None:
-    """Return why a system has no run on a split, or None if nothing stands in its way.
+    """Return why a system has no run on a split, or None if nothing stands in its way."""
+    return next(filter(None, _system(registry, system, place, hub)), None)
 
-    `hub(model, revision)` says why a hub model cannot be had, or None.
-    """
+
+def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> Reasons:
     entry = registry.systems[system]
-    if entry.kind == "external":
-        return _why_no_file(registry, system, place) or why_no_data(registry, place)
+    if isinstance(entry, ExternalSystem):
+        yield _no_file(registry, system, place)
+    yield place and why_no_export(registry, place.dataset, None, place.split)
     role = registry.tuned_on(system)
     places = [place, *([registry.cast(role)] if role else [])]
-    reasons = [why_no_data(registry, place), _why_no_role(registry, role)]
+    if role:
+        yield _no_role(registry, role)
     for part in registry.parts(system):
-        reasons += [why_unavailable(registry, part, at, hub) for at in places]
+        for at in places:
+            yield from _system(registry, part, at, hub)
     if trained := registry.trained_for(system):
-        reasons.append(_why_no_model(registry, trained, hub))
-    if entry.kind == "lexical" and entry.tunes_rm3 and place:
-        reasons.append(_why_no_measure(registry, system, place))
+        yield from _model(registry, trained, hub)
+    tuned = isinstance(entry, LexicalSystem) and entry.tunes_rm3
+    if tuned and place and not rm3_measure(registry, system, place):
+        yield f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
     if entry.kind == "rerank":
         name = registry.reranker(system)
-        reasons.append(_why_no_start(registry, registry.reranker_cast(name), name, hub))
-    return _first(reasons)
+        yield from _start(registry, registry.reranker_cast(name), name, hub)
 
 
-def why_no_data(registry: Registry, place: Place | None) -> str | None:
-    """Return which files behind a split and its corpus are not there, and how to get them."""
-    return place and _missing(registry, place.dataset, (None, place.split))
+def _model(registry: Registry, name: str, hub: Hub) -> Reasons:
+    """Follow a model to what it starts from and what it is trained on."""
+    for _, role in references(registry.models[name], "role"):
+        yield _no_role(registry, role)
+    for other in registry.mined_models(name):
+        yield from _model(registry, other, hub)
+    for _, role in references(registry.models[name], "backbone"):
+        yield from _start(registry, registry.backbone(role), role, hub)
 
 
-def why_no_export(registry: Registry, dataset: str, split: str | None) -> str | None:
-    """Return the same of a corpus alone (split None), or of a split's queries and qrels alone."""
-    return _missing(registry, dataset, (split,))
+def _start(registry: Registry, cast: Start | None, role: str, hub: Hub) -> Reasons:
+    if cast is None:
+        yield not_cast(registry.config.scale, role)
+    elif isinstance(cast, FromModel):
+        yield from _model(registry, cast.model, hub)
+    elif not isinstance(cast, FromPath):
+        yield hub(cast.hub, cast.revision)
 
 
-def _missing(registry: Registry, name: str, parts: Iterable[str | None]) -> str | None:
-    dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
-    absent = [path for part in parts for path in dataset.missing(part, *folders)]
-    if not absent:
-        return None
-    listed = ", ".join(dict.fromkeys(map(str, absent)))
-    return f"no such file: {listed}. Access to {name}: {dataset.access}"
+def _no_role(registry: Registry, role: str) -> str | None:
+    if place := registry.cast(role):
+        return why_no_export(registry, place.dataset, None, place.split)
+    return not_cast(registry.config.scale, role)
 
 
-def _why_no_measure(registry: Registry, system: str, place: Place) -> str | None:
-    if rm3_measure(registry, system, place):
-        return None
-    return f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
+def _no_file(registry: Registry, system: str, place: Place | None) -> str | None:
+    path, entry = external_file(registry, system, place), registry.system(system, ExternalSystem)
+    if path is None:
+        return f"{system} is an external run of {', '.join(entry.runs)} only"
+    return None if path.is_file() else f"no such file: {path}. {entry.source}"
 
 
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
@@ -78,38 +89,18 @@ def external_file(registry: Registry, system: str, place: Place | None) -> Path 
     return roots.data() / names[0] if names else None
 
 
-def _why_no_file(registry: Registry, system: str, place: Place | None) -> str | None:
-    path = external_file(registry, system, place)
-    entry = registry.system(system, ExternalSystem)
-    if path is None:
-        return f"{system} is an external run of {', '.join(entry.runs)} only"
-    return None if path.is_file() else f"no such file: {path}. {entry.source}"
-
-
-def _why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
-    """Follow a model to what it starts from and what it is trained on."""
-    model = registry.models[name]
-    reasons = [_why_no_role(registry, role) for _, role in references(model, "role")]
-    reasons += [_why_no_model(registry, other, hub) for other in registry.mined_models(name)]
-    for _, role in references(model, "backbone"):
-        reasons.append(_why_no_start(registry, registry.backbone(role), role, hub))
-    return _first(reasons)
-
-
-def _why_no_start(registry: Registry, cast: Start | None, role: str, hub: Hub) -> str | None:
-    if cast is None:
-        return not_cast(registry.config.scale, role)
-    if isinstance(cast, FromModel):
-        return _why_no_model(registry, cast.model, hub)
-    return None if isinstance(cast, FromPath) else hub(cast.hub, cast.revision)
-
-
-def _why_no_role(registry: Registry, role: str | None) -> str | None:
-    if role is None:
+def why_no_export(registry: Registry, name: str, *splits: str | None) -> str | None:
+    """Return which files of a dataset's corpus (split None) or splits are missing, if any."""
+    dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
+    absent = [path for split in splits for path in dataset.missing(split, *folders)]
+    if not absent:
         return None
-    place = registry.cast(role)
-    return why_no_data(registry, place) if place else not_cast(registry.config.scale, role)
+    listed = ", ".join(dict.fromkeys(map(str, absent)))
+    return f"no such file: {listed}. Access to {name}: {dataset.access}"
 
 
-def _first(reasons: Iterable[str | None]) -> str | None:
-    return next((why for why in reasons if why), None)
+def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
+    """Return the measure by which RM3 is tuned on a split; None if the system names none."""
+    rm3 = registry.system(system, LexicalSystem).rm3
+    measures = rm3.measures if rm3 else {}
+    return next((measures[role] for role in measures if registry.cast(role) == place), None)

@@ -4,8 +4,6 @@ Usage: `Models(registry, paths, hub).tuples(wildcards)`. Must not know how anyth
 """
 
 from collections.abc import Callable
-from pathlib import Path
-from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
@@ -13,9 +11,8 @@ from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.run_ids import RunId
 from residuum.config.schema.models import OnPairs
-from residuum.config.schema.scales import FromModel, FromPath
 from residuum.wiring.part import Part, Wildcards
-from residuum.wiring.paths import Template, folder_of
+from residuum.wiring.paths import Template
 
 
 def start_of(registry: Registry, model: str) -> Start:
@@ -32,52 +29,24 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
     return [registry.place(role).dataset for role in roles]
 
 
-class Checkpoints(Part):
-    """Models that a job starts from or scores with, as files and as arguments."""
-
-    def files(self, model: Start) -> list[str]:
-        """Return the files of a model that are on this machine or are made by the graph."""
-        if isinstance(model, FromPath):
-            return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
-        return [self._made(model)] if isinstance(model, FromModel) else []
-
-    def argument(self, model: Start) -> str:
-        """Return how a command names a model: a folder, or a hub id with its revision."""
-        if isinstance(model, FromModel):
-            return folder_of(self._made(model))
-        if isinstance(model, FromPath):
-            return quote(model.path)
-        return f"{model.hub} --revision {model.revision}"
-
-    def _made(self, model: FromModel) -> str:
-        """Return the manifest of a model that the graph makes once, for a released one."""
-        if hasattr(self.registry.models[model.model], "corpora"):
-            return self.paths.backbone.fill(backbone=model.model)
-        return self.paths.checkpoint.fill(model=model.model, seed=model.seed)
-
-
-class Models(Checkpoints):
+class Models(Part):
     """Inputs and options of the stages pretrain, negatives and train."""
-
-    def _name(self, wildcards: Wildcards) -> str:
-        """Return the model that a job makes; pretrain calls it a backbone."""
-        return getattr(wildcards, "model", None) or wildcards.backbone
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a model."""
-        return specs.of_entry(self.registry.models[self._name(wildcards)])
+        return specs.of_entry(self.registry.models[wildcards.model])
 
     def start_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the backbone that a training starts from."""
-        return self.files(start_of(self.registry, self._name(wildcards)))
+        return self.model_files(start_of(self.registry, wildcards.model))
 
     def start(self, wildcards: Wildcards) -> str:
         """Return the value of --start, and --revision for a hub model."""
-        return self.argument(start_of(self.registry, self._name(wildcards)))
+        return self.model_argument(start_of(self.registry, wildcards.model))
 
     def corpora(self, wildcards: Wildcards) -> list[str]:
         """Return the corpora that a backbone is made from or adapted to."""
-        datasets = corpora_of(self.registry, wildcards.backbone)
+        datasets = corpora_of(self.registry, wildcards.model)
         return [self.paths.corpus.fill(dataset=dataset) for dataset in datasets]
 
     def trained_on(self, template: Template) -> Callable[[Wildcards], str]:

@@ -5,13 +5,18 @@ inputs: Snakemake sees a changed parameter only where it follows from wildcards 
 made of inputs is in `residuum.wiring.options`, which knows no registry. Must not know rules.
 """
 
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
-from residuum.config.registry import Place, Registry
-from residuum.config.run_ids import FixedId, RunId
+from residuum.code import closure
+from residuum.config.registry import Place, Registry, Start
+from residuum.config.run_ids import SEED, FixedId, RunId
+from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import LexicalSystem
 from residuum.wiring.availability import Hub
-from residuum.wiring.paths import Paths, Template
+from residuum.wiring.paths import Paths, Template, folder_of
 
 
 class Wildcards(Protocol):
@@ -23,12 +28,14 @@ class Wildcards(Protocol):
     other: str
     index: str
     model: str
-    backbone: str
     seed: str
     shard: str
     reranker: str
     k: str
     page: str
+
+
+Params = Callable[[Wildcards], str]
 
 
 def place_of(wildcards: Wildcards) -> Place:
@@ -39,6 +46,18 @@ def place_of(wildcards: Wildcards) -> Place:
 def run_of(wildcards: Wildcards) -> RunId:
     """Return the run that a job makes or reads."""
     return RunId.parse(wildcards.run)
+
+
+def decided_by(module: str, verb: str, spec: Params | None = None) -> dict[str, Params]:
+    """Return the params that decide a result: a job's spec, and the hash of its code.
+
+    The code is what the verb reaches for the kinds that the spec names.
+    """
+
+    def code(wildcards: Wildcards) -> str:
+        return closure.sha256(module, verb, closure.kinds_of(spec(wildcards)) if spec else None)
+
+    return {"code": code, "spec": spec} if spec else {"code": code}
 
 
 class Part:
@@ -61,3 +80,55 @@ class Part:
         weights = str(RunId(system.weights, run.seed)) if system.weights else ""
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)
+
+    def model_files(self, model: Start) -> list[str]:
+        """Return the files of a model that are on this machine or are made by the graph."""
+        if isinstance(model, FromPath):
+            return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
+        return [self._made(model)] if isinstance(model, FromModel) else []
+
+    def model_argument(self, model: Start) -> str:
+        """Return how a command names a model: a folder, or a hub id with its revision."""
+        if isinstance(model, FromModel):
+            return folder_of(self._made(model))
+        if isinstance(model, FromPath):
+            return quote(model.path)
+        return f"{model.hub} --revision {model.revision}"
+
+    def _made(self, model: FromModel) -> str:
+        """Return the manifest of a model that the graph makes once, for a released one."""
+        if hasattr(self.registry.models[model.model], "corpora"):
+            return self.paths.backbone.fill(model=model.model)
+        return self.paths.checkpoint.fill(model=model.model, seed=model.seed)
+
+
+def either(names: Iterable[str]) -> str:
+    """Return the expression that matches one of the names, and nothing if there is none."""
+    return "|".join(names) or "(?!)"
+
+
+class Constraints:
+    """What the wildcards of rules may be: regular expressions of the ids that a scale has."""
+
+    run = rf"[a-z0-9_-]+({SEED})?"  # of any system, seeded or not
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self.dataset, self.model = either(registry.datasets), either(registry.models)
+        self.system, self.page = either(registry.systems), either(registry.pages)
+
+    def models(self, kind: str) -> str:
+        """Return the expression of the models of a kind."""
+        return either(self._registry.models_of(kind))
+
+    def pages(self, kind: str) -> str:
+        """Return the expression of the chosen papers' pages of a kind."""
+        return either(self._registry.chosen(kind))
+
+    def runs(self, kind: str, tunes_rm3: bool | None = None) -> str:
+        """Return that of the runs of a kind of system: all, or those that tune RM3, or not."""
+        names = self._registry.of_kind(kind)
+        if tunes_rm3 is not None:
+            systems = {name: self._registry.system(name, LexicalSystem) for name in names}
+            names = [n for n, s in systems.items() if s.tunes_rm3 == tunes_rm3]
+        return either(name + SEED * self._registry.seeded(name) for name in names)

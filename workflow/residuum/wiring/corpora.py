@@ -1,0 +1,126 @@
+"""What is made of a corpus and searched: exports, Lucene indexes, embeddings and hits by shard.
+
+Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`. Must not know BM25 or encoders.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from shlex import quote
+
+from residuum.cli.errors import ResiduumError
+from residuum.config import roots, specs
+from residuum.config.registry import Place, Registry
+from residuum.config.run_ids import FixedId, RunId
+from residuum.config.schema.scales import FromModel
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.wiring.availability import rm3_measure, why_no_export
+from residuum.wiring.part import Part, Wildcards, place_of, run_of
+from residuum.wiring.paths import Template
+
+
+def searched(registry: Registry, dataset: str) -> list[str]:
+    """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
+    tuned = {registry.cast(role) for role in map(registry.tuned_on, registry.systems) if role}
+    splits = {name: Place(dataset, name) for name in registry.datasets[dataset].splits}
+    unjudged = {name for name, split in registry.datasets[dataset].splits.items() if split.unjudged}
+    return [n for n, at in splits.items() if n in unjudged or at in tuned or registry.measures(at)]
+
+
+@cache
+def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
+    """Return the splits of a dataset whose queries a model searches: for runs, and negatives.
+
+    Only models that play a role at this scale ask for negatives of a training split.
+    """
+    splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
+    casts = [*registry.scale.backbones.values(), *registry.scale.rerankers.values()]
+    for name in sorted({cast.model for cast in casts if isinstance(cast, FromModel)}):
+        for source in registry.mined_from(name):
+            place = registry.train_place(name)
+            behind = (registry.trained_for(source.system), source.seed)
+            if behind == (model, seed) and place.dataset == dataset and place.split not in splits:
+                splits.append(place.split)
+    return splits
+
+
+class Corpora(Part):
+    """Inputs and options of the stages data, lexical, encode and dense."""
+
+    def files(self, wildcards: Wildcards) -> list[str]:
+        """Return the user's own files behind a corpus or a split, so that edits export it again.
+
+        The pages leave out what has none; if a target asks for it all the same, the run stops here.
+        It exits, because Snakemake takes an exception for a rule that does not fit, and would go on
+        with what was made of other files before.
+        """
+        name, split, root = wildcards.dataset, _split(wildcards), roots.data()
+        if why := why_no_export(self.registry, name, split):
+            sys.exit(
+                f"error: dataset {name}: {why}\nPaths start at {root.resolve()} (set "
+                "RESIDUUM_DATA to change that)."
+            )
+        return [str(root / path) for path in self.registry.datasets[name].source_files(split)]
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return what decides which corpus is written, or which queries and qrels a split has."""
+        dataset, split = self.registry.datasets[wildcards.dataset], _split(wildcards)
+        return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
+
+    def index_behind(self, wildcards: Wildcards) -> str:
+        """Return the index behind a lexical run."""
+        return self.index(wildcards.dataset, run_of(wildcards))
+
+    def index_form(self, wildcards: Wildcards) -> str:
+        """Return the form of the index that an index id names, as JSON."""
+        names, form = self.registry.of_kind("lexical"), FixedId.parse(wildcards.index).name
+        forms = (self.registry.system(name, LexicalSystem).index() for name in names)
+        return specs.of_entry(next(index for index in forms if index.index_id() == form))
+
+    def term_weights(self, wildcards: Wildcards) -> list[str]:
+        """Return the term weights that an index is made of; none for one of texts."""
+        model, seed = RunId.parse(FixedId.parse(wildcards.index).by)
+        made = {"dataset": wildcards.dataset, "model": model, "seed": seed}
+        return [self.paths.term_weights.fill(**made)] if model else []
+
+    def rm3_measure(self, wildcards: Wildcards) -> str:
+        """Return the measure by which RM3 is tuned on a split."""
+        system, place = run_of(wildcards).system, place_of(wildcards)
+        if measure := rm3_measure(self.registry, system, place):
+            return measure
+        raise ResiduumError(
+            f"{system}: rm3.measures names no role that {'/'.join(place)} plays at this "
+            "scale; add one there"
+        )
+
+    def queries(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries that a dense model searches a dataset for."""
+        dataset, seed = wildcards.dataset, int(wildcards.seed)
+        splits = encoded_splits(self.registry, dataset, wildcards.model, seed)
+        return [self.paths.queries.fill(dataset=dataset, split=split) for split in splits]
+
+    def shard(self, wildcards: Wildcards) -> str:
+        """Return the options that name a shard of a corpus."""
+        return f"--shard {int(wildcards.shard)} --of {self.registry.shards(wildcards.dataset)}"
+
+    def windows(self, wildcards: Wildcards) -> str:
+        """Return the option that has a dataset's docs read in passages, if it says so."""
+        windows = self.registry.datasets[wildcards.dataset].windows
+        return f"--windows {quote(specs.of_entry(windows))}" if windows else ""
+
+    def shards(self, template: Template) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: what the model of a dense run made, each shard of it once."""
+
+        def of(wildcards: Wildcards) -> list[str]:
+            dataset, (system, seed) = wildcards.dataset, run_of(wildcards)
+            made = {"dataset": dataset, "model": self.registry.trained_for(system), "seed": seed}
+            made["k"] = self.registry.system(system, DenseSystem).k
+            shards = range(self.registry.shards(dataset))
+            return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
+
+        return of
+
+
+def _split(wildcards: Wildcards) -> str | None:
+    """Return the split of an export; that of a corpus has none."""
+    return getattr(wildcards, "split", None)
