@@ -1,6 +1,3 @@
-# Case studies: docs that a rule picks from the lists of several systems.
-
-
 rule cases_find:
     """Find the docs that meet the rule of a case study."""
     input:

@@ -1,6 +1,3 @@
-# What query sets are like.
-
-
 rule characteristics_count:
     """Count the queries and the relevant docs of the splits that play the roles."""
     input:

@@ -1,6 +1,3 @@
-# Per-query metrics of every run.
-
-
 rule evaluate_run:
     """Evaluate a run per query; a judged query that the run lacks counts 0."""
     input:

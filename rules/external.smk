@@ -1,6 +1,3 @@
-# External runs.
-
-
 rule external_accept:
     """Check a run file and take it in; a faulty one is refused with its reason."""
     input:

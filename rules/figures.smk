@@ -1,6 +1,3 @@
-# Figures as PDF and PNG, with the drawn data beside.
-
-
 rule figures_draw:
     """Draw recall and accuracy at every rerank depth."""
     input:

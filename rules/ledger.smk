@@ -1,6 +1,3 @@
-# The ledger: a verdict for every number and comparison that the papers print.
-
-
 rule ledger_write:
     """Judge every reported number and comparison of the chosen papers."""
     input:

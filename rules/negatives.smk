@@ -1,6 +1,3 @@
-# Training tuples: positives with sampled negatives and their lexical scores.
-
-
 rule negatives_mine:
     """Draw the negatives of every training pair, with true lexical scores."""
     input:

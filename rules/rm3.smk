@@ -1,6 +1,3 @@
-# RM3 whose parameters are chosen for each fold of the queries on the other folds.
-
-
 rule rm3_tune:
     """Search at every setting of RM3, choose by cross-validation and write the run."""
     input:

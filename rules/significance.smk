@@ -1,6 +1,3 @@
-# Paired tests between the systems of a table.
-
-
 rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:

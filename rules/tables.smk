@@ -1,6 +1,3 @@
-# Tables as tidy TSV, Markdown and LaTeX.
-
-
 rule tables_render:
     """Render a paper's table with our numbers and our markers."""
     input:

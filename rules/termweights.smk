@@ -1,8 +1,5 @@
-# DeepCT: the predicted weights of the words of every doc.
-
-
 rule termweights_predict:
-    """Predict the term weights of a corpus in parts; a rerun resumes."""
+    """Predict the term weights (DeepCT) of a corpus in parts; a rerun resumes."""
     input:
         corpus=PATHS.corpus,
         model=PATHS.checkpoint,

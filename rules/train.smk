@@ -1,6 +1,3 @@
-# Dual encoders: one checkpoint per model and seed.
-
-
 rule train_train:
     """Train a dual encoder; after a kill the same command resumes."""
     input:
