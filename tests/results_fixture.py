@@ -18,7 +18,7 @@ COUNTED = {
     "table": {
         "kind": "characteristics",
         "title": "Toy characteristics",
-        "place": "Toy, Table 2",
+        "printed_in": "Toy, Table 2",
         "columns": [{"id": "dev", "role": "dev", "header": "Dev"}],
         "rows": [{"id": "queries", "label": "# of queries", "quantity": "queries"}],
         "tolerance": {"default": 0.5},
@@ -32,7 +32,7 @@ COUNTED = {
 FIGURE = {
     "kind": "figure",
     "title": "Toy depths",
-    "place": "Toy, Figure 1",
+    "printed_in": "Toy, Figure 1",
     "role": "dev",
     "series": [{"id": "base", "label": "Base", "system": "base-reranked"}],
     "panels": [{"id": "accuracy", "shows": "reranked", "measure": "RR@10", "header": "MRR@10"}],

@@ -12,7 +12,7 @@ from residuum.wiring.bound import BoundTable
 TABLE = {
     "kind": "table",
     "title": "Toy & table",
-    "place": "Toy, Table 1",
+    "printed_in": "Toy, Table 1",
     "columns": [
         {"id": "rr", "role": "dev", "measure": "RR@10", "header": "MRR@10"},
         {"id": "far", "role": "covid", "measure": "P@5", "header": "P@5"},
@@ -43,7 +43,7 @@ VALUES = {
 
 
 def job(comparable: bool = True, tests: dict | None = None, **changes: object) -> BoundTable:
-    """Return the table cast for a scale that has `dev` but not `covid`."""
+    """Return the table bound for a scale that has `dev` but not `covid`."""
     return BoundTable(
         id="toy-table1",
         table=Table.model_validate({**TABLE, **changes}),

@@ -28,7 +28,7 @@ def entry(where, relevant=True, **changes):
     return {
         "kind": "cases",
         "title": "Toy cases",
-        "place": "Toy, Table 3",
+        "printed_in": "Toy, Table 3",
         "role": "dev",
         "lists": {"bm25": "bm25", "clear": "clear"},
         "relevant": relevant,

@@ -24,7 +24,7 @@ def job(**changes):
     table = {
         "kind": "characteristics",
         "title": "Toy characteristics",
-        "place": "Toy, Table 1",
+        "printed_in": "Toy, Table 1",
         "columns": [
             {"id": "dev", "role": "msmarco-dev", "header": "Dev"},
             {"id": "dl", "role": "trec-dl-2019", "header": "DL"},
@@ -117,7 +117,7 @@ def test_a_split_whose_files_are_absent_is_not_counted_with_the_reason(tmp_path)
     assert f"- {note} Get it.\n" in output.with_suffix(".md").read_text()
 
 
-def test_splits_must_be_those_that_are_cast(tmp_path):
+def test_splits_must_be_those_that_are_bound(tmp_path):
     with pytest.raises(ResiduumError, match="--split: no name 'other'; known: dev, dl"):
         count(tmp_path, job(), {"other": tmp_path})
 

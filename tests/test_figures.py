@@ -18,7 +18,7 @@ QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
     "kind": "figure",
     "title": "Toy depths",
-    "place": "Toy, Figure 1",
+    "printed_in": "Toy, Figure 1",
     "role": "dev",
     "series": [
         {"id": "ours", "label": "Ours", "system": "ours-reranked"},

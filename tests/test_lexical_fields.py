@@ -49,7 +49,7 @@ def weighted(tmp_path_factory):
 
 def test_the_score_is_the_weighted_sum_of_each_fields_own_bm25(fields):
     title, body = [1, 2, 0, 0], [3, 0, 4, 0]
-    found = hits(fields, "apples, banana", fields=WEIGHTS)
+    found = hits(fields, "apples, banana", boosts=WEIGHTS)
     in_title = bm25(1, 1, 1, title)
     in_body = bm25(2, 3, 2, body) + bm25(1, 3, 1, body)
     assert found["d1"] == pytest.approx(in_title + 2 * in_body, abs=1e-6)
@@ -61,8 +61,8 @@ def test_the_score_is_the_weighted_sum_of_each_fields_own_bm25(fields):
 def test_fields_score_given_docs_as_they_search(fields, tmp_path):
     trec.write_queries(tmp_path / "q.tsv", [("q", "apple banana elder"), ("r", "split")])
     run, scores = tmp_path / "run.trec.gz", tmp_path / "scores.trec.gz"
-    lexical.search(fields, tmp_path / "q.tsv", spec(fields=WEIGHTS), "x", run)
-    lexical.score(fields, tmp_path / "q.tsv", [run], spec(fields=WEIGHTS), "x", scores)
+    lexical.search(fields, tmp_path / "q.tsv", spec(boosts=WEIGHTS), "x", run)
+    lexical.score(fields, tmp_path / "q.tsv", [run], spec(boosts=WEIGHTS), "x", scores)
     assert trec.read_run(run).equals(trec.read_run(scores))
     facts = json.loads((tmp_path / "run.trec.gz.manifest.json").read_text())
     assert facts["artefact"]["parameters"]["fields"] == WEIGHTS
@@ -88,7 +88,7 @@ def test_an_index_of_other_fields_or_weights_is_refused(fields, weighted):
     with pytest.raises(ResiduumError, match=r"en-porter-lucene.body.title.*en-porter-lucene\. Ind"):
         lexical.open_index(fields, system())
     with pytest.raises(ResiduumError, match=r"asks for en-porter-lucene.title\. Index"):
-        lexical.open_index(fields, system(fields={"title": 1.0}))
+        lexical.open_index(fields, system(boosts={"title": 1.0}))
     with pytest.raises(ResiduumError, match=r"holds .*weights, but the system asks for plain tf"):
         lexical.open_index(weighted, system())
 
@@ -97,18 +97,18 @@ def test_fields_of_any_name_are_kept_apart_from_anserinis(tmp_path):
     docs = [("d1", {"text": "a", "id": "apple", "contents": "banana", "vector": "cherry"})]
     names = {"id": 1.0, "contents": 1.0, "vector": 1.0}
     index = make_index(tmp_path, docs, fields=list(names))
-    assert set(hits(index, "cherry", fields=names)) == {"d1"}
-    assert not hits(index, "d1", fields=names)
+    assert set(hits(index, "cherry", boosts=names)) == {"d1"}
+    assert not hits(index, "d1", boosts=names)
 
 
 def test_term_weights_take_the_place_of_tf_and_words_of_one_stem_add_up(weighted):
     lengths = [6, 5, 0, 4]
-    found = hits(weighted, "apple bananas", weights="deepct")
+    found = hits(weighted, "apple bananas", term_weights="deepct")
     d1 = bm25(5, 6, 1, lengths) + bm25(1, 6, 2, lengths)
     assert found == pytest.approx({"d1": d1, "d4": bm25(2, 4, 2, lengths)}, abs=1e-6)
     runs = {"d2": bm25(5, 5, 1, lengths)}
-    assert hits(weighted, "runs", weights="deepct") == pytest.approx(runs, abs=1e-6)
-    assert not hits(weighted, "the", weights="deepct")
+    assert hits(weighted, "runs", term_weights="deepct") == pytest.approx(runs, abs=1e-6)
+    assert not hits(weighted, "the", term_weights="deepct")
 
 
 def test_an_index_of_term_weights_keeps_empty_docs_and_says_where_they_are_from(weighted):

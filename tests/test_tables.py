@@ -30,7 +30,7 @@ def cell(tsv, row, column="rr"):
 
 def test_significance_file_by_hand(made):
     tests = made[3]
-    assert tests.height == 3, "three rows with runs in one cast column"
+    assert tests.height == 3, "three rows with runs in one bound column"
     pair = tests.filter(a="base", b="ours").row(0, named=True)
     assert pair["difference"] == pytest.approx(0.3 - (0.5 + 0.4) / 2)
     assert (pair["wins"], pair["ties"], pair["losses"], pair["n"]) == (0, 0, 40, 40)

@@ -113,7 +113,7 @@ def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
     assert pages.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
 
 
-def test_a_page_is_cast_with_its_tests(config):
+def test_a_page_is_bound_with_its_tests(config):
     def hub(model, revision):
         return None
 
@@ -174,7 +174,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "loss.xi: unknown key; valid: kind, weight."),
         ("models/clear.yaml", {"losses": ["nll"]}, "give exactly one of loss and losses"),
         ("models/reranker-base.yaml", {"loss": None, "losses": ["nll", {"kind": "nll"}]},
-         "losses nll, nll: one of them stands twice"),
+         "losses nll, nll: one of them is given twice"),
         ("models/clear.yaml", {"budgets": ["tripled"]}, "Did you mean triplet?"),
         ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"any": "corpus"},
          "scores": "bm25-rm3", "per_pair": 1}}, "negatives.scores: 'bm25-rm3' is not plain BM25"),
@@ -210,10 +210,10 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "parts: 'bm25' is given twice"),
         ("systems/bert-siamese.yaml", {"model": "mini-bert"},
          "model: model 'mini-bert' is of kind backbone; fitting: bert-siamese, clear"),
-        ("systems/deepct.yaml", {"weights": "clear"}, 
-         "weights: model 'clear' is of kind dual-encoder; fitting: deepct"),
+        ("systems/deepct.yaml", {"term_weights": "clear"}, 
+         "term_weights: model 'clear' is of kind dual-encoder; fitting: deepct"),
         ("systems/bm25-fields.yaml", {"rm3": {"value": {"feedback_docs": 1,
-         "feedback_terms": 1, "original_query_weight": 0.5}}}, "fields go with plain BM25"),
+         "feedback_terms": 1, "original_query_weight": 0.5}}}, "boosts go with plain BM25"),
         ("systems/bm25-rm3.yaml", {"rm3": {"folds": 2}},
          "give value, or grid, folds, seed and measures"),
         ("systems/bm25-bert-base.yaml", {"reranker": "bert-bas-reranker"},
@@ -279,7 +279,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("scales/mini.yaml", {"base": "ful"}, "scales without a base 'ful'; known: full, "),
         ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
          "a generated collection has train, tune, dev, judged"),
-        ("scales/mini.yaml", {"seeds": [1, 1]}, "a seed is given twice"),
+        ("scales/mini.yaml", {"seeds": [1, 1]}, "mini.yaml: seeds: '1' is given twice"),
         ("papers/clear/table1.yaml", {"tests": "cleer"},
          "tests: no tests 'cleer'; known: clear, depths, me-bert, roc. Did you mean clear? To add"),
         ("papers/clear/table1.yaml", {"tests": "roc", "baselines": ["bm52"], "reported": {}},
@@ -310,7 +310,7 @@ def nothing_missing(model, revision):
     return None
 
 
-def test_what_a_scale_does_not_cast_is_not_run_with_its_reason(config):
+def test_what_a_scale_does_not_bind_is_not_run_with_its_reason(config):
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
     edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
@@ -377,7 +377,7 @@ def test_what_is_trained_or_tuned_on_absent_data_is_not_run(config, monkeypatch,
         edit(config, "scales/mini.yaml", roles=roles)
         made = load(config, scale="mini")
         edit(config, "scales/mini.yaml", roles=data["roles"])
-        place = made.cast("msmarco-dev")
+        place = made.binding("msmarco-dev")
         assert availability.why_unavailable(made, "bm25", place, nothing_missing) is None
         why = availability.why_unavailable(made, "clear", place, nothing_missing)
         assert why.startswith(f"no such file: {tmp_path / 'cacm' / 'docs.jsonl'}"), role
@@ -428,10 +428,10 @@ def test_a_reranker_that_a_system_names_has_an_id_of_its_own(config):
     shared = loaded.reranker("clear-bert-large")
     assert shared == loaded.reranker("clear-bert-base"), "its pairs are scored once"
     assert shared.startswith("some_reranker@")
-    assert loaded.reranker_cast(shared).revision == "abc"
+    assert loaded.reranker_binding(shared).revision == "abc"
     assert loaded.reranker("bm25-bert-large") == "reranker-base@seed3"
-    assert loaded.reranker_cast("reranker-base@seed3").seed == 3
-    assert loaded.reranker_cast("bert-large-reranker").model == "reranker-large"
+    assert loaded.reranker_binding("reranker-base@seed3").seed == 3
+    assert loaded.reranker_binding("bert-large-reranker").model == "reranker-large"
     assert loaded.reranker("bm25-bert-base") == "bert-base-reranker"
 
 

@@ -22,16 +22,16 @@ WORDS = 800  # of the texts that the vocabulary holds whole
 def write(folder: Path, texts: Iterable[str]) -> list[str]:
     """Write every hub model that scale full names into a cache; return their names."""
     scale = yaml.safe_load((ROOT / "config" / "scales" / "full.yaml").read_text())
-    casts = {**scale["backbones"], **scale["rerankers"]}
+    bindings = {**scale["backbones"], **scale["rerankers"]}
     vocabulary = _vocabulary(texts)
-    named = [cast for cast in casts.values() if "hub" in cast]
-    for cast in named:
-        home = folder / "hub" / f"models--{cast['hub'].replace('/', '--')}"
-        snapshot = home / "snapshots" / cast["revision"]
-        _model(snapshot, vocabulary, reranker="reading" in cast)
+    named = [bound for bound in bindings.values() if "hub" in bound]
+    for bound in named:
+        home = folder / "hub" / f"models--{bound['hub'].replace('/', '--')}"
+        snapshot = home / "snapshots" / bound["revision"]
+        _model(snapshot, vocabulary, reranker="reading" in bound)
         (home / "refs").mkdir()
-        (home / "refs" / "main").write_text(cast["revision"])
-    return [cast["hub"] for cast in named]
+        (home / "refs" / "main").write_text(bound["revision"])
+    return [bound["hub"] for bound in named]
 
 
 def _vocabulary(texts: Iterable[str]) -> list[str]:

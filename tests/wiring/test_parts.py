@@ -34,7 +34,7 @@ MORE = {
         "interpolation": {"weighted": "bm25", "value": 1.0},
     },
     "cut": {"kind": "rerank", "first_stage": "bm25", "reranker": "role", "depth": {"value": 6}},
-    "weighted": {**BM25, "weights": "deepct"},
+    "weighted": {**BM25, "term_weights": "deepct"},
     "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
 TOY = registry()

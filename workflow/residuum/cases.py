@@ -184,7 +184,7 @@ def page(job: BoundCases, matches: Matches, table: pl.DataFrame) -> layout.Layou
     rows = [list(_line(cases, others, case)) for case in table.filter("shown").rows(named=True)]
     return layout.Layout(
         title=cases.title,
-        printed_in=cases.place,
+        printed_in=cases.printed_in,
         header=["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"],
         rows=rows,
         notes=_notes(job, matches, len(rows)),

@@ -121,7 +121,7 @@ def caption(job: BoundFigure, points: list[Point], tests: Tests, costs: list[str
 
     return layout.Layout(
         title=job.figure.title,
-        printed_in=job.figure.place,
+        printed_in=job.figure.printed_in,
         header=["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)],
         rows=[
             [TextCell(str(k)), *(shown((panel.id, s.id, k)) for panel, s in columns)]

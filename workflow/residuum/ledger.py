@@ -14,8 +14,7 @@ import typer
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.papers import Cell as PrintedCell
-from residuum.config.schema.papers import parts_of
+from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages import grids, ledger_page, tsv
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.ledger_page import LedgerRow
@@ -95,7 +94,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
 
 
 def _where(job: Grid, cell: GridCell) -> Where:
-    return parts_of(job.id)[0], job.table.place, job.id, cell.row, cell.column
+    return parts_of(job.id)[0], job.table.printed_in, job.id, cell.row, cell.column
 
 
 def _number(job: Grid, printed: float, cell: GridCell) -> LedgerRow:

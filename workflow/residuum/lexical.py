@@ -183,15 +183,15 @@ def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher
             f"{index} was made as {made.index_id()}, but the system asks for "
             f"{system.index().index_id()}. Index the corpus with the system's analysis and fields."
         )
-    if bool(record["weights"]) != bool(system.weights):
-        has, asks = record["weights"] or "plain tf", system.weights or "plain tf"
+    if bool(record["weights"]) != bool(system.term_weights):
+        has, asks = record["weights"] or "plain tf", system.term_weights or "plain tf"
         raise ResiduumError(
             f"{index} holds {has}, but the system asks for {asks}. Index the corpus "
-            f"{'with' if system.weights else 'without'} --weights."
+            f"{'with' if system.term_weights else 'without'} --weights."
         )
     if record["docs"] < FEW_DOCS:
         jvm.expect_short_work()
-    return Searcher(index / "lucene", made.analysis, system.bm25, system.fields, threads)
+    return Searcher(index / "lucene", made.analysis, system.bm25, system.boosts, threads)
 
 
 def index_record(index: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -69,7 +69,7 @@ def parse_spec(model: type[Model], text: str) -> Model:
     try:
         return model.model_validate_json(text)
     except pydantic.ValidationError as error:
-        raise ResiduumError(f"--spec: {describe(error)}") from None
+        raise ResiduumError(describe("--spec", error)) from None
 
 
 def named_paths(option: str, texts: list[str], required: Collection[str]) -> dict[str, Path]:
@@ -83,32 +83,38 @@ def named_paths(option: str, texts: list[str], required: Collection[str]) -> dic
     return {name: paths[name] for name in required}
 
 
-def describe(error: pydantic.ValidationError) -> str:
-    """Word pydantic's faults one per line: key, found, valid."""
-    return "\n".join(f"{where(e['loc'])}: {sentence(e)}" for e in error.errors())
+def describe(name: str, error: pydantic.ValidationError, data: object = None) -> str:
+    """Word pydantic's faults one per line: the name, the path of keys, what was found or is valid.
+
+    With the `data` that was checked, the path is without the tags that pydantic adds for unions.
+    """
+    paths = (_path(fault, data) if data else fault["loc"] for fault in error.errors())
+    keys = (".".join(map(str, path)) or "(top level)" for path in paths)
+    return "\n".join(
+        f"{name}: {k}: {_sentence(f)}" for k, f in zip(keys, error.errors(), strict=True)
+    )
 
 
-def where(location: tuple[int | str, ...]) -> str:
-    """Write a pydantic location as the path of keys that a YAML reader would follow."""
-    return ".".join(str(part) for part in location) or "(top level)"
+def _path(fault: ErrorDetails, data: object) -> Iterator[int | str]:
+    for part in fault["loc"]:
+        steps = dict(enumerate(data)) if isinstance(data, list) else data
+        if isinstance(steps, dict) and part in steps:
+            data = steps[part]
+        elif fault["type"] != "missing" or part != fault["loc"][-1]:
+            continue
+        yield part
 
 
-def _kind_fault(discriminator: str, expected_tags: str = "", tag: str | None = None) -> str:
-    """Word that an entry's kind is missing, or is none that is known."""
-    key, known = discriminator.strip("'"), expected_tags.replace("'", "").split(", ")
-    if tag is None:
-        return f"missing key {key}" + (f"; one of {expected_tags}" if expected_tags else "")
-    return unknown(key, tag, known)
-
-
-def sentence(fault: ErrorDetails) -> str:
+def _sentence(fault: ErrorDetails) -> str:
     """Word one pydantic fault with the value that was found."""
-    if fault["type"] == "extra_forbidden":
-        return "unknown key"
-    if fault["type"] == "missing":
-        return "missing key"
+    context = fault.get("ctx", {})
+    if fault["type"] in ("missing", "unknown_key"):
+        return "missing key" if fault["type"] == "missing" else fault["msg"]
     if fault["type"].startswith("union_tag"):
-        return _kind_fault(**fault["ctx"])
+        key, known = context["discriminator"].strip("'"), context.get("expected_tags", "")
+        if "tag" in context:
+            return unknown(key, context["tag"], known.replace("'", "").split(", "))
+        return f"missing key {key}" + (f"; one of {known}" if known else "")
     found = json.dumps(fault.get("input"), default=str)
     found = found if len(found) <= 80 else found[:77] + "..."
     return f"{fault['msg'].removeprefix('Value error, ')} (found {found})"

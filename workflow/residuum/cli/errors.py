@@ -22,7 +22,7 @@ def hint(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
-def not_cast(scale: str, role: str) -> str:
+def not_bound(scale: str, role: str) -> str:
     """Say that a scale leaves a role empty: the reason why what needs the role is not run."""
     return f"scale {scale} casts nothing as {role}"
 

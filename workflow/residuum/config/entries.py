@@ -5,19 +5,15 @@ Must not know how entries refer to one another; the registry does.
 """
 
 import re
-import types
 from collections.abc import Mapping
-from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import TypeAdapter, ValidationError
 
-from residuum.cli.command import sentence, where
-from residuum.cli.errors import hint, unknown
-from residuum.code.tables import Kinds
+from residuum.cli.command import describe
+from residuum.cli.errors import unknown
 from residuum.config.schema.base import ID
 
 
@@ -25,21 +21,16 @@ from residuum.config.schema.base import ID
 class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """YAML in which a key that is given twice is a fault, not a silent overwrite."""
 
-
-def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[object, object]:
-    seen: set[object] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node)
-        if not isinstance(key, str | int | float):
-            line = key_node.start_mark.line + 1
-            raise yaml.YAMLError(f"line {line}: a key must be plain text; quote what holds braces")
-        if key in seen:
-            raise yaml.YAMLError(f"line {key_node.start_mark.line + 1}: key '{key}' is given twice")
-        seen.add(key)
-    return dict(loader.construct_mapping(node, deep=True))
-
-
-_UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key, line = self.construct_object(key_node), key_node.start_mark.line + 1
+            if not isinstance(key, str | int | float):
+                raise yaml.YAMLError(f"line {line}: a key must be plain text; quote any braces")
+            if key in seen:
+                raise yaml.YAMLError(f"line {line}: key '{key}' is given twice")
+            seen.add(key)
+        return dict(super().construct_mapping(node, deep=True))
 
 
 def load_folder(folder: Path, form: object) -> tuple[dict[str, Any], list[str]]:
@@ -91,13 +82,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**base, **over}
     for key, value in over.items():
         under = base.get(key)
-        if isinstance(value, Mapping) and isinstance(under, Mapping) and _same_kind(under, value):
+        if not isinstance(value, Mapping) or not isinstance(under, Mapping):
+            continue
+        if all(value[k] == under.get(k) for k in ("kind", "same_as") if k in value):
             merged[key] = merge(under, value)
     return {key: value for key, value in merged.items() if over.get(key, key) is not None}
-
-
-def _same_kind(base: Mapping[str, object], over: Mapping[str, object]) -> bool:
-    return all(over[key] == base.get(key) for key in ("kind", "same_as") if key in over)
 
 
 def validate(name: str, data: object, form: Any) -> Any:
@@ -105,57 +94,4 @@ def validate(name: str, data: object, form: Any) -> Any:
     try:
         return TypeAdapter(form).validate_python(data)
     except ValidationError as error:
-        lines = [f"{name}: {_place(f, form)}: {_word(f, form)}" for f in error.errors()]
-        raise ValueError("\n".join(lines)) from None
-
-
-def _place(fault: ErrorDetails, form: object) -> str:
-    """Write where a fault is as the path of keys, without the tags of unions."""
-    parts: list[int | str] = []
-    for part in fault["loc"]:
-        parts += [] if _tagged(form, part) else [part]
-        form = _step(form, part)
-    return where(tuple(parts))
-
-
-def _word(fault: ErrorDetails, form: object) -> str:
-    text = sentence(fault)
-    if fault["type"] != "extra_forbidden":
-        return text
-    models = _models(reduce(_step, fault["loc"][:-1], form))
-    keys = sorted({name for model in models for name in model.model_fields})
-    return f"{text}; valid: {', '.join(keys)}.{hint(str(fault['loc'][-1]), keys)}"
-
-
-def _step(form: object, part: int | str) -> object:
-    """Return the type behind a part of a pydantic location: a member of a union, or a value."""
-    if tagged := _tagged(form, part):
-        return tagged[0]
-    for member in _members(form):
-        if get_origin(member) in (dict, list, tuple):
-            return get_args(member)[-1]
-    fields = [model.model_fields.get(str(part)) for model in _models(form)]
-    return next((field.annotation for field in fields if field), object)
-
-
-def _tagged(form: object, part: int | str) -> list[type[BaseModel]]:
-    """Return the member of a union that a location names by its kind or its class."""
-    return [m for m in _models(form) if part == m.__name__ or part in _kinds(m)]
-
-
-def _kinds(model: type[BaseModel]) -> tuple[str, ...]:
-    kind = model.model_fields.get("kind")
-    return get_args(kind.annotation) if kind else ()
-
-
-def _models(form: object) -> list[type[BaseModel]]:
-    return [m for m in _members(form) if isinstance(m, type) and issubclass(m, BaseModel)]
-
-
-def _members(form: object) -> list[object]:
-    if get_origin(form) is Annotated:
-        open_kinds = [some for some in get_args(form) if isinstance(some, Kinds)]
-        return [*open_kinds[0].classes().values()] if open_kinds else _members(get_args(form)[0])
-    if get_origin(form) in (Union, types.UnionType):
-        return [member for part in get_args(form) for member in _members(part)]
-    return [form]
+        raise ValueError(describe(name, error, data)) from None

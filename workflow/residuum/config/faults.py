@@ -145,8 +145,8 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
 
 
 def _replaced_encoder(registry: Registry) -> Iterator[Fault]:
-    config, casts = registry.config, registry.scale.backbones.values()
-    if config.encoder and all(isinstance(cast, FromModel) for cast in casts):
+    config, bindings = registry.config, registry.scale.backbones.values()
+    if config.encoder and all(isinstance(bound, FromModel) for bound in bindings):
         yield (
             "encoder",
             f"{config.encoder} would replace nothing: scale {config.scale} makes its backbones "
@@ -174,7 +174,7 @@ def _tuples(registry: Registry, model: BaseModel, negatives: Negatives) -> Itera
         if own is None or own.same_as or not (own.pools or pairs_do):
             yield "negatives.same_as", f"'{name}' has no tuples of its own"
     lexical = registry.systems.get(negatives.scores or "")
-    if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.weights):
+    if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.term_weights):
         text = f"'{negatives.scores}' is not plain BM25, and its scores are stored"
         yield "negatives.scores", text
 
@@ -239,9 +239,9 @@ def _made_from(registry: Registry, name: str) -> list[str]:
     """Return the models behind a model: what it starts from, and whose errors it learns from."""
     if name not in registry.models:
         return []
-    casts = registry.scale.backbones
-    starts = [casts.get(role) for _, role in references(registry.models[name], "backbone")]
-    made = [cast.model for cast in starts if isinstance(cast, FromModel)]
+    bindings = registry.scale.backbones
+    starts = [bindings.get(role) for _, role in references(registry.models[name], "backbone")]
+    made = [bound.model for bound in starts if isinstance(bound, FromModel)]
     return [*made, *registry.mined_models(name)]
 
 

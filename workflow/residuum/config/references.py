@@ -5,8 +5,9 @@ names stands in its annotation, so that faults, parts, cycles and what is absent
 schema. Must not know the registry, nor any kind of entry.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, NamedTuple, get_args, get_origin
+from collections.abc import Iterator
+from types import UnionType
+from typing import Annotated, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -28,7 +29,7 @@ def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
     """
     for name, field in type(entry).model_fields.items():
         marks = [mark for mark in field.metadata if isinstance(mark, Ref | Name)]
-        yield from _found(field.annotation, marks, getattr(entry, name), _join(key, name))
+        yield from _walk(getattr(entry, name), field.annotation, marks, _join(key, name))
 
 
 def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
@@ -38,41 +39,39 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
             yield mark, value
 
 
-def _found(hint: object, marks: list[Ref | Name], value: object, key: str) -> Iterator[Named]:
-    if isinstance(value, str | int):
-        yield from (Named(key, mark, str(value)) for mark in marks or _marks(hint))
-    elif isinstance(value, BaseModel):
+def _walk(value: object, hint: object, marks: list[Ref | Name], key: str) -> Iterator[Named]:
+    """Yield what a value names by the members of its annotation, which may be a union."""
+    for member, own in _members(hint, marks):
+        if isinstance(value, str | int):
+            yield from (Named(key, mark, str(value)) for mark in own)
+        elif get_origin(member) is not type(value):
+            continue
+        elif isinstance(value, dict):
+            names, parts = get_args(member)
+            for name, part in value.items():
+                yield from _walk(name, names, [], _join(key, name))
+                yield from _walk(part, parts, [], _join(key, name))
+        elif isinstance(value, list | tuple):
+            for number, part in enumerate(value):
+                plain = not isinstance(part, BaseModel)
+                below = key if plain else _join(key, getattr(part, "id", number))
+                yield from _walk(part, get_args(member)[0], [], below)
+    if isinstance(value, BaseModel):
         yield from walk(value, key)
-    elif isinstance(value, Mapping):
-        keys, values = _arguments(hint, 2)
-        for name, part in value.items():
-            yield from _found(keys, [], name, _join(key, name))
-            yield from _found(values, [], part, _join(key, name))
-    elif isinstance(value, list | tuple):
-        (items,) = _arguments(hint, 1)
-        for number, part in enumerate(value):
-            plain = not isinstance(part, BaseModel)
-            yield from _found(
-                items, [], part, key if plain else _join(key, getattr(part, "id", number))
-            )
 
 
 def _join(key: str, part: object) -> str:
     return f"{key}.{part}" if key else str(part)
 
 
-def _marks(hint: object) -> list[Ref | Name]:
-    """Return what stands in an annotation, or in those of a union's members."""
+def _members(hint: object, marks: list[Ref | Name]) -> Iterator[tuple[object, list[Ref | Name]]]:
+    """Yield the members of a union, or the type itself, each with the marks that it carries."""
     if get_origin(hint) is Annotated:
-        return [mark for mark in get_args(hint)[1:] if isinstance(mark, Ref | Name)]
-    return [mark for member in get_args(hint) for mark in _marks(member)]
-
-
-def _arguments(hint: object, count: int) -> tuple[object, ...]:
-    """Return the types of a mapping's keys and values, or of a list's items."""
-    for member in (hint, *get_args(hint)):
-        if isinstance(origin := get_origin(member), type) and issubclass(
-            origin, Mapping | list | tuple
-        ):
-            return get_args(member)[:count]
-    return (object,) * count
+        hint, *metadata = get_args(hint)
+        marks = marks + [mark for mark in metadata if isinstance(mark, Ref | Name)]
+        yield from _members(hint, marks)
+    elif get_origin(hint) in (Union, UnionType):
+        for member in get_args(hint):
+            yield from _members(member, marks)
+    else:
+        yield hint, marks

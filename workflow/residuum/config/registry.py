@@ -1,4 +1,4 @@
-"""All entries of config/, and what a scale makes of them: casts, seeds, runs, measures.
+"""All entries of config/, and what a scale makes of them: bindings, seeds, runs, measures.
 
 Made by `residuum.config.loading`, which lays the scale's budgets over what names them; Snakemake
 imports it and nothing heavier. Must not know files, paths below results/ or any stage.
@@ -63,14 +63,14 @@ class Registry:
         """Return where the scale stands, for messages."""
         return f"config/scales/{self.config.scale}.yaml"
 
-    def cast(self, role: str) -> Place | None:
+    def binding(self, role: str) -> Place | None:
         """Return the split that plays a role at this scale, or None."""
-        cast = self.scale.roles.get(role)
-        return Place(*cast.split("/")) if cast else None
+        bound = self.scale.roles.get(role)
+        return Place(*bound.split("/")) if bound else None
 
     def place(self, role: str) -> Place:
-        """Return the split that plays a role that this scale must cast."""
-        place = self.cast(role)
+        """Return the split that plays a role that this scale must bind."""
+        place = self.binding(role)
         if place is None:
             raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
         return place
@@ -87,9 +87,9 @@ class Registry:
 
     def backbone(self, role: str) -> Start | None:
         """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
-        cast = self.scale.backbones.get(role)
-        if self.config.encoder is None or cast is None or isinstance(cast, FromModel):
-            return cast
+        bound = self.scale.backbones.get(role)
+        if self.config.encoder is None or bound is None or isinstance(bound, FromModel):
+            return bound
         if Path(self.config.encoder).is_dir():
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
@@ -163,8 +163,8 @@ class Registry:
         digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
         return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
-    def reranker_cast(self, name: str) -> HubReranker | FromModel | None:
-        """Return what plays a reranker by its id; None if the scale casts nothing as the role."""
+    def reranker_binding(self, name: str) -> HubReranker | FromModel | None:
+        """Return what plays a reranker by its id; None if the scale leaves the role unbound."""
         for system, entry in self.systems.items():
             own = isinstance(entry, RerankSystem) and entry.reranker
             if own and not isinstance(own, str) and self.reranker(system) == name:
@@ -238,7 +238,7 @@ class Registry:
         own = list(self.datasets[place.dataset].splits[place.split].measures)
         tables = [page for page in self.pages.values() if isinstance(page, Table)]
         columns = [c for table in tables for c in table.columns if not c.is_depth]
-        asked = [column.measure for column in columns if self.cast(column.role) == place]
+        asked = [column.measure for column in columns if self.binding(column.role) == place]
         return sorted({*own, *asked})
 
     def facts(self) -> Facts:

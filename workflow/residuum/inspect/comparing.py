@@ -99,7 +99,7 @@ def _tests(options: dict[str, object]) -> Tests:
     try:
         return Tests.model_validate(options)
     except ValidationError as error:
-        raise ResiduumError(f"options: {command.describe(error)}") from None
+        raise ResiduumError(command.describe("options", error)) from None
 
 
 def compare(

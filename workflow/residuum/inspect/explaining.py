@@ -145,7 +145,7 @@ def value(cell: Cell) -> str:
     reported = table.reported.get(own.row, {}).get(own.column, "nothing in this cell")
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.place}: {row.label}, {column.header}",
+        f"{table.printed_in}: {row.label}, {column.header}",
         "",
         line("measured", _measured(own)),
         line("reported", reported),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from residuum.config.schema.papers import Cell as PrintedCell
+from residuum.config.schema.papers import PrintedCell
 from residuum.pages import tsv
 from residuum.pages.layout import Layout, TextCell, span
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
@@ -96,5 +96,5 @@ def lay_out(
     for cell in cells:
         lines[cell.row].append(shown(cell))
     align = [*"l" * left, *"c" * (len(header) - left)]
-    title, printed_in = job.table.title, job.table.place
+    title, printed_in = job.table.title, job.table.printed_in
     return Layout(title, printed_in, header, list(lines.values()), notes, align)

@@ -91,7 +91,7 @@ def _column_note(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> 
 
 
 def _not_run_notes(job: BoundTable, cells: Sequence[GridCell]) -> list[str]:
-    """Return a note per reason; a column that is not cast has its own note."""
+    """Return a note per reason; a column without a binding has its own note."""
     bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
     names = dict(zip((column.id for column in job.table.columns), headers(job), strict=True))

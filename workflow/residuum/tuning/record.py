@@ -60,7 +60,7 @@ class Record(Strict):
         try:
             return cls.model_validate_json(files.read_bytes(path))
         except pydantic.ValidationError as error:
-            raise ResiduumError(f"{path}: {command.describe(error)}") from None
+            raise ResiduumError(command.describe(str(path), error)) from None
 
     @property
     def setting(self) -> Setting:

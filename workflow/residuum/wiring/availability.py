@@ -1,4 +1,4 @@
-"""Why a system makes no run at this scale: a role not cast, data or a hub model not available.
+"""Why a system makes no run at this scale: an unbound role, data or a hub model not available.
 
 Usage: `why_unavailable(registry, "clear-bert-large", place, hub)`, with `hub` a `Hub`. The rows of
 such systems are not run; everything else is. Must not use the network itself.
@@ -7,7 +7,7 @@ such systems are not run; everything else is. Must not use the network itself.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from residuum.cli.errors import not_cast
+from residuum.cli.errors import not_bound
 from residuum.config import roots
 from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
@@ -34,7 +34,7 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
         yield _no_file(registry, system, place)
     yield place and why_no_export(registry, place.dataset, None, place.split)
     role = registry.tuned_on(system)
-    places = [place, *([registry.cast(role)] if role else [])]
+    places = [place, *([registry.binding(role)] if role else [])]
     if role:
         yield _no_role(registry, role)
     for part in registry.parts(system):
@@ -47,7 +47,7 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
         yield f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
     if entry.kind == "rerank":
         name = registry.reranker(system)
-        yield from _start(registry, registry.reranker_cast(name), name, hub)
+        yield from _start(registry, registry.reranker_binding(name), name, hub)
 
 
 def _model(registry: Registry, name: str, hub: Hub) -> Reasons:
@@ -60,19 +60,19 @@ def _model(registry: Registry, name: str, hub: Hub) -> Reasons:
         yield from _start(registry, registry.backbone(role), role, hub)
 
 
-def _start(registry: Registry, cast: Start | None, role: str, hub: Hub) -> Reasons:
-    if cast is None:
-        yield not_cast(registry.config.scale, role)
-    elif isinstance(cast, FromModel):
-        yield from _model(registry, cast.model, hub)
-    elif not isinstance(cast, FromPath):
-        yield hub(cast.hub, cast.revision)
+def _start(registry: Registry, bound: Start | None, role: str, hub: Hub) -> Reasons:
+    if bound is None:
+        yield not_bound(registry.config.scale, role)
+    elif isinstance(bound, FromModel):
+        yield from _model(registry, bound.model, hub)
+    elif not isinstance(bound, FromPath):
+        yield hub(bound.hub, bound.revision)
 
 
 def _no_role(registry: Registry, role: str) -> str | None:
-    if place := registry.cast(role):
+    if place := registry.binding(role):
         return why_no_export(registry, place.dataset, None, place.split)
-    return not_cast(registry.config.scale, role)
+    return not_bound(registry.config.scale, role)
 
 
 def _no_file(registry: Registry, system: str, place: Place | None) -> str | None:
@@ -85,7 +85,7 @@ def _no_file(registry: Registry, system: str, place: Place | None) -> str | None
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
     """Return the file of an external run for a split, whether it is there or not."""
     runs = registry.system(system, ExternalSystem).runs
-    names = [runs[role] for role in runs if place and registry.cast(role) == place]
+    names = [runs[role] for role in runs if place and registry.binding(role) == place]
     return roots.data() / names[0] if names else None
 
 
@@ -103,4 +103,4 @@ def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
     """Return the measure by which RM3 is tuned on a split; None if the system names none."""
     rm3 = registry.system(system, LexicalSystem).rm3
     measures = rm3.measures if rm3 else {}
-    return next((measures[role] for role in measures if registry.cast(role) == place), None)
+    return next((measures[role] for role in measures if registry.binding(role) == place), None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from residuum.cli.errors import ResiduumError, not_cast
+from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config.schema.base import Strict
 from residuum.config.schema.papers import (
     Cases,
@@ -50,7 +50,7 @@ class BoundTable(Bound):
         if row.not_run is not None:
             return row.not_run
         if self.places[column.id] is None:
-            return not_cast(self.scale, column.role)
+            return not_bound(self.scale, column.role)
         return self.absent.get(row.id, {}).get(column.id)
 
     def available(self) -> Iterator[tuple[Row, Column]]:
@@ -98,7 +98,7 @@ class BoundCharacteristics(Bound):
     def not_counted(self, column: QuerySet) -> str | None:
         """Return why a split is not counted at this scale, or None if it is."""
         if self.places[column.id] is None:
-            return not_cast(self.scale, column.role)
+            return not_bound(self.scale, column.role)
         return self.absent.get(column.id)
 
 

@@ -21,7 +21,7 @@ from residuum.wiring.paths import Template
 
 def searched(registry: Registry, dataset: str) -> list[str]:
     """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
-    tuned = {registry.cast(role) for role in map(registry.tuned_on, registry.systems) if role}
+    tuned = {registry.binding(role) for role in map(registry.tuned_on, registry.systems) if role}
     splits = {name: Place(dataset, name) for name in registry.datasets[dataset].splits}
     unjudged = {name for name, split in registry.datasets[dataset].splits.items() if split.unjudged}
     return [n for n, at in splits.items() if n in unjudged or at in tuned or registry.measures(at)]
@@ -34,8 +34,8 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
     Only models that play a role at this scale ask for negatives of a training split.
     """
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
-    casts = [*registry.scale.backbones.values(), *registry.scale.rerankers.values()]
-    for name in sorted({cast.model for cast in casts if isinstance(cast, FromModel)}):
+    bindings = [*registry.scale.backbones.values(), *registry.scale.rerankers.values()]
+    for name in sorted({bound.model for bound in bindings if isinstance(bound, FromModel)}):
         for source in registry.mined_from(name):
             place = registry.train_place(name)
             behind = (registry.trained_for(source.system), source.seed)

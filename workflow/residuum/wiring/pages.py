@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from shlex import quote
 from typing import NamedTuple
 
-from residuum.cli.errors import not_cast
+from residuum.cli.errors import not_bound
 from residuum.config.references import references
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
@@ -43,7 +43,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
     table = registry.page(page, Table)
     systems = {row.id: row.system for row in table.rows if row.system}
-    places = {column.id: registry.cast(column.role) for column in table.columns}
+    places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = {
         row: {c: why_unavailable(registry, system, place, hub) for c, place in places.items()}
         for row, system in systems.items()
@@ -63,14 +63,14 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
 
 
 def _places(registry: Registry, columns: list[Column] | list[QuerySet]) -> dict[str, str | None]:
-    places = {column.id: registry.cast(column.role) for column in columns}
+    places = {column.id: registry.binding(column.role) for column in columns}
     return {name: "/".join(place) if place else None for name, place in places.items()}
 
 
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
     table = registry.page(page, Characteristics)
-    places = {column.id: registry.cast(column.role) for column in table.columns}
+    places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = {name: why_no_export(registry, *place) for name, place in places.items() if place}
     return BoundCharacteristics(
         id=page,
@@ -135,9 +135,9 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     entry = registry.pages[page]
     if isinstance(entry, Table | Characteristics):
         return None
-    place = registry.cast(entry.role)
+    place = registry.binding(entry.role)
     if place is None:
-        return not_cast(registry.config.scale, entry.role)
+        return not_bound(registry.config.scale, entry.role)
     systems = [system for _, system in references(entry, "system")]
     reasons = [why_unavailable(registry, system, place, hub) for system in systems]
     needed = any(reasons) if isinstance(entry, Cases) else all(reasons)

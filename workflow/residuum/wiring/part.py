@@ -77,7 +77,7 @@ class Part:
     def index(self, dataset: str, run: RunId) -> str:
         """Return the manifest of the index of a corpus that a lexical run searches."""
         system = self.registry.system(run.system, LexicalSystem)
-        weights = str(RunId(system.weights, run.seed)) if system.weights else ""
+        weights = str(RunId(system.term_weights, run.seed)) if system.term_weights else ""
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)
 

@@ -55,7 +55,7 @@ def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dic
 
 def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
     """Return what plays a reranker; nothing at all is an error."""
-    if player := registry.reranker_cast(reranker):
+    if player := registry.reranker_binding(reranker):
         return player
     raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
 
@@ -184,7 +184,7 @@ class Runs(Part):
         registry, place, runs = self.registry, place_of(wildcards), self._reranked(wildcards)
         measures = {of.system.depth.measure for of in runs.values()}
         for page in (registry.page(name, Figure) for name in registry.chosen("figure")):
-            if registry.cast(page.role) == place:
+            if registry.binding(page.role) == place:
                 measures |= {panel.measure for panel in page.panels}
         grids = {name: sorted(of.grid) for name, of in runs.items()}
         return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})

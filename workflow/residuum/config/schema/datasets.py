@@ -1,23 +1,18 @@
 """config/datasets/*.yaml: a collection, its splits and its pinned counts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from residuum.config.schema.base import Budgets, Id, Measure, Name, Positive, Ref, Strict
-from residuum.config.schema.sources import (
-    GENERATED_SPLITS,
-    Download,
-    FilesSource,
-    GeneratedArticles,
-    GeneratedSource,
-    IrdsSource,
-    Windows,
+from residuum.cli.errors import unknown
+from residuum.config.schema import sources
+from residuum.config.schema.base import Budgets, Id, Measure, Name, Positive, SplitId, Strict
+
+Source = (
+    sources.GeneratedSource | sources.GeneratedArticles | sources.IrdsSource | sources.FilesSource
 )
-
-SplitId = Annotated[Id, Ref("split")]
 
 
 class Holdout(Strict):
@@ -35,21 +30,19 @@ class Split(Strict):
     queries: str | None = Field(None, description="TSV file, query_id TAB text")
     query_field: str = Field("text", description="field of an ir_datasets query")
     qrels: str | None = Field(None, description="TREC qrels file")
-    questions: str | None = Field(
-        None, description="file of questions and answers in DPR's form: question TAB ['a', 'b']"
-    )
-    answers_field: str | None = Field(
-        None, description="field of an ir_datasets query that holds its answers"
-    )
+    questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
+    answers_field: str | None = Field(None, description="field of an ir_datasets query's answers")
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
     folds: list[SplitId] = Field(
         [], description="splits that divide its queries, for choices made by cross-validation"
     )
     holdout: Holdout | None = None
     positive_level: Positive = Field(1, description="least relevance of a train positive")
-    measures: list[Measure] = Field(
-        default=[], description="ir_measures names, beside those the tables ask for"
-    )
+    measures: list[Measure] = Field([], description="beside those that the tables ask for")
+
+    def check(self) -> None:
+        if self.questions and (self.queries or self.qrels or self.irds):
+            raise ValueError("questions brings the queries; leave out queries, qrels and irds")
 
 
 class SplitCount(Strict):
@@ -79,51 +72,37 @@ class Collection(Strict):
     """What the data stage needs of a dataset: where it comes from, its splits, its pins."""
 
     access: str = Field("", description="shown when the collection is not available: how to get it")
-    source: GeneratedSource | GeneratedArticles | IrdsSource | FilesSource = Field(
-        discriminator="kind"
-    )
+    source: Source = Field(discriminator="kind")
     splits: dict[Annotated[Id, Name("split")], Split] = Field(default={})
     editions: list[Edition] = Field(
         min_length=1, description="the export must match one; its name goes into the manifest"
     )
 
-    @model_validator(mode="after")
-    def splits_fit_source(self) -> "Collection":
-        """Each split has what its source needs, and a holdout is of another split."""
+    def check(self) -> None:
+        kind, generated = self.source.kind, sources.GENERATED_SPLITS
         for name, split in self.splits.items():
-            if fault := next(self._faults(name, split), None):
-                raise ValueError(f"splits.{name}{fault}")
-        return self
-
-    def _faults(self, name: str, split: Split) -> Iterator[str]:
-        kind = self.source.kind
-        if split.holdout and split.holdout.of not in self.splits:
-            yield f".holdout.of: no split '{split.holdout.of}'; known: {', '.join(self.splits)}"
-        elif split.holdout and self.splits[split.holdout.of].holdout:
-            yield f".holdout.of: '{split.holdout.of}' is a holdout too"
-        for fold in split.folds:
-            if fold == name or split.folds.count(fold) > 1:
-                yield f".folds: '{fold}' is the split itself, or is given twice"
-        yield from self._odd_keys(split)
-        if name not in GENERATED_SPLITS.get(kind, (name,)):
-            yield f": a {kind} collection has {', '.join(GENERATED_SPLITS[kind])}"
-        if split.holdout or split.questions or kind in GENERATED_SPLITS:
-            return
-        needed = ["irds"] if kind == "irds" else ["queries", "qrels"]
-        if split.unjudged and kind == "files":
-            needed = ["queries"]
-        if missing := [key for key in needed if getattr(split, key) is None]:
-            yield f": source {kind} needs {missing}"
-
-    def _odd_keys(self, split: Split) -> Iterator[str]:
-        """Yield keys that the source, or another key, makes meaningless."""
-        kind = self.source.kind
-        if kind != "irds" and (split.irds or split.answers_field):
-            yield f": irds and answers_field go with source irds, not with {kind}"
-        if split.questions and (split.queries or split.qrels or split.irds):
-            yield ": questions brings the queries; leave out queries, qrels and irds"
-        if kind == "irds" and (split.queries or split.qrels):
-            yield ": queries and qrels go with source files; irds names both"
+            key, holdout = f"splits.{name}", split.holdout
+            if holdout and holdout.of not in self.splits:
+                raise ValueError(f"{key}.holdout.of: {unknown('split', holdout.of, self.splits)}")
+            if holdout and self.splits[holdout.of].holdout:
+                raise ValueError(f"{key}.holdout.of: '{holdout.of}' is a holdout too")
+            for fold in split.folds:
+                if fold == name or split.folds.count(fold) > 1:
+                    text = f"'{fold}' is the split itself, or is given twice"
+                    raise ValueError(f"{key}.folds: {text}")
+            if kind != "irds" and (split.irds or split.answers_field):
+                text = f"irds and answers_field go with source irds, not with {kind}"
+                raise ValueError(f"{key}: {text}")
+            if kind == "irds" and (split.queries or split.qrels):
+                raise ValueError(f"{key}: queries and qrels go with source files; irds names both")
+            if kind in generated and name not in generated[kind]:
+                raise ValueError(f"{key}: a {kind} collection has {', '.join(generated[kind])}")
+            if kind in generated or holdout or split.questions:
+                continue
+            of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
+            needed = ["irds"] if kind == "irds" else of_files
+            if missing := [key for key in needed if getattr(split, key) is None]:
+                raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
     def origin(self, split: str) -> str:
         """Return the split whose source a split is read from: itself, or what it is held out of."""
@@ -143,7 +122,7 @@ class Collection(Strict):
     def source_files(self, split: str | None) -> list[str]:
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
         if split is None:
-            return [self.source.corpus] if isinstance(self.source, FilesSource) else []
+            return [self.source.corpus] if isinstance(self.source, sources.FilesSource) else []
         entry = self.splits[self.origin(split)]
         return [name for name in (entry.questions, entry.queries, entry.qrels) if name]
 
@@ -159,33 +138,26 @@ class Dataset(Collection):
     access: str
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
     own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
-    windows: Windows | None = None
-    downloads: list[Download] = Field([], description="what it is read from, for lists and plans")
+    windows: sources.Windows | None = None
+    downloads: list[sources.Download] = Field([], description="for lists, plans and hints")
     budgets: Budgets = Field(default=[])
-    disk_gb: float = Field(
-        0, ge=0, description="estimate of what ir_datasets unpacks and keeps, downloads too"
-    )
+    disk_gb: float = Field(0, ge=0, description="estimate of what ir_datasets keeps of it")
 
-    @model_validator(mode="after")
-    def windows_fit(self) -> "Dataset":
-        """What is cut into passages is a field that docs keep."""
-        if self.windows:
-            kept = self.kept_fields()
-            required = [*self.windows.head, self.windows.body]
-            if lost := [name for name in required if name not in kept]:
-                named = ", ".join(kept) or "none"
-                raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
-        return self
+    def check(self) -> None:
+        super().check()
+        required = [*self.windows.head, self.windows.body] if self.windows else []
+        kept = self._kept_fields()
+        if lost := [name for name in required if name not in kept]:
+            named = ", ".join(kept) or "none"
+            raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
 
-    def kept_fields(self) -> list[str]:
+    def _kept_fields(self) -> list[str]:
         """Return the named fields of a doc beside its text; one called text is kept as body."""
-        if isinstance(self.source, GeneratedSource):
-            return []
-        if isinstance(self.source, GeneratedArticles):
-            return ["title", "abstract", "body"]
-        own = self.source.text_fields
-        kept = [*(own if len(own) > 1 else []), *self.source.fields]
-        return ["body" if name == "text" else name for name in kept]
+        source = self.source
+        if isinstance(source, sources.GeneratedSource | sources.GeneratedArticles):
+            return ["title", "abstract", "body"] * (source.kind == "generated-articles")
+        joined = source.text_fields if len(source.text_fields) > 1 else []
+        return ["body" if name == "text" else name for name in [*joined, *source.fields]]
 
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and

@@ -6,21 +6,11 @@ Losses, poolings and pools are open: their classes stand beside their code, in t
 
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from residuum.code.tables import Kinds
-from residuum.config.schema.base import (
-    BackboneRole,
-    Budgets,
-    Id,
-    Positive,
-    Probability,
-    Ref,
-    Role,
-    Seeds,
-    Strict,
-    TrainRole,
-)
+from residuum.config.schema import base
+from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
 
 Needs = Literal["negatives", "candidates", "vectors"]
 NEEDS: dict[Needs, str] = {
@@ -28,20 +18,24 @@ NEEDS: dict[Needs, str] = {
     "candidates": "the scores of more docs than the positive",
     "vectors": "the vectors of queries and docs: only a dual encoder has them",
 }
+BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
+Corpora = Annotated[
+    list[Role], Field(min_length=1, description="roles whose datasets give the text")
+]
 
 
 class Entry(Strict):
     """What all models share."""
 
     description: str = Field("", description="for readers; no part of any spec")
-    budgets: Budgets = Field(default=[])
+    budgets: base.Budgets = Field(default=[])
 
 
 class Backbone(Entry):
     """A small BERT made in the graph: WordPiece vocabulary and LSA-initialised embeddings."""
 
     kind: Literal["backbone"]
-    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
+    corpora: Corpora
     vocabulary: Positive
     hidden: Positive
     layers: Positive
@@ -125,20 +119,17 @@ class Negatives(Strict):
 
     @property
     def runs(self) -> list[Source]:
-        """Those that are no hits of the system that scores, so that a run gives them."""
+        """Those that are not hits of the system that scores, so that a run gives them."""
         return [source for source in self.sources if source.system != self.scores]
 
-    @model_validator(mode="after")
-    def whole(self) -> "Negatives":
-        """Pools come with scores and per_pair; a reference comes alone."""
-        told = {key for key in ("scores", "per_pair") if getattr(self, key) is not None}
-        if self.same_as and (told or self.pools):
+    def check(self) -> None:
+        settings = [self.scores is not None, self.per_pair is not None]
+        if self.same_as and any([*settings, self.pools]):
             raise ValueError("same_as takes the other model's tuples: give nothing beside it")
-        if bool(self.pools) != (told == {"scores", "per_pair"}):
+        if len({bool(self.pools), *settings}) > 1:
             raise ValueError("pools, scores and per_pair go together: give all or none of them")
         if len({source.system for source in self.sources}) < len(self.sources):
             raise ValueError("two pools hold the hits of one system: give one, as deep as needed")
-        return self
 
 
 class Loss(Strict):
@@ -171,22 +162,19 @@ class Training(Strict):
     )
     checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
 
-    @model_validator(mode="after")
-    def one_length(self) -> "Training":
-        """Exactly one of epochs and steps says how long, and the part exists."""
+    def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
         if self.part[0] > self.part[1]:
             raise ValueError(f"part {list(self.part)}: the first number exceeds the second")
-        return self
 
 
 class MaskedLanguage(Entry):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
 
     kind: Literal["masked-language"]
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
-    corpora: list[Role] = Field(min_length=1, description="roles whose datasets give the text")
+    backbone: BackboneRole
+    corpora: Corpora
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(description="tokens kept of a doc, special ones included")
     training: Training
@@ -196,16 +184,16 @@ class MaskedLanguage(Entry):
 class OnPairs(Entry):
     """What all models share that are trained on (query, positive) pairs."""
 
-    backbone: BackboneRole = Field(description="backbone role that the scale casts")
-    train_on: TrainRole = Field(
+    backbone: BackboneRole
+    train_on: base.TrainRole = Field(
         description="role of the training split; own: that of the collection that is searched"
     )
     negatives: Negatives = Field(
         default_factory=lambda: Negatives(),
-        description="absent: the other docs of a batch, where they count",
+        description="absent: the other docs of a batch, if they count",
     )
     training: Training
-    seeds: Seeds | None = Field(None, description="of its trainings; absent: the scale's")
+    seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
 class TermWeights(OnPairs):
@@ -215,12 +203,9 @@ class TermWeights(OnPairs):
     length: Positive = Field(128, description="tokens kept of a doc, special ones included")
     scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
 
-    @model_validator(mode="after")
-    def pairs_only(self) -> "TermWeights":
-        """Recall is a matter of (query, positive) pairs."""
+    def check(self) -> None:
         if self.negatives.pools:
             raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
-        return self
 
 
 class Contrastive(OnPairs):
@@ -230,7 +215,7 @@ class Contrastive(OnPairs):
         None, description="short for a list of one"
     )
     losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(
-        default=[], description="losses that are summed, each once"
+        [], description="losses that are summed, each once"
     )
     group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
@@ -245,19 +230,16 @@ class Contrastive(OnPairs):
         """Negatives that a visit of a pair draws: none if pairs come without."""
         return self.group if self.negatives.sampled else 0
 
-    @model_validator(mode="after")
-    def losses_fit(self) -> "Contrastive":
-        """Every loss finds what it needs in a batch."""
+    def check(self) -> None:
         if bool(self.loss) == bool(self.losses):
             raise ValueError("give exactly one of loss and losses")
         kinds = [loss.kind for loss in self.objectives]
         if len({*kinds}) < len(kinds):
-            raise ValueError(f"losses {', '.join(kinds)}: one of them stands twice")
+            raise ValueError(f"losses {', '.join(kinds)}: one of them is given twice")
         given = self.gives | ({"negatives"} if self.negatives.sampled else set())
         for loss in self.objectives:
             for need in sorted(loss.needs - given):
                 raise ValueError(f"loss {loss.kind} needs {NEEDS[need]}")
-        return self
 
 
 class Reading(Strict):
@@ -277,12 +259,10 @@ class CrossEncoder(Contrastive):
     kind: Literal["cross-encoder"]
     reading: Reading
 
-    @model_validator(mode="after")
-    def has_negatives(self) -> "CrossEncoder":
-        """A group needs negatives of its own query."""
+    def check(self) -> None:
+        super().check()
         if not self.negatives.sampled:
             raise ValueError("a cross-encoder needs negatives of its own: give negatives.pools")
-        return self
 
 
 class DualEncoder(Contrastive):

@@ -4,15 +4,39 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field
 
 from residuum.config.schema.base import Id, JudgedMeasure, Name, Positive, Ref, Role, Strict
 
-CELL = re.compile(r"^(?P<value>\d+(?:\.\d+)?)(?: \^(?P<beats>[0-9,-]+))?(?P<below> ↓)?$")
 DEPTH = "depth"
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
 RowId = Annotated[Id, Ref("row")]
+ColumnId = Annotated[Id, Ref("column")]
 ListId = Annotated[Id, Ref("list")]
+TestsId = Annotated[Id, Ref("tests")]
+
+
+class PrintedCell(Strict):
+    """A reported cell: the number, the row indices it beats, whether an arrow marks it."""
+
+    value: float
+    beats: list[int]
+    below: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "PrintedCell":
+        """Read `0.308 ^1-4`, `0.241 ↓` or `0.307`; any other form raises ValueError."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(?: \^([0-9,-]+))?( ↓)?", text)
+        if not match:
+            raise ValueError(f"cannot read the cell '{text}'")
+        ranges = [part.partition("-") for part in (match[2] or "").split(",") if part]
+        beats = [i for first, _, last in ranges for i in range(int(first), int(last or first) + 1)]
+        return cls(value=float(match[1]), beats=beats, below=bool(match[3]))
+
+
+def _readable(text: str) -> str:
+    PrintedCell.parse(text)
+    return text
 
 
 def parts_of(page: str) -> tuple[str, str]:
@@ -49,16 +73,11 @@ class Row(Strict):
     index: Positive | None = Field(None, description="the number by which others claim to beat it")
     system: Annotated[Id, Ref("system")] | None = None
     not_run: str | None = Field(None, description="reason why no system makes this row yet")
-    below: RowId | None = Field(
-        None, description="row of reference: an arrow marks cells significantly below it"
-    )
+    below: RowId | None = Field(None, description="an arrow marks cells below this row")
 
-    @model_validator(mode="after")
-    def made_or_excused(self) -> "Row":
-        """A row has a system or the reason why it has none."""
+    def check(self) -> None:
         if (self.system is None) == (self.not_run is None):
             raise ValueError("give exactly one of system and not_run")
-        return self
 
 
 class Tests(Strict):
@@ -83,7 +102,7 @@ class Printed(Strict):
     """What every page of a paper has: a title, where the paper prints it."""
 
     title: str
-    place: str = Field(description="where the paper prints it")
+    printed_in: str = Field(description="where the paper prints it")
 
 
 class Reported(Printed):
@@ -92,24 +111,14 @@ class Reported(Printed):
     tolerance: dict[Annotated[str, Ref("column", besides=("default",))], float] = Field(
         description="column id (or 'default'): largest |measured - reported| that reproduces"
     )
-    reported: dict[RowId, dict[Annotated[Id, Ref("column")], str]] = Field(
+    reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(_readable)]]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )
 
-    @field_validator("reported")
-    @classmethod
-    def cells_parse(cls, reported: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-        """Every reported cell follows the small grammar of `Cell`."""
-        for row, cells in reported.items():
-            for column, text in cells.items():
-                if not CELL.match(text):
-                    raise ValueError(f"{row}.{column}: cannot read the cell '{text}'")
-        return reported
-
-    def cells(self) -> Iterator[tuple[str, str, "Cell"]]:
+    def cells(self) -> Iterator[tuple[str, str, PrintedCell]]:
         """Yield the row, the column and the content of every reported cell."""
         for row, cells in self.reported.items():
-            yield from ((row, column, Cell.parse(text)) for column, text in cells.items())
+            yield from ((row, column, PrintedCell.parse(text)) for column, text in cells.items())
 
 
 class IndexStatistics(Strict):
@@ -127,16 +136,10 @@ class Table(Reported):
     kind: Literal["table"]
     columns: list[Column] = Field(min_length=1)
     rows: list[Row] = Field(min_length=1)
-    tests: Annotated[Id, Ref("tests")] = Field(
-        description="how the rows are compared: an entry of config/tests"
-    )
-    baselines: list[RowId] = Field(
-        [], description="rows that the others are compared with, for `compare: with_baselines`"
-    )
+    tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
+    baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(
-        None,
-        description="the index that the numbers are of: they compare with those of the same one, "
-        "whatever the scale, and with no others",
+        None, description="of the printed numbers, which compare only with those of an equal one"
     )
 
 
@@ -207,12 +210,9 @@ class Panel(Strict):
     measure: JudgedMeasure | None = Field(None, description="ir_measures name, for reranked")
     header: str = Field(description="the axis as the paper prints it")
 
-    @model_validator(mode="after")
-    def measured(self) -> "Panel":
-        """Recall needs no measure, what is reranked does."""
+    def check(self) -> None:
         if (self.measure is None) != (self.shows == "recall"):
             raise ValueError("give measure for reranked, and none for recall")
-        return self
 
 
 class Figure(Printed):
@@ -223,34 +223,7 @@ class Figure(Printed):
     role: Role
     series: list[Series] = Field(min_length=1)
     panels: list[Panel] = Field(min_length=1)
-    tests: Annotated[Id, Ref("tests")] = Field(
-        description="an entry of config/tests that compares with_baselines"
-    )
+    tests: TestsId = Field(description="an entry of config/tests that compares with_baselines")
 
 
 Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]
-
-
-class Cell(Strict):
-    """A reported cell: the number, the row indices it beats, whether an arrow marks it."""
-
-    value: float
-    beats: list[int]
-    below: bool
-
-    @classmethod
-    def parse(cls, text: str) -> "Cell":
-        """Read `0.308 ^1-4`, `0.241 ↓` or `0.307`."""
-        match = CELL.match(text)
-        if not match:
-            raise ValueError(f"cannot read the cell '{text}'")
-        beats = _indices(match["beats"] or "")
-        return cls(value=float(match["value"]), beats=beats, below=bool(match["below"]))
-
-
-def _indices(text: str) -> list[int]:
-    indices: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        indices.extend(range(int(first), int(last or first) + 1))
-    return indices

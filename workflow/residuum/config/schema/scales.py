@@ -2,17 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field
 
 from residuum.config.schema.base import Id, Positive, Ref, Seeds, Strict
 from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
-
-
-def _listed(value: object) -> object:
-    """`--config papers=clear` means a list of one."""
-    return [value] if isinstance(value, str) else value
-
 
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
@@ -59,68 +53,50 @@ class Scale(Strict):
     comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
     editions: dict[Annotated[Id, Ref("dataset")], list[Edition]] = Field(
-        {}, description="dataset: pinned counts in place of its own, where a replica stands in"
+        {}, description="dataset: pinned counts in place of its own, for a replica of it"
     )
     seeds: Seeds
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
     budgets: dict[Id, dict[str, object]] = Field(
-        default={},
-        description="partial entries, laid over the datasets, models and systems that name them",
+        {}, description="partial entries, laid over the datasets, models and systems naming them"
     )
     threads: Positive = Field(
-        description="threads of a process; the last digits of what is neural depend on them"
+        description="of a process; last digits of neural numbers depend on it"
     )
     shard_docs: Positive = Field(
-        description="most docs, or passages of docs, in an embedding shard; each is encoded and "
-        "searched by its own job"
+        description="most docs, or passages, in an embedding shard; a job encodes and searches each"
     )
-    batch_size: Positive = Field(
-        description="texts in an encoding batch; halved on a GPU whose memory does not hold it"
-    )
-    pair_batch_size: Positive = Field(
-        description="pairs in a batch of a cross-encoder; halved as batch_size is"
-    )
+    batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
+    pair_batch_size: Positive = Field(description="pairs in a cross-encoder's batch; halved too")
 
-    @field_validator("roles")
-    @classmethod
-    def roles_name_a_split(cls, roles: dict[str, str]) -> dict[str, str]:
-        """A role is cast as dataset/split."""
-        for role, cast in roles.items():
-            if cast.count("/") != 1:
-                raise ValueError(f"{role}: write dataset/split, found '{cast}'")
-        return roles
+    def check(self) -> None:
+        for role, split in self.roles.items():
+            if split.count("/") != 1:
+                raise ValueError(f"roles.{role}: write dataset/split, found '{split}'")
 
 
 class Config(Strict):
     """config/config.yaml, each key overridable by `--config key=value`."""
 
     scale: Id
-    papers: Annotated[list[Annotated[Id, Ref("paper")]], BeforeValidator(_listed)] = Field(
-        min_length=1, description="whose tables are made"
-    )
+    papers: Annotated[
+        list[Annotated[Id, Ref("paper")]],
+        # `--config papers=clear` means a list of one.
+        BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+        Field(min_length=1, description="whose tables are made"),
+    ]
     seeds: Seeds | None = Field(None, description="absent: the scale's seeds")
-    encoder: str | None = Field(
-        None, description="hub id or path that replaces every hub backbone of the scale"
-    )
+    encoder: str | None = Field(None, description="hub id or path in place of hub backbones")
     device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    gpus: Positive = Field(
-        1, description="GPUs that train one model together; the last digits depend on them"
-    )
+    gpus: Positive = Field(1, description="that train one model; the last digits depend on them")
     tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
     utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
+    preload: bool = Field(True, description="fork jobs from a process with its packages loaded")
 
-    preload: bool = Field(
-        True, description="fork jobs of this machine from a process that has its packages loaded"
-    )
-
-    @field_validator("gpus")
-    @classmethod
-    def several_gpus_are_named(cls, gpus: int, others: ValidationInfo) -> int:
-        """The machine that plans the graph may have no GPU, so `auto` cannot mean several."""
-        device = others.data.get("device")
-        if gpus > 1 and device != "cuda":
-            raise ValueError(f"more than one GPU needs device: cuda, not {device}")
-        return gpus
+    def check(self) -> None:
+        # The machine that plans the graph may have no GPU, so `auto` cannot mean several.
+        if self.gpus > 1 and self.device != "cuda":
+            raise ValueError(f"gpus: more than one needs device: cuda, not {self.device}")

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
-from residuum.config.schema.base import Id, Positive, Probability, Ref, Strict
+from residuum.config.schema.base import Positive, Probability, SplitId, Strict
 
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged"),
@@ -44,29 +44,25 @@ class GeneratedArticles(Strict):
     shift: Probability = Field(description="probability that a concept leaves its usual form")
 
 
-def _named_fields(names: list[str]) -> list[str]:
-    taken = [name for name in names if name in ("doc_id", "text")]
-    if taken:
-        raise ValueError(f"{', '.join(taken)}: every doc has that already; name other fields")
-    return names
-
-
-NamedFields = Annotated[
-    list[str],
-    AfterValidator(_named_fields),
-    Field(description="further named fields kept beside text, for systems that search by field"),
-]
-
-
 class Sample(Strict):
     """A part of a collection: the docs judged for some splits, and others drawn by their ids."""
 
     docs: Positive = Field(description="docs of the sample")
     seed: int
-    keep: list[Annotated[Id, Ref("split")]] = Field(
-        description="splits whose judged docs are all in the sample"
-    )
+    keep: list[SplitId] = Field(description="splits whose judged docs are all in the sample")
     level: int = Field(1, description="least relevance of a judged doc that is kept")
+
+
+def _not_taken(name: str) -> str:
+    if name in ("doc_id", "text"):
+        raise ValueError(f"{name}: every doc has that already; name other fields")
+    return name
+
+
+NamedFields = Annotated[
+    list[Annotated[str, AfterValidator(_not_taken)]],
+    Field(description="kept beside text by their names, for systems that search by field"),
+]
 
 
 class IrdsSource(Strict):
@@ -76,21 +72,15 @@ class IrdsSource(Strict):
     docs: str = Field(description="ir_datasets id whose docs are exported")
     text_fields: list[str] = Field(min_length=1, description="joined in this order by a space")
     fields: NamedFields = Field(default=[])
-    quoted: list[str] = Field(
-        [], description="doc fields in the quotes of a CSV file, which ir_datasets leaves there"
-    )
+    quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
     sample: Sample | None = Field(None, description="export a part of the docs only")
     repeated: Literal["error", "first"] = Field(
-        "error", description="a doc_id that stands again: a fault, or only the first is taken"
+        "error", description="a duplicate doc_id: a fault, or only the first is taken"
     )
 
-    @model_validator(mode="after")
-    def quoted_is_exported(self) -> "IrdsSource":
-        """Quotes are taken from fields that are exported."""
-        others = sorted(set(self.quoted) - {*self.text_fields, *self.fields})
-        if others:
+    def check(self) -> None:
+        if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
             raise ValueError(f"quoted: {', '.join(others)}: in neither text_fields nor fields")
-        return self
 
 
 class FilesSource(Strict):
@@ -118,20 +108,15 @@ class Windows(Strict):
     body: str = Field(description="field that is cut")
     expected: Positive = Field(description="passages of a doc on average; shards are sized by it")
 
-    @model_validator(mode="after")
-    def passages_leave_no_gap(self) -> "Windows":
-        """One passage starts within the other, or right behind it."""
+    def check(self) -> None:
         if self.stride > self.length:
             raise ValueError(f"stride {self.stride} is more than length {self.length}")
-        return self
 
 
 class Download(Strict):
     """A file or folder that a collection is read from: exactly one of irds, home and file."""
 
-    irds: str | None = Field(
-        None, description="NAME/KEY of ir_datasets' own list, which has address, size and MD5"
-    )
+    irds: str | None = Field(None, description="NAME/KEY in ir_datasets' own list of downloads")
     home: str | None = Field(
         None, description="path below ir_datasets' home; without url you have to put it there"
     )
@@ -139,21 +124,14 @@ class Download(Strict):
     url: str | None = Field(None, description="address of a file that ir_datasets does not list")
     bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")
     md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
-    splits: list[Annotated[Id, Ref("split")]] = Field(
-        [], description="splits that need it; absent: the corpus does"
-    )
-    makes: list[str] = Field(
-        [], description="files that ir_datasets keeps of it in its home, and takes in its place"
-    )
+    splits: list[SplitId] = Field([], description="that need it; absent: the corpus does")
+    makes: list[str] = Field([], description="what ir_datasets keeps of it, and takes in its place")
 
-    @model_validator(mode="after")
-    def one_place(self) -> "Download":
-        """A download lies in one place, and ir_datasets' own facts are not repeated."""
+    def check(self) -> None:
         if sum(place is not None for place in (self.irds, self.home, self.file)) != 1:
             raise ValueError("give exactly one of irds, home and file")
         if self.irds and (self.url or self.bytes or self.md5):
             raise ValueError("ir_datasets lists url, bytes and md5 itself; leave them out")
-        return self
 
     def by_hand(self, data: Path, home: Path) -> Path | None:
         """Return where the user has to put it; None of what is downloaded when it is needed."""

@@ -1,24 +1,19 @@
 """config/systems/*.yaml: how a run is made."""
 
-from typing import Annotated, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from residuum.config.schema.base import (
-    Budgets,
-    Id,
-    Name,
-    Positive,
-    Probability,
-    Ref,
-    Role,
-    Strict,
-    TunedMeasure,
-    TuningRole,
-)
+from residuum.config.schema import base
+from residuum.config.schema.base import Id, Name, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.scales import HubReranker, RerankerModel
 
-RerankerRole = Annotated[Id, Ref("reranker")]
+Label = Annotated[str, Field(description="for readers; no part of any spec")]
+Part = Annotated[Id, Ref("part")]
+Unretrieved = Literal["true_score", "minimum"]
+RuledPart = Annotated[Id, Ref("part", besides=("true_score", "minimum"))]
+Value = TypeVar("Value")
+Grid = TypeVar("Grid")
 
 
 class Analysis(Strict):
@@ -28,20 +23,18 @@ class Analysis(Strict):
     stemmer: Literal["porter", "krovetz", "none"]
     stopwords: Literal["lucene", "none"]
 
-    def index_id(self) -> str:
-        """Return the id of the analysis, such as en-porter-lucene."""
-        return f"{self.language}-{self.stemmer}-{self.stopwords}"
-
 
 class IndexForm(Strict):
     """What decides a Lucene index of a corpus: the analysis, and fields that are kept apart."""
 
     analysis: Analysis
-    fields: list[Id] = Field(default=[], description="empty: the whole text as one field")
+    fields: list[Id] = Field([], description="empty: the whole text as one field")
 
     def index_id(self) -> str:
         """Return the id of the index, such as en-porter-lucene or en-porter-lucene.body.title."""
-        return ".".join([self.analysis.index_id(), *sorted(self.fields)])
+        analysis = self.analysis
+        made = f"{analysis.language}-{analysis.stemmer}-{analysis.stopwords}"
+        return ".".join([made, *sorted(self.fields)])
 
 
 class Bm25(Strict):
@@ -76,12 +69,6 @@ class Rm3Grid(Strict):
         ]
 
 
-Floats = Annotated[list[float], Field(min_length=1)]
-Depths = Annotated[list[Positive], Field(min_length=1)]
-Value = TypeVar("Value")
-Grid = TypeVar("Grid")
-
-
 class Setting(Strict, Generic[Value, Grid]):
     """A parameter that is fixed by a value or else tuned, by all the keys of `tuned_by`."""
 
@@ -95,14 +82,11 @@ class Setting(Strict, Generic[Value, Grid]):
         """Say whether the setting is chosen from a grid."""
         return self.value is None
 
-    @model_validator(mode="after")
-    def fixed_or_tuned(self) -> Self:
-        """A value, or all that tuning asks for."""
+    def check(self) -> None:
         given = [getattr(self, key) not in (None, {}) for key in self.tuned_by]
         if self.tuned != all(given) or (any(given) and not self.tuned):
             *first, last = self.tuned_by
             raise ValueError(f"give value, or {', '.join(first)} and {last}")
-        return self
 
 
 class Rm3Setting(Setting[Rm3, Rm3Grid]):
@@ -112,8 +96,8 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
     folds: int | None = Field(None, ge=2)
     seed: int | None = Field(None, description="of the split of the queries into folds")
-    measures: dict[Role, TunedMeasure] = Field(
-        default={}, description="role of a split: the measure that is reported on it"
+    measures: dict[Role, base.TunedMeasure] = Field(
+        {}, description="role of a split: the measure that is reported on it"
     )
 
 
@@ -121,23 +105,22 @@ class LexicalSystem(Strict):
     """A Lucene run: BM25 over the text, over named fields, or over predicted term weights."""
 
     kind: Literal["lexical"]
-    label: str = Field("", description="for readers; no part of any spec")
+    label: Label = ""
     analysis: Analysis
-    fields: dict[Id, Annotated[float, Field(gt=0)]] = Field(
-        default={},
-        description="field: weight; the score is the weighted sum of the fields' own BM25 scores",
+    boosts: dict[Id, Annotated[float, Field(gt=0)]] = Field(
+        {}, description="field: factor of its own BM25 score; the score of a doc is their sum"
     )
-    weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
+    term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
         None, description="model of kind term-weights whose weights take the place of tf"
     )
     bm25: Bm25
     rm3: Rm3Setting | None = None
-    k: Positive = Field(description="hits asked for")
-    budgets: Budgets = Field(default=[])
+    k: Positive = Field(description="hits requested")
+    budgets: base.Budgets = Field(default=[])
 
     def index(self) -> IndexForm:
         """Return the form of the index that the system searches."""
-        return IndexForm(analysis=self.analysis, fields=sorted(self.fields))
+        return IndexForm(analysis=self.analysis, fields=sorted(self.boosts))
 
     @property
     def expands(self) -> bool:
@@ -149,48 +132,34 @@ class LexicalSystem(Strict):
         """Say whether RM3's parameters are chosen on the split that is searched."""
         return self.rm3 is not None and self.rm3.tuned
 
-    @model_validator(mode="after")
-    def parts_fit(self) -> "LexicalSystem":
-        """RM3 does not expand a query over several fields."""
-        if self.fields and (self.expands or self.weights):
-            raise ValueError("fields go with plain BM25: without rm3 and weights")
-        return self
+    def check(self) -> None:
+        if self.boosts and (self.expands or self.term_weights):
+            raise ValueError("boosts go with plain BM25: without rm3 and term_weights")
 
 
 class DenseSystem(Strict):
     """An exact inner-product search over a model's embeddings."""
 
     kind: Literal["dense"]
-    label: str = Field("", description="for readers; no part of any spec")
+    label: Label = ""
     model: Annotated[Id, Ref("model", kinds=("dual-encoder",))]
     k: Positive
 
 
-Part = Annotated[Id, Ref("part")]
-
-
-class Interpolation(Setting[float, Floats]):
+class Interpolation(Setting[float, Annotated[list[float], Field(min_length=1)]]):
     """The weight of one part of a fusion: a value, or a grid and the queries it is chosen on."""
 
-    weighted: Part = Field(
-        description="the part whose scores are weighted; CLEAR Eq. 8: the lexical"
-    )
-    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
-    measure: TunedMeasure | None = None
-    others: dict[Part, float] = Field(
-        default={}, description="part: its fixed weight; 1 for each that is not named"
-    )
-
-
-Unretrieved = Literal["true_score", "minimum"]
-RuledPart = Annotated[Id, Ref("part", besides=("true_score", "minimum"))]
+    weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
+    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
+    measure: base.TunedMeasure | None = None
+    others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
 
 
 class FusionSystem(Strict):
     """A weighted sum of the scores of several systems over the union of their lists."""
 
     kind: Literal["fusion"]
-    label: str = Field("", description="for readers; no part of any spec")
+    label: Label = ""
     parts: list[Annotated[Id, Ref("system", but=("rerank",)), Name("part")]] = Field(
         min_length=2, description="systems, in the order of the sum"
     )
@@ -210,21 +179,18 @@ class FusionSystem(Strict):
         scoring = [part for part in self.parts if self.rule(part) == "true_score"]
         return [(part, other) for part in scoring for other in self.parts if other != part]
 
-    @model_validator(mode="after")
-    def one_weight_and_rule(self) -> "FusionSystem":
-        """The weighted part has no fixed weight too, and each part has a rule."""
+    def check(self) -> None:
         if self.interpolation.weighted in self.interpolation.others:
             raise ValueError("others: the weighted part has its weight from value or grid")
         if isinstance(self.unretrieved, dict) and {*self.parts} - {*self.unretrieved}:
             raise ValueError("unretrieved: name every part, or write one word for all")
-        return self
 
 
-class Depth(Setting[Positive, Depths]):
+class Depth(Setting[Positive, Annotated[list[Positive], Field(min_length=1)]]):
     """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on."""
 
-    tune_on: TuningRole | None = Field(None, description="role of the tuning split")
-    measure: TunedMeasure | None = None
+    tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
+    measure: base.TunedMeasure | None = None
 
     def tried(self) -> list[int]:
         """Return the depths whose docs are scored, the least first."""
@@ -235,23 +201,23 @@ class RerankSystem(Strict):
     """A first stage whose top docs a cross-encoder puts into a new order; the rest follows."""
 
     kind: Literal["rerank"]
-    label: str = Field("", description="for readers; no part of any spec")
+    label: Label = ""
     first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))] = Field(
         description="system that gives the candidates"
     )
-    reranker: RerankerRole | HubReranker | RerankerModel = Field(
-        description="reranker role that the scale casts, or the reranker itself"
+    reranker: Annotated[Id, Ref("reranker")] | HubReranker | RerankerModel = Field(
+        description="reranker role that the scale binds, or the reranker itself"
     )
     depth: Depth
-    budgets: Budgets = Field(default=[])
+    budgets: base.Budgets = Field(default=[])
 
 
 class ExternalSystem(Strict):
     """External runs: TREC run files, validated and evaluated like ours."""
 
     kind: Literal["external"]
-    label: str = Field("", description="for readers; no part of any spec")
-    source: str = Field(description="who made it and where to get it; shown where it is absent")
+    label: Label = ""
+    source: str = Field(description="who made it and where to get it; shown if it is absent")
     runs: dict[Role, str] = Field(
         min_length=1, description="role of a split: file below the folder of RESIDUUM_DATA"
     )
