@@ -634,9 +634,9 @@ def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(con
     assert model == "mine@nfcorpus.train"
     assert loaded.train_place(model) == registry.Place("nfcorpus", "train")
     assert loaded.tune_place("mine", "nfcorpus") == registry.Place("nfcorpus", "dev")
-    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* splits: test"):
         loaded.model_for("mine", "cacm")
-    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* splits: test"):
         loaded.tune_place("mine", "cacm")
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from plan_fixture import BM25, SYSTEM, named, registry
+from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Place
 from residuum.config.schema.scales import Config, FromModel, FromPath
@@ -37,9 +37,12 @@ MORE = {
     "weighted": {**BM25, "term_weights": "deepct"},
     "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
+DEEPCT = {"kind": "term-weights", "backbone": "start", "train_on": "train", "training": TRAINING}
 TOY = registry()
 TOY = replace(
-    TOY, systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}}
+    TOY,
+    systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}},
+    models={**TOY.models, "deepct": MODEL.validate_python(DEEPCT)},
 )
 DEV, TUNE = Place("toy", "dev"), Place("toy", "tune")
 ON_DEV = {"dataset": "toy", "split": "dev"}
@@ -180,10 +183,10 @@ def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
     (tmp_path / "my model").mkdir()
     (tmp_path / "my model" / "config.json").touch()
     path = FromPath(path=str(tmp_path / "my model"))
-    assert models.model_files(path) == [str(tmp_path / "my model" / "config.json")]
-    assert models.model_argument(path) == f"'{path.path}'"
+    assert models.model_files(path, "toy") == [str(tmp_path / "my model" / "config.json")]
+    assert models.model_argument(path, "toy") == f"'{path.path}'"
     made = FromModel(model="cross", seed=3)
-    assert models.model_argument(made) == "r/models/cross/seed3"
+    assert models.model_argument(made, "toy") == "r/models/cross/seed3"
 
 
 def test_tuples_are_of_the_pairs_of_the_training_split():

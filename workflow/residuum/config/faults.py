@@ -14,7 +14,7 @@ from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.references import references, walk
 from residuum.config.registry import Place, Registry
-from residuum.config.schema.base import Name, Ref
+from residuum.config.schema.base import OWN, Name, Ref
 from residuum.config.schema.models import Negatives, TermWeights
 from residuum.config.schema.papers import Characteristics, Figure, Table, parts_of
 from residuum.config.schema.scales import Config as ConfigSchema
@@ -173,6 +173,10 @@ def _tuples(registry: Registry, model: BaseModel, negatives: Negatives) -> Itera
         pairs_do = isinstance(model, TermWeights)  # pairs alone are all that it needs
         if own is None or own.same_as or not (own.pools or pairs_do):
             yield "negatives.same_as", f"'{name}' has no tuples of its own"
+        on = [getattr(entry, "train_on", None) for entry in (model, registry.models[name])]
+        if OWN in on and on[0] != on[1]:
+            text = f"'{name}' is trained on {on[1]}, not on {on[0]}, whose tuples would be needed"
+            yield "negatives.same_as", text
     lexical = registry.systems.get(negatives.scores or "")
     if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.term_weights):
         text = f"'{negatives.scores}' is not plain BM25, and its scores are stored"

@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypedDict, TypeVar
+from typing import Literal, NamedTuple, TypedDict, TypeVar
 
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import specs
@@ -94,9 +94,13 @@ class Registry:
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
 
-    def model(self, name: str, form: type[Entry]) -> Entry:
-        """Return a model of which the caller knows the class."""
-        return _expect(self.models[name], form)
+    def model_entry(self, model: str) -> Model:
+        """Return the entry of a model by its id, which may name the collection it belongs to."""
+        return self.models[FixedId.parse(model).name]
+
+    def model(self, model: str, form: type[Entry]) -> Entry:
+        """Return a model's entry by its id, where the caller knows the class."""
+        return _expect(self.model_entry(model), form)
 
     def system(self, name: str, form: type[Entry]) -> Entry:
         """Return a system of which the caller knows the class."""
@@ -106,15 +110,17 @@ class Registry:
         """Return a page of which the caller knows the class."""
         return _expect(self.pages[name], form)
 
-    def tuples_of(self, name: str) -> str:
-        """Return the model whose training tuples a model uses: itself, or the one it names."""
-        shared = [m for ref, m in references(self.models[name], "model") if ref.use == "tuples"]
-        return shared[0] if shared else name
+    def tuples_of(self, model: str) -> str:
+        """Return the id of the model whose tuples a model uses: its own, or the one it names."""
+        refs = references(self.model_entry(model), "model")
+        shared = next((name for ref, name in refs if ref.use == "tuples"), None)
+        return str(FixedId.parse(model)._replace(name=shared)) if shared else model
 
     def negatives(self, name: str) -> Negatives | None:
         """Return the negatives in a model's tuples; None for a model that learns from none."""
         found: Negatives | None
-        found = getattr(self.models.get(self.tuples_of(name)), "negatives", None)
+        shared = FixedId.parse(self.tuples_of(name)).name
+        found = getattr(self.models.get(shared), "negatives", None)
         return found
 
     def mined_models(self, name: str) -> list[str]:
@@ -128,12 +134,21 @@ class Registry:
         negatives = self.negatives(name)
         return negatives.runs if negatives else []
 
+    def own_split(self, dataset: str, use: Literal["train", "tune"]) -> Place:
+        """Return the split of a dataset for what belongs to itself; none is an error."""
+        entry = self.datasets[dataset]
+        if split := entry.own.train if use == "train" else entry.own.tune:
+            return Place(dataset, split)
+        raise ResiduumError(
+            f"config/datasets/{dataset}.yaml: own.{use}: no split given, which {use}_on: own "
+            f"needs; splits: {', '.join(entry.splits)}"
+        )
+
     def model_for(self, name: str, dataset: str) -> str:
         """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
         if getattr(self.models[name], "train_on", None) != OWN:
             return name
-        split = self.datasets[dataset].own.train
-        return str(FixedId(name, f"{dataset}.{split}")) if split else self._no_own(dataset, "train")
+        return str(FixedId(name, ".".join(self.own_split(dataset, "train"))))
 
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
@@ -143,15 +158,9 @@ class Registry:
     def tune_place(self, system: str, dataset: str) -> Place | None:
         """Return the split on which a system is tuned for a collection; None for a fixed one."""
         role = self.tuned_on(system)
-        if role != OWN:
-            return self.place(role) if role else None
-        return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
-
-    def _no_own(self, dataset: str, key: str) -> str:
-        raise ResiduumError(
-            f"config/datasets/{dataset}.yaml: own.{key}: no split given, but what is its own is "
-            f"needed; one of {', '.join(self.datasets[dataset].splits)}"
-        )
+        if role == OWN:
+            return self.own_split(dataset, "tune")
+        return self.place(role) if role else None
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""

@@ -6,11 +6,13 @@ such systems are not run; everything else is. Must not use the network itself.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
-from residuum.cli.errors import not_bound
+from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
 from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.base import OWN
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, LexicalSystem
 
@@ -33,46 +35,60 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
     if isinstance(entry, ExternalSystem):
         yield _no_file(registry, system, place)
     yield place and why_no_export(registry, place.dataset, None, place.split)
-    role = registry.tuned_on(system)
-    places = [place, *([registry.binding(role)] if role else [])]
-    if role:
-        yield _no_role(registry, role)
+    dataset, places = place and place.dataset, [place]
+    if role := registry.tuned_on(system):
+        tune, why = role_of(registry, role, "tune", dataset)
+        yield why
+        places.append(tune)
     for part in registry.parts(system):
         for at in places:
             yield from _system(registry, part, at, hub)
     if trained := registry.trained_for(system):
-        yield from _model(registry, trained, hub)
+        yield from _model(registry, trained, dataset, hub)
     tuned = isinstance(entry, LexicalSystem) and entry.tunes_rm3
     if tuned and place and not rm3_measure(registry, system, place):
         yield f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
     if entry.kind == "rerank":
         name = registry.reranker(system)
-        yield from _start(registry, registry.reranker_binding(name), name, hub)
+        yield from _start(registry, registry.reranker_binding(name), name, dataset, hub)
 
 
-def _model(registry: Registry, name: str, hub: Hub) -> Reasons:
-    """Follow a model to what it starts from and what it is trained on."""
-    for _, role in references(registry.models[name], "role"):
-        yield _no_role(registry, role)
+def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reasons:
+    """Follow a model, for a dataset, to what it is trained on and what it starts from."""
+    model = registry.models[name]
+    found = [role_of(registry, role, "train", dataset) for _, role in references(model, "role")]
+    yield from (why for _, why in found)
+    on = found[0][0] and found[0][0].dataset  # those behind it belong to what it is trained on
     for other in registry.mined_models(name):
-        yield from _model(registry, other, hub)
-    for _, role in references(registry.models[name], "backbone"):
-        yield from _start(registry, registry.backbone(role), role, hub)
+        yield from _model(registry, other, on, hub)
+    for _, role in references(model, "backbone"):
+        yield from _start(registry, registry.backbone(role), role, on, hub)
 
 
-def _start(registry: Registry, bound: Start | None, role: str, hub: Hub) -> Reasons:
+def _start(
+    registry: Registry, bound: Start | None, role: str, dataset: str | None, hub: Hub
+) -> Reasons:
     if bound is None:
         yield not_bound(registry.config.scale, role)
     elif isinstance(bound, FromModel):
-        yield from _model(registry, bound.model, hub)
+        yield from _model(registry, bound.model, dataset, hub)
     elif not isinstance(bound, FromPath):
         yield hub(bound.hub, bound.revision)
 
 
-def _no_role(registry: Registry, role: str) -> str | None:
-    if place := registry.binding(role):
-        return why_no_export(registry, place.dataset, None, place.split)
-    return not_bound(registry.config.scale, role)
+def role_of(
+    registry: Registry, role: str, use: Literal["train", "tune"], dataset: str | None
+) -> tuple[Place | None, str | None]:
+    """Return the split that plays a role, for `own` a dataset's, and why it cannot be read."""
+    if role == OWN and dataset is None:
+        return None, None  # the column's own role is unbound
+    try:
+        place = registry.own_split(str(dataset), use) if role == OWN else registry.binding(role)
+    except ResiduumError as error:
+        return None, str(error)
+    if place is None:
+        return None, not_bound(registry.config.scale, role)
+    return place, why_no_export(registry, place.dataset, None, place.split)
 
 
 def _no_file(registry: Registry, system: str, place: Place | None) -> str | None:
@@ -103,4 +119,5 @@ def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
     """Return the measure by which RM3 is tuned on a split; None if the system names none."""
     rm3 = registry.system(system, LexicalSystem).rm3
     measures = rm3.measures if rm3 else {}
-    return next((measures[role] for role in measures if registry.binding(role) == place), None)
+    roles = (role_of(registry, role, "tune", place.dataset)[0] for role in measures)
+    return next((measures[r] for r, at in zip(measures, roles, strict=True) if at == place), None)

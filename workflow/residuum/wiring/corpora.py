@@ -10,36 +10,41 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import roots, specs
+from residuum.config.references import references
 from residuum.config.registry import Place, Registry
 from residuum.config.run_ids import FixedId, RunId
-from residuum.config.schema.scales import FromModel
+from residuum.config.schema.models import OnPairs
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
-from residuum.wiring.availability import rm3_measure, why_no_export
+from residuum.wiring.availability import rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
     """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
-    tuned = {registry.binding(role) for role in map(registry.tuned_on, registry.systems) if role}
-    splits = {name: Place(dataset, name) for name in registry.datasets[dataset].splits}
-    unjudged = {name for name, split in registry.datasets[dataset].splits.items() if split.unjudged}
-    return [n for n, at in splits.items() if n in unjudged or at in tuned or registry.measures(at)]
+    roles = filter(None, map(registry.tuned_on, registry.systems))
+    tuned = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
+    return [
+        name
+        for name, split in registry.datasets[dataset].splits.items()
+        if split.unjudged or (at := Place(dataset, name)) in tuned or registry.measures(at)
+    ]
 
 
 @cache
 def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
     """Return the splits of a dataset whose queries a model searches: for runs, and negatives.
 
-    Only models that play a role at this scale ask for negatives of a training split.
+    Negatives of a training split are for models that play a role at this scale, or that a system
+    names.
     """
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
-    bindings = [*registry.scale.backbones.values(), *registry.scale.rerankers.values()]
-    for name in sorted({bound.model for bound in bindings if isinstance(bound, FromModel)}):
-        for source in registry.mined_from(name):
-            place = registry.train_place(name)
-            behind = (registry.trained_for(source.system), source.seed)
-            if behind == (model, seed) and place.dataset == dataset and place.split not in splits:
+    entries = [registry.scale, *registry.systems.values()]
+    for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
+        mined = [(registry.trained_for(s.system), s.seed) for s in registry.mined_from(name)]
+        if (FixedId.parse(model).name, seed) in mined:
+            place, _ = role_of(registry, registry.model(name, OnPairs).train_on, "train", dataset)
+            if place and place.dataset == dataset and place.split not in splits:
                 splits.append(place.split)
     return splits
 
@@ -113,8 +118,9 @@ class Corpora(Part):
 
         def of(wildcards: Wildcards) -> list[str]:
             dataset, (system, seed) = wildcards.dataset, run_of(wildcards)
-            made = {"dataset": dataset, "model": self.registry.trained_for(system), "seed": seed}
-            made["k"] = self.registry.system(system, DenseSystem).k
+            dense = self.registry.system(system, DenseSystem)
+            model = self.registry.model_for(dense.model, dataset)
+            made = {"dataset": dataset, "model": model, "seed": seed, "k": dense.k}
             shards = range(self.registry.shards(dataset))
             return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
 

@@ -169,14 +169,12 @@ class Estimates:
 
     def training(self, w: Wildcards) -> Estimate:
         """Estimate a training on a split's pairs, or on the docs of corpora."""
-        model, shape = self.registry.models[w.model], sizes.shape(self.registry, w.model)
+        model, shape = self.registry.model_entry(w.model), sizes.shape(self.registry, w.model)
         assert not isinstance(model, Backbone), "that is made, not trained"
+        datasets = corpora_of(self.registry, w.model)
+        examples, dataset = sum(sizes.docs(self.registry, name) for name in datasets), datasets[0]
         if isinstance(model, OnPairs):
-            place = self.registry.train_place(w.model)
-            dataset, examples = place.dataset, sizes.pairs(self.registry, place)
-        else:
-            dataset, *others = corpora_of(self.registry, w.model)
-            examples = sum(sizes.docs(self.registry, name) for name in (dataset, *others))
+            examples = sizes.pairs(self.registry, self.registry.train_place(w.model))
         if isinstance(model, CrossEncoder):  # tokens of an example, and the most of its docs
             tokens = (1 + model.group) * _pair_tokens(dataset, model.reading)
             most = (1 + model.group) * model.reading.length

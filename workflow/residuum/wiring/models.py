@@ -17,16 +17,18 @@ from residuum.wiring.paths import Template
 
 def start_of(registry: Registry, model: str) -> Start:
     """Return what plays the backbone of a model; nothing at all is an error."""
-    [(_, role)] = references(registry.models[model], "backbone")
+    [(_, role)] = references(registry.model_entry(model), "backbone")
     if start := registry.backbone(role):
         return start
     raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
 
 
 def corpora_of(registry: Registry, model: str) -> list[str]:
-    """Return the datasets whose texts a backbone is made from or adapted to."""
-    roles = [role for _, role in references(registry.models[model], "role")]
-    return [registry.place(role).dataset for role in roles]
+    """Return the datasets whose texts or pairs a model is made from, adapted to or trained on."""
+    entry = registry.model_entry(model)
+    if isinstance(entry, OnPairs):
+        return [registry.train_place(model).dataset]
+    return [registry.place(role).dataset for _, role in references(entry, "role")]
 
 
 class Models(Part):
@@ -34,15 +36,20 @@ class Models(Part):
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a model."""
-        return specs.of_entry(self.registry.models[wildcards.model])
+        return specs.of_entry(self.registry.model_entry(wildcards.model))
 
     def start_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the backbone that a training starts from."""
-        return self.model_files(start_of(self.registry, wildcards.model))
+        return self.model_files(*self._start(wildcards))
 
     def start(self, wildcards: Wildcards) -> str:
         """Return the value of --start, and --revision for a hub model."""
-        return self.model_argument(start_of(self.registry, wildcards.model))
+        return self.model_argument(*self._start(wildcards))
+
+    def _start(self, wildcards: Wildcards) -> tuple[Start, str]:
+        """Return what a training starts from, and the collection that it would belong to."""
+        model = wildcards.model
+        return start_of(self.registry, model), corpora_of(self.registry, model)[0]
 
     def corpora(self, wildcards: Wildcards) -> list[str]:
         """Return the corpora that a backbone is made from or adapted to."""

@@ -77,29 +77,31 @@ class Part:
     def index(self, dataset: str, run: RunId) -> str:
         """Return the manifest of the index of a corpus that a lexical run searches."""
         system = self.registry.system(run.system, LexicalSystem)
-        weights = str(RunId(system.term_weights, run.seed)) if system.term_weights else ""
+        name = system.term_weights
+        weights = str(RunId(self.registry.model_for(name, dataset), run.seed)) if name else ""
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)
 
-    def model_files(self, model: Start) -> list[str]:
-        """Return the files of a model that are on this machine or are made by the graph."""
+    def model_files(self, model: Start, dataset: str) -> list[str]:
+        """Return the files of a model, for a dataset, that are local or are made by the graph."""
         if isinstance(model, FromPath):
             return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
-        return [self._made(model)] if isinstance(model, FromModel) else []
+        return [self._made(model, dataset)] if isinstance(model, FromModel) else []
 
-    def model_argument(self, model: Start) -> str:
-        """Return how a command names a model: a folder, or a hub id with its revision."""
+    def model_argument(self, model: Start, dataset: str) -> str:
+        """Return how a command names a model for a dataset: a folder, or hub id and revision."""
         if isinstance(model, FromModel):
-            return folder_of(self._made(model))
+            return folder_of(self._made(model, dataset))
         if isinstance(model, FromPath):
             return quote(model.path)
         return f"{model.hub} --revision {model.revision}"
 
-    def _made(self, model: FromModel) -> str:
+    def _made(self, model: FromModel, dataset: str) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""
         if hasattr(self.registry.models[model.model], "corpora"):
             return self.paths.backbone.fill(model=model.model)
-        return self.paths.checkpoint.fill(model=model.model, seed=model.seed)
+        name = self.registry.model_for(model.model, dataset)
+        return self.paths.checkpoint.fill(model=name, seed=model.seed)
 
 
 def either(names: Iterable[str]) -> str:
@@ -114,7 +116,8 @@ class Constraints:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self.dataset, self.model = either(registry.datasets), either(registry.models)
+        self.dataset = either(registry.datasets)
+        self.model = rf"({either(registry.models)})(@[a-z0-9_-]+\.[a-z0-9_-]+)?"  # of a collection
         self.system, self.page = either(registry.systems), either(registry.pages)
 
     def models(self, kind: str) -> str:

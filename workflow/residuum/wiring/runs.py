@@ -139,14 +139,14 @@ class Runs(Part):
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the reranker."""
-        return self.model_files(player_of(self.registry, wildcards.reranker))
+        return self.model_files(player_of(self.registry, wildcards.reranker), wildcards.dataset)
 
     def reranker(self, wildcards: Wildcards) -> str:
         """Return the options that name a reranker and how a released one reads a pair."""
         player = player_of(self.registry, wildcards.reranker)
         reading = getattr(player, "reading", None)
         read = f" --reading {quote(specs.of_entry(reading))}" if reading else ""
-        return f"--model {self.model_argument(player)}{read}"
+        return f"--model {self.model_argument(player, wildcards.dataset)}{read}"
 
     def pairs_spec(self, wildcards: Wildcards) -> str:
         """Return the spec of the scoring of pairs."""

@@ -96,8 +96,8 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
     folds: int | None = Field(None, ge=2)
     seed: int | None = Field(None, description="of the split of the queries into folds")
-    measures: dict[Role, base.TunedMeasure] = Field(
-        {}, description="role of a split: the measure that is reported on it"
+    measures: dict[base.TrainRole, base.TunedMeasure] = Field(
+        {}, description="role of a split, or own (where others tune): the measure reported on it"
     )
 
 
