@@ -3,13 +3,11 @@ rule characteristics_count:
     input:
         splits=WIRING.pages.counted,
     output:
-        **PATHS.table.forms("md", "tex"),
+        **ONLY.pages(PATHS.table, "characteristics").forms("md", "tex"),
     log:
         PATHS.log("characteristics/{page}"),
     benchmark:
         PATHS.time("characteristics/{page}")
-    wildcard_constraints:
-        page=ONLY.pages("characteristics"),
     conda:
         f"{ENVS}/base.yaml"
     resources:

@@ -34,13 +34,11 @@ rule dense_gather:
     input:
         hits=WIRING.corpora.shards(PATHS.hits),
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "dense")),
     log:
         PATHS.log("dense/{dataset}.{split}.{run}.gather"),
     benchmark:
         PATHS.time("dense/{dataset}.{split}.{run}.gather")
-    wildcard_constraints:
-        run=ONLY.runs("dense"),
     conda:
         f"{ENVS}/base.yaml"
     resources:
@@ -60,13 +58,11 @@ rule dense_score:
         queries=WIRING.corpora.shards(PATHS.query_embeddings),
         runs=WIRING.runs.others,
     output:
-        **recorded(run=PATHS.scores),
+        **recorded(run=ONLY.runs(PATHS.scores, "dense")),
     log:
         PATHS.log("dense/{dataset}.{split}.{run}.on.{other}"),
     benchmark:
         PATHS.time("dense/{dataset}.{split}.{run}.on.{other}")
-    wildcard_constraints:
-        run=ONLY.runs("dense"),
     conda:
         NEURAL
     resources:

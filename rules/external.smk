@@ -5,13 +5,11 @@ rule external_accept:
         queries=PATHS.queries,
         corpus=PATHS.corpus,
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "external")),
     log:
         PATHS.log("external/{dataset}.{split}.{run}"),
     benchmark:
         PATHS.time("external/{dataset}.{split}.{run}")
-    wildcard_constraints:
-        run=ONLY.runs("external"),
     conda:
         f"{ENVS}/base.yaml"
     resources:

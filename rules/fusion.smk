@@ -9,13 +9,11 @@ rule fusion_tune:
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
     output:
-        **recorded(tuning=PATHS.tuning),
+        **recorded(tuning=ONLY.runs(PATHS.tuning, "fusion")),
     log:
         PATHS.log("fusion/{dataset}.{split}.{run}.tune"),
     benchmark:
         PATHS.time("fusion/{dataset}.{split}.{run}.tune")
-    wildcard_constraints:
-        run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
     resources:
@@ -38,13 +36,11 @@ rule fusion_fuse:
         scores=WIRING.runs.true_scores,
         tuning=WIRING.runs.tuning,
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "fusion")),
     log:
         PATHS.log("fusion/{dataset}.{split}.{run}.fuse"),
     benchmark:
         PATHS.time("fusion/{dataset}.{split}.{run}.fuse")
-    wildcard_constraints:
-        run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
     resources:

@@ -33,13 +33,11 @@ rule lexical_search:
         index=WIRING.corpora.index_behind,
         queries=PATHS.queries,
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "lexical", tunes_rm3=False)),
     log:
         PATHS.log("lexical/{dataset}.{split}.{run}.search"),
     benchmark:
         PATHS.time("lexical/{dataset}.{split}.{run}.search")
-    wildcard_constraints:
-        run=ONLY.runs("lexical", tunes_rm3=False),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
@@ -61,13 +59,11 @@ rule lexical_score:
         queries=PATHS.queries,
         runs=WIRING.runs.others,
     output:
-        **recorded(run=PATHS.scores),
+        **recorded(run=ONLY.runs(PATHS.scores, "lexical")),
     log:
         PATHS.log("lexical/{dataset}.{split}.{run}.on.{other}"),
     benchmark:
         PATHS.time("lexical/{dataset}.{split}.{run}.on.{other}")
-    wildcard_constraints:
-        run=ONLY.runs("lexical"),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads

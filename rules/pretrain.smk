@@ -6,13 +6,11 @@ rule pretrain_backbone:
     input:
         corpora=WIRING.models.corpora,
     output:
-        PATHS.backbone,
+        ONLY.models(PATHS.backbone, "backbone"),
     log:
         PATHS.log("pretrain/{model}"),
     benchmark:
         PATHS.time("pretrain/{model}")
-    wildcard_constraints:
-        model=ONLY.models("backbone"),
     conda:
         NEURAL
     threads: RESOURCES.threads
@@ -34,13 +32,11 @@ rule pretrain_adapt:
         corpora=WIRING.models.corpora,
         start=WIRING.models.start_files,
     output:
-        PATHS.backbone,
+        ONLY.models(PATHS.backbone, "masked-language"),
     log:
         PATHS.log("pretrain/{model}"),
     benchmark:
         PATHS.time("pretrain/{model}")
-    wildcard_constraints:
-        model=ONLY.models("masked-language"),
     conda:
         NEURAL
     threads: RESOURCES.threads * RESOURCES.gpus

@@ -62,13 +62,11 @@ rule rerank_cut:
     input:
         unpack(WIRING.runs.cut),
     output:
-        **recorded(run=PATHS.run, tuning=PATHS.tuning),
+        **recorded(run=ONLY.runs(PATHS.run, "rerank"), tuning=ONLY.runs(PATHS.tuning, "rerank")),
     log:
         PATHS.log("rerank/{dataset}.{split}.{run}.cut"),
     benchmark:
         PATHS.time("rerank/{dataset}.{split}.{run}.cut")
-    wildcard_constraints:
-        run=ONLY.runs("rerank"),
     conda:
         f"{ENVS}/base.yaml"
     resources:

@@ -6,13 +6,14 @@ rule rm3_tune:
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
     output:
-        **recorded(run=PATHS.run, tuning=PATHS.tuning),
+        **recorded(
+            run=ONLY.runs(PATHS.run, "lexical", tunes_rm3=True),
+            tuning=ONLY.runs(PATHS.tuning, "lexical", tunes_rm3=True),
+        ),
     log:
         PATHS.log("rm3/{dataset}.{split}.{run}.tune"),
     benchmark:
         PATHS.time("rm3/{dataset}.{split}.{run}.tune")
-    wildcard_constraints:
-        run=ONLY.runs("lexical", tunes_rm3=True),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads

@@ -6,13 +6,11 @@ rule tables_render:
         tests=PATHS.significance,
         tuning=WIRING.pages.tuning,
     output:
-        **PATHS.table.forms("md", "tex"),
+        **ONLY.pages(PATHS.table, "table").forms("md", "tex"),
     log:
         PATHS.log("tables/{page}"),
     benchmark:
         PATHS.time("tables/{page}")
-    wildcard_constraints:
-        page=ONLY.pages("table"),
     conda:
         f"{ENVS}/base.yaml"
     resources:

@@ -237,10 +237,12 @@ def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
 
 def test_ids_of_wildcards_are_those_of_the_scale():
     only = Constraints(TOY)
-    assert only.runs("dense") == r"vectors\.seed\d+"
-    assert only.runs("lexical", tunes_rm3=True) == "tuned"
-    assert only.runs("lexical", tunes_rm3=False) == r"bm25|weighted\.seed\d+"
-    assert only.models("masked-language") == "(?!)", "matches nothing"
+    runs = Paths().run
+    assert only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+}.trec.gz"
+    assert "{run,tuned}" in only.runs(runs, "lexical", tunes_rm3=True)
+    assert r"{run,bm25|weighted\.seed\d+}" in only.runs(runs, "lexical", tunes_rm3=False)
+    adapted = only.models(Paths().backbone, "masked-language")
+    assert adapted == "backbones/{model,(?!)}/manifest.json", "matches nothing"
 
 
 def test_cards_and_processes_follow_from_the_configuration():

@@ -150,6 +150,13 @@ class Registry:
             return name
         return str(FixedId(name, ".".join(self.own_split(dataset, "train"))))
 
+    def model_ids(self) -> list[str]:
+        """Return the ids of all models; collections may have one each."""
+        own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
+        of = [name for name, dataset in self.datasets.items() if dataset.own.train]
+        shared = [name for name in self.models if name not in own]
+        return shared + [self.model_for(name, dataset) for name in own for dataset in of]
+
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
         name, of = FixedId.parse(model)

@@ -20,19 +20,9 @@ from residuum.wiring.paths import Paths, Template, folder_of
 
 
 class Wildcards(Protocol):
-    """The wildcards of all rules; those of a job have the ones that its paths name."""
+    """The wildcards of a job: those of `paths.Paths` that its outputs have."""
 
-    dataset: str
-    split: str
-    run: str
-    other: str
-    index: str
-    model: str
-    seed: str
-    shard: str
-    reranker: str
-    k: str
-    page: str
+    def __getattr__(self, name: str, /) -> str: ...
 
 
 Params = Callable[[Wildcards], str]
@@ -117,21 +107,21 @@ class Constraints:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.dataset = either(registry.datasets)
-        self.model = rf"({either(registry.models)})(@[a-z0-9_-]+\.[a-z0-9_-]+)?"  # of a collection
+        self.model = either(registry.model_ids()).replace(".", r"\.")
         self.system, self.page = either(registry.systems), either(registry.pages)
 
-    def models(self, kind: str) -> str:
-        """Return the expression of the models of a kind."""
-        return either(self._registry.models_of(kind))
+    def models(self, path: Template, kind: str) -> Template:
+        """Return the path of the models of a kind only."""
+        return path.only("model", either(self._registry.models_of(kind)))
 
-    def pages(self, kind: str) -> str:
-        """Return the expression of the chosen papers' pages of a kind."""
-        return either(self._registry.chosen(kind))
+    def pages(self, path: Template, kind: str) -> Template:
+        """Return the path of the chosen papers' pages of a kind only."""
+        return path.only("page", either(self._registry.chosen(kind)))
 
-    def runs(self, kind: str, tunes_rm3: bool | None = None) -> str:
+    def runs(self, path: Template, kind: str, tunes_rm3: bool | None = None) -> Template:
         """Return that of the runs of a kind of system: all, or those that tune RM3, or not."""
         names = self._registry.of_kind(kind)
         if tunes_rm3 is not None:
             systems = {name: self._registry.system(name, LexicalSystem) for name in names}
             names = [n for n, s in systems.items() if s.tunes_rm3 == tunes_rm3]
-        return either(name + SEED * self._registry.seeded(name) for name in names)
+        return path.only("run", either(name + SEED * self._registry.seeded(name) for name in names))

@@ -37,6 +37,10 @@ class Template(str):
         """Return the path with its wildcards filled in; KeyError for one that is not given."""
         return self.format(**wildcards)
 
+    def only(self, wildcard: str, expression: str) -> "Template":
+        """Return the path for a rule's output, where a wildcard is what the expression matches."""
+        return Template(self.replace(f"{{{wildcard}}}", f"{{{wildcard},{expression}}}"))
+
     @property
     def manifest(self) -> "Template":
         """Return the path of the manifest beside the file."""
