@@ -1,7 +1,6 @@
 """Small packages as text, and whether an edit changes the code behind a verb of one."""
 
-from residuum.code.closure import Job, closure
-from residuum.code.names import Library
+from residuum.code.closure import Library, closure
 
 STAGE = '''"""A stage. Command: `make`."""
 
@@ -32,7 +31,7 @@ def library(folder, files):
 
 def lines(folder, files, *kinds, verb="make"):
     """Return the closure of the stage's verb."""
-    return closure(library(folder, files), Job("residuum.s", verb, frozenset(kinds) or None))
+    return closure("residuum.s", verb, frozenset(kinds) or None, library(folder, files))
 
 
 def reached(folder, files, *kinds, verb="make"):

@@ -116,7 +116,7 @@ def registry() -> Registry:
     """Return it: 1,000 docs, 100 training queries and 60 pairs, 20 dev queries, two seeds."""
     return Registry(
         config=Config(scale="toy", papers=["toy"]),
-        scale=Scale.model_validate(SCALE),
+        scales={"toy": Scale.model_validate(SCALE)},
         datasets={"toy": Dataset.model_validate(DATASET)},
         models={name: MODEL.validate_python(entry) for name, entry in MODELS.items()},
         systems={name: SYSTEM.validate_python(entry) for name, entry in SYSTEMS.items()},

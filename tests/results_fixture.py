@@ -40,9 +40,9 @@ FIGURE = {
 }
 
 
-def record(path: Path, facts: dict, made_from: list[Path], module: str, **setting: object) -> None:
+def record(path: Path, facts: dict, made_from: list[Path], stage: str, **setting: object) -> None:
     """Write a manifest as a stage does."""
-    manifest.write(path, artefact=facts, spec=setting, inputs=made_from, module=module)
+    manifest.write(path, facts, setting, made_from, stage)
 
 
 def build(results: Path, k1: float = 0.9, pages: bool = True, terms: int = 40) -> Path:
@@ -63,12 +63,14 @@ def _sources(results: Path, terms: int) -> None:
     with files.whole_directory(data / "corpus") as folder:
         docs = ((f"d{i}", {"text": f"doc {i}"}) for i in range(20))
         facts = {"docs": 20, "edition": "first", "shards": contracts.write_corpus(folder, docs)}
-        record(folder / "manifest.json", facts, [], "residuum.data", source={"seed": 1})
+        record(folder, facts, [], "residuum.data", source={"seed": 1})
     trec.write_queries(split / "queries.tsv", [(q, f"text of {q}") for q in QUERIES])
     trec.write_qrels(split / "qrels.trec", [(q, "d7", 1) for q in QUERIES])
-    beside = manifest.beside(split / "queries.tsv")
-    record(beside, {"queries": 12, "qrels": 12}, [], "residuum.data", source={"seed": 1})
-    index = results / "index" / "data" / "en" / "manifest.json"
+    record(
+        split / "queries.tsv", {"queries": 12, "qrels": 12}, [], "residuum.data", source={"seed": 1}
+    )
+    index = results / "index" / "data" / "en"
+    index.mkdir(parents=True)
     corpus = [data / "corpus" / "manifest.json"]
     record(index, {"docs": 20, "unique_terms": terms}, corpus, lexical.__name__, stemmer="porter")
 
@@ -81,7 +83,7 @@ def _run(results: Path, name: str, ranks: list[int], module: str, **setting: obj
     read = [results / "index" / "data" / "en" / "manifest.json", split / "queries.tsv"]
     if module != lexical.__name__:
         read[0] = results / "runs" / "data" / "dev" / "base.trec.gz"
-    record(manifest.beside(path), {"hits": 5 * len(ranks)}, read, module, **setting)
+    record(path, {"hits": 5 * len(ranks)}, read, module, **setting)
     output = results / "metrics" / "data" / "dev" / f"{name}.tsv"
     evaluate.run(path, split / "qrels.trec", MEASURES, output)
 
@@ -109,7 +111,7 @@ def make_pages(results: Path) -> None:
     _figure(results)
     case = results / "cases" / "toy-table3.tsv"
     files.write_text(case, "query_id\tdoc_id\n")
-    record(manifest.beside(case), {"pairs": 0}, [], "residuum.cases", id="toy-table3")
+    record(case, {"pairs": 0}, [], "residuum.cases", id="toy-table3")
     ledger.write([made, counted], [page, second], [tests], results / "ledger.tsv")
 
 
@@ -119,14 +121,14 @@ def _counted_job() -> str:
 
 def _figure(results: Path) -> None:
     place = results / "rerank" / "data" / "dev"
-    depths, scored = place / "toy.depths.tsv", manifest.beside(place / "toy.trec.gz")
+    depths, scored = place / "toy.depths.tsv", place / "toy.trec.gz"
     lines = [
         f"base-reranked\t{k}\t{q}\tRR@10\t{k / 100 + 0.1}" for k in (0, 10, 20) for q in QUERIES
     ]
     files.write_text(depths, "\n".join(["run\tdepth\tquery_id\tmeasure\tvalue", *lines, ""]))
     facts = {"pairs": 100, "pairs_without_sharing": 200, "pairs_per_run": {"base": 200}}
     record(scored, facts, [], "residuum.rerank")
-    record(manifest.beside(depths), {}, [], "residuum.rerank")
+    record(depths, {}, [], "residuum.rerank")
     made = {
         "id": "toy-figure1",
         "figure": FIGURE,
@@ -137,7 +139,7 @@ def _figure(results: Path) -> None:
         "reason": "a toy.",
     }
     output = results / "figures" / "toy-figure1.tsv"
-    figures.draw(canonical_json(made), [depths], [scored], output)
+    figures.draw(canonical_json(made), [depths], [manifest.beside(scored)], output)
 
 
 def change(path: Path, old: str, new: str) -> None:

@@ -109,8 +109,7 @@ def write(folder):
     (folder / "corpus").mkdir(parents=True)
     docs = [(doc_id, {"text": text}) for doc_id, text in DOCS.items()]
     shards = contracts.write_corpus(folder / "corpus", docs)
-    manifest.write(folder / "corpus" / "manifest.json", artefact={"docs": 5, "shards": shards},
-                   spec={}, inputs=[], module="residuum.cases")  # fmt: skip
+    manifest.write(folder / "corpus", {"docs": 5, "shards": shards}, {}, [], "residuum.cases")
     trec.write_queries(folder / "queries.tsv", QUERIES.items())
     trec.write_qrels(folder / "qrels.trec", QRELS)
     for name, run in runs().items():

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 from contents import contents
 from residuum import data
-from residuum.artefacts import answers, contracts, files, trec
+from residuum.artefacts import contracts, files, trec
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.collections import splits
 from residuum.config.schema.datasets import Collection
@@ -222,9 +222,9 @@ def test_answers_are_all_and_hold_any_character(mine, tmp_path):
     mine["splits"] = {"test": {"questions": "nq.csv"}}
     whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
     data.answers("mine", "test", canonical_json(mine), whole)
-    assert len(answers.read(whole)) == 10
-    answers.write(part, {"q": ["one\u2028line", "two\x85lines"]})
-    assert answers.read(part) == {"q": ["one\u2028line", "two\x85lines"]}
+    assert len(contracts.read_answers(whole)) == 10
+    contracts.write_answers(part, {"q": ["one\u2028line", "two\x85lines"]})
+    assert contracts.read_answers(part) == {"q": ["one\u2028line", "two\x85lines"]}
 
 
 QUESTIONS = "who first?\t['Anne', \"O'Neill\"]\nhow many\t['3', 'three']\n"
@@ -241,11 +241,13 @@ def test_questions_in_dprs_form_bring_answers_and_no_judgements(mine, tmp_path):
     with pytest.raises(NotRun, match="mine/test has no public judgements"):
         trec.read_qrels(paths[1])
     data.answers("mine", "test", canonical_json(mine), paths[2])
-    assert answers.read(paths[2]) == {"0": ["Anne", "O'Neill"], "1": ["3", "three"]}
+    assert contracts.read_answers(paths[2]) == {"0": ["Anne", "O'Neill"], "1": ["3", "three"]}
     (home / "nq.csv").write_text(QUESTIONS + '"a ""b"" c"\t"[""O\'Neill"", \'x\']"\n')
     mine["editions"][0]["splits"]["test"]["queries"] = 3
     data.answers("mine", "test", canonical_json(mine), paths[2])
-    assert answers.read(paths[2])["2"] == ["O'Neill", "x"], "csv quotes a column that has quotes"
+    assert contracts.read_answers(paths[2])["2"] == ["O'Neill", "x"], (
+        "csv quotes a column that has quotes"
+    )
     data.split("mine", "test", canonical_json(mine), *paths[:2])
     assert trec.read_queries(paths[0])["2"] == 'a "b" c'
     (home / "nq.csv").write_text(QUESTIONS + "no tab ['x']\n")
@@ -309,7 +311,8 @@ def test_half_a_character_names_its_doc(mine, tmp_path):
 
 def test_damaged_source_files_are_to_be_got_again_not_deleted(mine, tmp_path):
     path = tmp_path / "home" / "docs.jsonl.gz"
-    path.write_bytes(files.gzip_bytes((tmp_path / "home" / "docs.jsonl").read_bytes())[:-20])
+    files.write_gzip(path, [(tmp_path / "home" / "docs.jsonl").read_bytes()])
+    path.write_bytes(path.read_bytes()[:-20])
     mine["source"]["corpus"] = "docs.jsonl.gz"
     with pytest.raises(ResiduumError, match=r"docs\.jsonl\.gz: .*truncated.*Get the file again"):
         export(mine, tmp_path / "corpus")

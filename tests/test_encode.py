@@ -87,7 +87,7 @@ def test_a_failure_leaves_what_was_there(
     made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = made.shard(tmp_path / "shard", 0, 2)
-    before = files.sha256_tree(folder)
+    before = files.sha256_of(folder)
 
     def fail(*_: object, **__: object) -> None:
         raise OSError("disk full")
@@ -95,7 +95,7 @@ def test_a_failure_leaves_what_was_there(
     monkeypatch.setattr(encode.manifest, "write", fail)
     with pytest.raises(OSError, match="disk full"):
         made.shard(tmp_path / "shard", 1, 2)
-    assert files.sha256_tree(folder) == before
+    assert files.sha256_of(folder) == before
     assert [path.name for path in tmp_path.iterdir()] == ["shard"]
 
 

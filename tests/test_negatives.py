@@ -10,11 +10,11 @@ import pytest
 
 from corpora import make_corpus
 from residuum import lexical, negatives
-from residuum.artefacts import contracts, spill, trec
+from residuum.artefacts import contracts, streams, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config import seeds
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import derive
 
 SYSTEM = {
     "kind": "lexical",
@@ -203,7 +203,7 @@ def test_random_docs_are_drawn_by_place_in_the_corpus(split, tmp_path):
     ids = [f"d{number}" for number in range(300)]
     tuples, _ = split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", positive_level=2)
     for item in tuples:
-        rng = random.Random(seeds.derive(1, item.query_id, item.positive))
+        rng = random.Random(derive(1, item.query_id, item.positive))
         found = [d for d in rng.sample(ids, 5 + 2) if d not in relevant(item.query_id)]
         assert item.negatives == rng.sample(found, 5)
 
@@ -242,7 +242,7 @@ def test_no_id_of_the_corpus_stays_in_memory_or_on_disk(split, tmp_path, monkeyp
             yield doc_id, ""
 
     monkeypatch.setattr(contracts, "read_corpus", read)
-    monkeypatch.setattr(spill, "TEXTS_AT_ONCE", 10)
+    monkeypatch.setattr(streams, "TEXTS_AT_ONCE", 10)
     split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", positive_level=2)
     assert len(most) == 300 and max(most) <= 40 + 2 * 10 + 1
     assert {path.name for path in tmp_path.iterdir()} == {

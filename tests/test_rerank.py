@@ -13,7 +13,7 @@ from contents import contents
 from corpora import make_corpus
 from killing import run_and_kill
 from residuum import rerank
-from residuum.artefacts import depth_curves, files, trec
+from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import RerankSystem
@@ -54,7 +54,7 @@ def measured(
     rerank.depths(
         json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "depths.tsv"
     )
-    rows = depth_curves.read(tmp_path / "depths.tsv").rows()
+    rows = trec.read_depths(tmp_path / "depths.tsv").rows()
     assert [row[:4] for row in rows] == sorted(row[:4] for row in rows)
     assert {row[0] for row in rows} == {"x"}
     return {(depth, query, measure): value for _, depth, query, measure, value in rows}

@@ -10,7 +10,7 @@ import pytest
 
 from corpora import make_corpus
 from residuum.artefacts import contracts, files
-from residuum.artefacts.spill import DuplicateFinder
+from residuum.artefacts.streams import DuplicateFinder
 from residuum.cli.errors import ResiduumError
 
 HARD_TEXT = 'tab\tnewline\nemoji 🙂 quote " backslash \\ ' + "x" * 100_000
@@ -100,7 +100,8 @@ def test_gzip_bytes_do_not_depend_on_the_blocks_or_the_clock(tmp_path):
     blocks = (data[start:end] for start, end in pairwise(cuts))
     files.write_gzip(tmp_path / "x.gz", blocks)
     written = (tmp_path / "x.gz").read_bytes()
-    assert written == files.gzip_bytes(data)
+    files.write_gzip(tmp_path / "y.gz", [data])
+    assert written == (tmp_path / "y.gz").read_bytes()
     assert gzip.decompress(written) == data
     flags, modified = written[3], written[4:8]
     assert (flags, modified) == (0, bytes(4))

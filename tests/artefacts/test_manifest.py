@@ -68,8 +68,8 @@ def test_the_same_command_gives_the_same_bytes(tmp_path):
 
 
 def test_a_function_that_is_called_has_no_command(tmp_path):
-    manifest.write(tmp_path / "m.json", artefact={}, spec={}, inputs=[], module="residuum.ledger")
-    record = json.loads((tmp_path / "m.json").read_text())
+    manifest.write(tmp_path, {}, {}, [], "residuum.ledger")
+    record = json.loads((tmp_path / "manifest.json").read_text())
     assert record["environment"]["command"] is None
     whole = {"module": "residuum.ledger", "verb": None, "kinds": None}
     assert record["code"] == {**whole, "sha256": closure.sha256("residuum.ledger")}

@@ -50,7 +50,7 @@ def test_a_run_in_parts_is_the_whole_run(tmp_path, monkeypatch):
     trec.write_run(tmp_path / "whole.gz", run, "t")
     monkeypatch.setattr(trec, "LINES_AT_ONCE", 2)
     parts = run.partition_by("query_id", maintain_order=True)
-    trec.write_run_parts(tmp_path / "parts.gz", iter([run.clear(), *parts]), "t")
+    trec.write_run(tmp_path / "parts.gz", iter([run.clear(), *parts]), "t")
     assert (tmp_path / "parts.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     assert trec.read_run(tmp_path / "parts.gz").equals(run)
 
@@ -59,7 +59,7 @@ def test_a_run_whose_later_part_is_wrong_is_not_written(tmp_path):
     good, other = (trec.rank(scores([(query, "d", 1.0)])) for query in ("a", "b"))
     with pytest.raises(ResiduumError, match="score must be finite"):
         bad = other.with_columns(pl.lit(float("nan")).alias("score"))
-        trec.write_run_parts(tmp_path / "run.gz", [good, bad], "t")
+        trec.write_run(tmp_path / "run.gz", [good, bad], "t")
     assert not list(tmp_path.iterdir())
 
 

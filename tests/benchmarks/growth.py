@@ -40,8 +40,8 @@ PACKAGE = Path(__file__).parents[2] / "workflow"
 
 ANALYSIS = {"analysis": {"stemmer": "porter", "stopwords": "lucene"}}
 LEXICAL = {"kind": "lexical", "bm25": {"k1": 0.9, "b": 0.4}, "k": HITS, **ANALYSIS}
-HITS = {"kind": "hits", "system": "bm25", "top": POOL}
-ERRORS = {"pools": {"errors": HITS}, "scores": "bm25", "per_pair": PER_PAIR}
+RANKED = {"kind": "hits", "system": "bm25", "top": POOL}
+ERRORS = {"pools": {"errors": RANKED}, "scores": "bm25", "per_pair": PER_PAIR}
 ANYWHERE = {"pools": {"anywhere": "corpus"}, "scores": "bm25", "per_pair": PER_PAIR}
 
 

@@ -77,6 +77,26 @@ def test_a_change_of_words_changes_nothing(tmp_path, what):
     assert not changes(tmp_path, {"s.py": text, "a.py": ""}, "s.py", old, new)
 
 
+REFUSAL = {
+    "s.py": "from residuum.artefacts.trec import refuse\n"
+    "VERB(x):\n    refuse('a.tsv', x, x > 1, 'the values must be small')\n",
+    "artefacts/trec.py": "def refuse(path, table, bad, rule):\n    raise ValueError(rule)\n",
+}
+
+
+def test_the_words_of_a_refusal_change_nothing_unless_they_are_written(tmp_path):
+    assert not changes(tmp_path, REFUSAL, "s.py", "must be small", "must not be large")
+    assert changes(tmp_path / "rule", REFUSAL, "s.py", "x > 1", "x > 2")
+    caught = "VERB(x):\n    try:\n        check(x)\n    except ValueError as error:\n"
+    caught += "        return str(error)\ndef check(x):\n"
+    files = {**REFUSAL, "s.py": REFUSAL["s.py"].replace("VERB(x):\n", caught)}
+    assert changes(tmp_path / "caught", files, "s.py", "must be small", "must not be large")
+
+
+def test_the_word_for_an_entry_of_a_table_changes_nothing(tmp_path):
+    assert not changes(tmp_path, TABLE, "s.py", "'loss')", "'kind of loss')", "a")
+
+
 def test_a_comment_in_a_file_of_words_changes_nothing(tmp_path):
     text = "from residuum.config.roots import packaged\nVERB():\n    return packaged('w.yaml')\n"
     files = {"s.py": text, "w.yaml": "a: [1, 2]\n"}

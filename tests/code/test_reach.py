@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from residuum.code.closure import APART, Job, closure
-from residuum.code.names import Library, Node
-from residuum.code.normal import MESSAGES
+from residuum.code.closure import APART, closure
+from residuum.code.closure import INSTALLED as LIBRARY
+from residuum.code.normal import MESSAGES, RAISED
 
-LIBRARY = Library(Path(__file__).resolve().parents[2] / "workflow" / "residuum")
 LISTED = Path(__file__).with_name("reach.txt")
 STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
 # Kinds for which a verb is listed once more, as a spec of it would name them.
@@ -34,7 +33,7 @@ def verbs():
 
 def reached(stage, verb, kind):
     """Return the modules that a verb reaches."""
-    lines = closure(LIBRARY, Job(f"residuum.{stage}", verb, frozenset([kind]) if kind else None))
+    lines = closure(f"residuum.{stage}", verb, frozenset([kind]) if kind else None)
     return sorted({line.split(":")[0].removeprefix("residuum.") for line in lines})
 
 
@@ -58,7 +57,7 @@ def test_what_is_listed_exists():
 def test_what_stands_apart_and_what_says_messages_exists():
     for name in APART:
         assert LIBRARY.module(name) or LIBRARY.find(name), name
-    for name in MESSAGES:
+    for name in [*MESSAGES, *RAISED]:
         module, _, function = name.rpartition(".")
         assert not module.startswith("residuum.") or LIBRARY.find(f"{module}:{function}"), name
 
@@ -68,9 +67,9 @@ def test_every_name_in_the_package_can_be_followed():
     for path in sorted(LIBRARY.folder.rglob("*.py")):
         parts = path.relative_to(LIBRARY.folder.parent).with_suffix("").parts
         name = ".".join(parts).removesuffix(".__init__")
-        for number, statement in enumerate(LIBRARY.existing(name).statements):
+        for statement in LIBRARY.existing(name).statements:
             uses = {*statement.quiet.uses, *statement.spoken.uses, *statement.members}
-            assert all(LIBRARY.resolve(Node(name, number), use) for use in uses)
+            assert all(LIBRARY.resolve(statement, use) for use in uses)
 
 
 if __name__ == "__main__":

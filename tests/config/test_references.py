@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.references import Named, references, walk
-from residuum.config.schema.base import Name, Ref, Strict
+from residuum.config.schema.base import Name, Named, Ref, Strict, references, walk
 
 
 class Part(Strict):

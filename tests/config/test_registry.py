@@ -271,7 +271,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "judgements"),
         ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
             "tset": {"queries": 1, "qrels": 1}}}]}},
-         "cacm.yaml with editions of config/scales/mini.yaml: editions.0.splits.tset: no split"),
+         "config/scales/mini.yaml: editions.0.splits.tset: no split"),
         ("scales/mini.yaml", {"editions": {"cacn": [{"name": "x", "docs": 1}]}},
          "editions.cacn: no dataset 'cacn'; known: cacm, "),
         ("scales/mini.yaml", {"roles": {"msmarco-train": "generated-mini/tran"}},
@@ -634,9 +634,9 @@ def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(con
     assert model == "mine@nfcorpus.train"
     assert loaded.train_place(model) == registry.Place("nfcorpus", "train")
     assert loaded.tune_place("mine", "nfcorpus") == registry.Place("nfcorpus", "dev")
-    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* splits: test"):
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
         loaded.model_for("mine", "cacm")
-    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* splits: test"):
+    with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
         loaded.tune_place("mine", "cacm")
 
 

@@ -7,15 +7,15 @@ import pytest
 
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
-from residuum.config import seeds
+from residuum.config.specs import derive
 from residuum.wiring import driver
 
 
 def test_seeds_differ_by_name_and_seed_and_never_change():
-    drawn = {seeds.derive(s, n) for s in (1, 2) for n in ("train", "negatives")}
+    drawn = {derive(s, n) for s in (1, 2) for n in ("train", "negatives")}
     assert len(drawn) == 4
     # First four bytes of `printf 1/train | sha256sum`, as a big-endian integer.
-    assert seeds.derive(1, "train") == int(_shell("printf 1/train | sha256sum")[:8], 16)
+    assert derive(1, "train") == int(_shell("printf 1/train | sha256sum")[:8], 16)
 
 
 def _shell(command):

@@ -121,7 +121,7 @@ def test_sentence_transformers_gives_the_same_scores(
     assert (scores_of(again, TEXTS) == scores_of(model, TEXTS)).all()
     again.save(tmp_path / "again")
     model.save(tmp_path / "twice")
-    assert files.sha256_tree(tmp_path / "again") == files.sha256_tree(tmp_path / "twice")
+    assert files.sha256_of(tmp_path / "again") == files.sha256_of(tmp_path / "twice")
 
 
 def test_mean_pooling_is_the_mean_of_both_texts_tokens(toy: Path, device: devices.Device) -> None:

@@ -193,7 +193,7 @@ def test_what_fitted_is_kept_for_the_rest_and_told(
     assert len(rows) == 2
     assert capfd.readouterr().err.count("a batch of 7 training examples does not fit") == 1
     trained = (rows, batch_size)
-    fitting.write(tmp_path / "model", learner, trained, {}, [], module="residuum.train")
+    fitting.write(tmp_path / "model", learner, trained, {}, [], stage="residuum.train")
     artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
     assert artefact["largest_batch"] == 3
 

@@ -135,7 +135,9 @@ def test_the_parents_and_their_jobs_end_with_their_starter(tmp_path):
     )
     (tmp_path / "job.py").write_text(JOB)
     starter = subprocess.Popen(
-        [sys.executable, "-c", code, str(CLIENT)], cwd=tmp_path, env=environment({})
+        [sys.executable, "-c", code, str(CLIENT)],
+        cwd=tmp_path,
+        env=environment({"TMPDIR": str(tmp_path)}),
     )
     child = _child(tmp_path)
     below = psutil.Process(starter.pid).children(recursive=True)
@@ -143,7 +145,7 @@ def test_the_parents_and_their_jobs_end_with_their_starter(tmp_path):
     starter.kill()
     starter.wait()
     _, alive = psutil.wait_procs([child, *below], timeout=10)
-    assert not alive
+    assert not alive and not list(tmp_path.glob("residuum-*")), "nothing is left"
 
 
 def _child(folder):
@@ -153,7 +155,7 @@ def _child(folder):
 
 
 def test_nothing_is_started_where_a_child_could_outlive_its_parent(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "pidfd_open")
     monkeypatch.delenv("RESIDUUM_PRELOAD", raising=False)
     server.start()
     assert "RESIDUUM_PRELOAD" not in os.environ

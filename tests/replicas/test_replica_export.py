@@ -14,7 +14,7 @@ from replicas import (
     msmarco_passage,
     nfcorpus,
 )
-from residuum.artefacts import answers, contracts, trec
+from residuum.artefacts import contracts, trec
 
 WRITERS = {
     "msmarco-passage": lambda folders: msmarco_passage.write(folders.home),
@@ -154,7 +154,7 @@ def test_answers_are_those_that_csv_reads(written):
     words = ["answers", "--dataset", "nq-dpr", "--name", "test", "--spec", spec]
     done = exporting.run(place.folders, "residuum.data", *words, "--output", str(output))
     assert done.returncode == 0, done.stderr
-    assert answers.read(output) == place.replica.answers["nq-test"]
+    assert contracts.read_answers(output) == place.replica.answers["nq-test"]
 
 
 def test_another_encoding_of_the_machine_is_refused(written):

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from residuum.config import specs
-from residuum.config.run_ids import FixedId, RunId
+from residuum.config.specs import FixedId, RunId
 from residuum.wiring import paths
 from residuum.wiring.paths import Paths, Template
 

@@ -74,7 +74,7 @@ def test_a_dense_model_is_searched_for_the_training_split_that_its_errors_serve(
     scale = TOY.scale.model_copy(
         update={"backbones": {**TOY.scale.backbones, "more": FromModel(model="late")}}
     )
-    made = replace(TOY, models={**TOY.models, "late": late}, scale=scale)
+    made = replace(TOY, models={**TOY.models, "late": late}, scales={"toy": scale})
     assert encoded_splits(made, "toy", "dual", 1) == ["tune", "dev", "train"]
     assert encoded_splits(made, "toy", "dual", 2) == ["tune", "dev"], "another seed's model"
     mined = part(Models, made).mined_runs(named(model="late"))

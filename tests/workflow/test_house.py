@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from residuum.code.names import Library
+from residuum.code.closure import Library
 
 PACKAGE = ROOT / "workflow" / "residuum"
 CORE = {"cli", "code", "artefacts", "config"}
@@ -182,7 +182,7 @@ OF_RESULTS = re.compile(
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.stem)
 def test_run_ids_and_paths_below_results_are_written_in_one_place(path):
-    if path.parent.name in ("wiring", "config") and path.stem in ("paths", "run_ids"):
+    if path.parent.name in ("wiring", "config") and path.stem in ("paths", "specs"):
         return
     tree = ast.parse(path.read_text())
     texts = {node for node in ast.walk(tree) if isinstance(node, ast.Constant)}
@@ -193,7 +193,7 @@ def test_run_ids_and_paths_below_results_are_written_in_one_place(path):
 
 def test_stages_know_nothing_of_what_the_wiring_decides():
     """They may import what needs no registry: ids, paths, specs, and pages bound to a scale."""
-    open_to_all = {f"residuum.wiring.{name}" for name in ("bound", "paths", "run_ids", "specs")}
+    open_to_all = {f"residuum.wiring.{name}" for name in ("bound", "paths")}
     for stage in STAGES:
         names = {n for n in imported(f"residuum.{stage}") if n.startswith("residuum.wiring.")}
         assert names <= open_to_all, stage
@@ -208,8 +208,9 @@ def imported(module):
             found.add(name)
             made = library.existing(name)
             entries = [target.partition(":")[0] for s in made.statements for _, target in s.entries]
-            loads = [*made.loads, *(load for s in made.statements for load in s.loads), *entries]
-            waiting += [part for load in loads for part in library.within(load)]
+            inside = [target for s in made.statements for target in s.imports.values()]
+            targets = [target for targets in made.bindings.values() for target in targets]
+            waiting += library.run_by([*targets, *inside, *entries])
     return found
 
 

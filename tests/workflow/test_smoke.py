@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -24,8 +23,7 @@ import pytest
 from conftest import ROOT
 from projects import PARTS, command, copy_project, snakemake
 from residuum.artefacts import trec
-from residuum.code.closure import Job, digest
-from residuum.code.names import Library
+from residuum.code.closure import Library, sha256
 
 pytestmark = pytest.mark.workflow
 BASELINES = sorted(
@@ -379,11 +377,10 @@ ALTERED = [
 def stale(project):
     """Return {artefact: stage} of those whose manifests name other code than the project has."""
     library, found = Library(project / PACKAGE), {}
-    now = cache(lambda job: digest(library, job))
     for path in (project / "results" / "smoke").rglob("*manifest.json"):
         made = json.loads(path.read_text())["code"]
-        job = Job(made["module"], made["verb"], made["kinds"] and frozenset(made["kinds"]))
-        if made["sha256"] != now(job):
+        kinds = made["kinds"] and frozenset(made["kinds"])
+        if made["sha256"] != sha256(made["module"], made["verb"], kinds, library):
             name = path.relative_to(project).as_posix()
             found[name] = made["module"].removeprefix("residuum.")
     return found

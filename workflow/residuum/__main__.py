@@ -23,13 +23,16 @@ app.add_typer(datasets, name="datasets")
 app.command("compare")(comparing.verb)
 
 Results = Annotated[Path, typer.Option(help="results folder of a scale")]
-DEFAULT = Path(results_of("mini"))
+RESULTS = Path(results_of("mini"))
 Config = Annotated[Path, typer.Option(help="folder of the configuration")]
 CONFIG = Path("config")
+Name = Annotated[str, typer.Argument(help="id of a dataset")]
+Cell = Annotated[str, typer.Argument(help="PAPER/TABLE/ROW/COLUMN, as clear/table1/bm25/dev-rr")]
+Against = Annotated[Path | None, typer.Option(help="results to compare with: first difference")]
 
 
 @app.command()
-def ledger(results: Results = DEFAULT) -> None:
+def ledger(results: Results = RESULTS) -> None:
     """Count the verdicts on what the papers print, and list the pages."""
     from residuum.pages import ledger_page
 
@@ -38,30 +41,22 @@ def ledger(results: Results = DEFAULT) -> None:
 
 @app.command()
 def explain(
-    cell: Annotated[
-        str, typer.Argument(help="PAPER/TABLE/ROW/COLUMN, as clear/table1/bm25/dev-rr")
-    ],
-    results: Results = DEFAULT,
-    against: Annotated[
-        Path | None, typer.Option(help="results folder to compare with: the first difference")
-    ] = None,
+    cell: Cell,
+    results: Results = RESULTS,
+    against: Against = None,
     full: Annotated[bool, typer.Option("--full", help="do not shorten commands and specs")] = False,
 ) -> None:
     """Show the provenance of a table cell: value, tests, queries, and all it was made from."""
-    if against is None:
-        from residuum.inspect import explaining
+    from residuum.inspect import differing, explaining
 
-        print(explaining.explain(results, cell, full))
-    else:
-        from residuum.inspect import differing
-
-        print(differing.compared(results, against, cell))
+    differences = differing.compared(results, against, cell) if against else ""
+    print(differences if against else explaining.explain(results, cell, full))
 
 
 @bundle.command()
 def write(
     output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],
-    results: Results = DEFAULT,
+    results: Results = RESULTS,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
     from residuum.inspect import bundling
@@ -70,9 +65,7 @@ def write(
 
 
 @bundle.command()
-def verify(
-    archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")],
-) -> None:
+def verify(archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")]) -> None:
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
     from residuum.inspect import verifying
 
@@ -85,15 +78,9 @@ def verify(
 @app.command()
 def plan(
     scale: Annotated[str | None, typer.Option(help="default: config.yaml's")] = None,
-    paper: Annotated[
-        list[str] | None, typer.Option(help="may be repeated; default: config.yaml's")
-    ] = None,
-    tflops: Annotated[
-        float | None, typer.Option(help="rated speed of the card; default: config.yaml's")
-    ] = None,
-    utilisation: Annotated[
-        float | None, typer.Option(help="share of it that is reached; default: config.yaml's")
-    ] = None,
+    paper: Annotated[list[str] | None, typer.Option(help="default: config.yaml's; repeat")] = None,
+    tflops: Annotated[float | None, typer.Option(help="rated speed of the card")] = None,
+    utilisation: Annotated[float | None, typer.Option(help="share of it that is reached")] = None,
 ) -> None:
     """Show what a run needs: downloads, jobs to run, disk, memory, hours."""
     from residuum.inspect import planning
@@ -111,9 +98,7 @@ def listing(context: typer.Context, config: Config = CONFIG) -> None:
 
 
 @datasets.command()
-def show(
-    name: Annotated[str, typer.Argument(help="id of a dataset")], config: Config = CONFIG
-) -> None:
+def show(name: Name, config: Config = CONFIG) -> None:
     """Show one dataset: its files and where they belong, its pins, licence and citation."""
     from residuum.inspect import local_files
 
@@ -121,9 +106,7 @@ def show(
 
 
 @datasets.command()
-def check(
-    name: Annotated[str, typer.Argument(help="id of a dataset")], config: Config = CONFIG
-) -> None:
+def check(name: Name, config: Config = CONFIG) -> None:
     """Compare hashes and counts of a dataset with its pins; exit with 1 at any fault."""
     from residuum.inspect import checking
 

@@ -14,8 +14,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.trec import PAIR
-from residuum.artefacts.words import STOP_WORDS
+from residuum.artefacts.trec import PAIR, STOP_WORDS
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -56,17 +55,9 @@ def find(
     kept = matches.pairs.filter((pl.int_range(pl.len()) < LIMIT) | pl.col("shown"))
     table = _table(job.cases, kept, texts, corpus)
     layout.write(output, table.drop("text"), page(job, matches, table))
-    manifest.write(
-        manifest.beside(output),
-        artefact={
-            "pairs": matches.pairs.height,
-            "written": table.height,
-            "queries": matches.queries,
-        },
-        spec=job.model_dump(mode="json"),
-        inputs=[queries, qrels, corpus / "manifest.json", *paths.values()],
-        module="residuum.cases",
-    )
+    counts = {"pairs": matches.pairs.height, "written": table.height, "queries": matches.queries}
+    inputs = [queries, qrels, corpus / "manifest.json", *paths.values()]
+    manifest.write(output, counts, job, inputs, "residuum.cases")
 
 
 def matching(

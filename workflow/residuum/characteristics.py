@@ -38,13 +38,8 @@ def count(
     folders = command.named_paths("--split", split or [], required)
     counts = {column: quantities(folder) for column, folder in folders.items()}
     write(job, counts, output)
-    manifest.write(
-        manifest.beside(output),
-        artefact={"counts": counts},
-        spec=job.model_dump(mode="json"),
-        inputs=[folder / name for folder in folders.values() for name in EXPORTED],
-        module="residuum.characteristics",
-    )
+    inputs = [folder / name for folder in folders.values() for name in EXPORTED]
+    manifest.write(output, {"counts": counts}, job, inputs, "residuum.characteristics")
 
 
 def write(job: BoundCharacteristics, counts: Counts, output: Path) -> None:

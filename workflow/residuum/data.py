@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from residuum.artefacts import answers as core_answers
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -59,7 +58,7 @@ def corpus(
         edition = matching_edition(dataset, collection.editions, total + len(repeated))
         facts = {"docs": total, "edition": edition, "shards": shards}
         facts |= {"repeated": len(repeated)} if first_only else {}
-        _write_manifest(folder / "manifest.json", facts, collection, None)
+        _write_manifest(folder, facts, collection, None)
 
 
 def _collection(spec: str, page: Path | None) -> Collection:
@@ -70,11 +69,10 @@ def _collection(spec: str, page: Path | None) -> Collection:
 
 
 def _write_manifest(
-    path: Path, facts: Mapping[str, object], collection: Collection, split: str | None
+    artefact: Path, facts: Mapping[str, object], collection: Collection, split: str | None
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    inputs = from_files.paths(collection, split)
-    manifest.write(path, artefact=facts, spec=spec, inputs=inputs, module="residuum.data")
+    manifest.write(artefact, facts, spec, from_files.paths(collection, split), "residuum.data")
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
@@ -131,7 +129,7 @@ def split(
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
     facts = {"queries": len(query_rows), "qrels": len(qrel_rows)}
-    _write_manifest(manifest.beside(queries), facts, collection, name)
+    _write_manifest(queries, facts, collection, name)
 
 
 @app.command()
@@ -146,9 +144,9 @@ def answers(
     collection = _collection(spec, page)
     queries, _ = splits.load(dataset, collection, name)
     texts = splits.answers(collection, name, queries)
-    core_answers.write(output, texts)
+    contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
-    _write_manifest(manifest.beside(output), facts, collection, name)
+    _write_manifest(output, facts, collection, name)
 
 
 if __name__ == "__main__":

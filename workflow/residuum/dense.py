@@ -54,13 +54,9 @@ def search_shard(
             run = pl.concat([trec.rank(_named(part, names), k) for part in found])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
-        manifest.write(
-            folder / "manifest.json",
-            artefact={"shard": said["shard"], "weights": said["weights"], "hits": counts},
-            spec={"k": k},
-            inputs=[path / "manifest.json" for path in (embeddings, queries)],
-            module="residuum.dense",
-        )
+        facts = {"shard": said["shard"], "weights": said["weights"], "hits": counts}
+        inputs = [path / "manifest.json" for path in (embeddings, queries)]
+        manifest.write(folder, facts, {"k": k}, inputs, "residuum.dense")
 
 
 @app.command("gather")
@@ -169,13 +165,8 @@ def _named(scored: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 
 def _describe_run(output: Path, run: pl.DataFrame, form: DenseSystem, inputs: list[Path]) -> None:
-    manifest.write(
-        manifest.beside(output),
-        artefact={"queries": run["query_id"].n_unique(), "hits": len(run)},
-        spec=form.model_dump(mode="json"),
-        inputs=inputs,
-        module="residuum.dense",
-    )
+    facts = {"queries": run["query_id"].n_unique(), "hits": len(run)}
+    manifest.write(output, facts, form, inputs, "residuum.dense")
 
 
 if __name__ == "__main__":

@@ -128,13 +128,8 @@ def _describe(
     model: Path,
     inputs: Iterable[Path],
 ) -> None:
-    manifest.write(
-        folder / "manifest.json",
-        artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},
-        spec=setting,
-        inputs=[*inputs, model],
-        module="residuum.encode",
-    )
+    facts = {**facts, "weights": files.sha256(model / pretrained.WEIGHTS)}
+    manifest.write(folder, facts, setting, [*inputs, model], "residuum.encode")
 
 
 if __name__ == "__main__":

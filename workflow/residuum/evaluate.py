@@ -13,7 +13,6 @@ from typing import Annotated, NamedTuple
 import polars as pl
 import typer
 
-from residuum.artefacts import answers as core_answers
 from residuum.artefacts import contracts, indexes, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError
@@ -51,13 +50,9 @@ def run(
     except NotRun as reason:
         trec.write_refusal(output, str(reason))
         facts = {"not_run": str(reason)}
-    manifest.write(
-        manifest.beside(output),
-        artefact=facts,
-        spec={"measures": sorted(measure), "ties": "evaluated on ranks"},
-        inputs=[run, *([manifest.beside(run)] if "index" in facts else []), qrels, *texts],
-        module="residuum.evaluate",
-    )
+    spec = {"measures": sorted(measure), "ties": "evaluated on ranks"}
+    inputs = [run, *([manifest.beside(run)] if "index" in facts else []), qrels, *texts]
+    manifest.write(output, facts, spec, inputs, "residuum.evaluate")
 
 
 class Sources(NamedTuple):
@@ -75,7 +70,7 @@ class Sources(NamedTuple):
             raise ResiduumError(f"{', '.join(names)}: give --answers and --corpus")
         count = contracts.corpus_manifest(self.corpus)["docs"]
         docs = track(contracts.read_docs(self.corpus), "look for answers", count, "docs")
-        return core_answers.read(self.answers), docs
+        return contracts.read_answers(self.answers), docs
 
 
 def _metrics(run: pl.DataFrame, names: list[str], sources: Sources) -> pl.DataFrame:

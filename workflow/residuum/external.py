@@ -45,11 +45,7 @@ def accept(
         facts = {"hits": ranked.height, "answered": ranked["query_id"].n_unique()}
         trec.write_run(output, ranked, tag)
     manifest.write(
-        manifest.beside(output),
-        artefact=facts,
-        spec=system.model_dump(mode="json"),
-        inputs=[run, queries, corpus / "manifest.json"],
-        module="residuum.external",
+        output, facts, system, [run, queries, corpus / "manifest.json"], "residuum.external"
     )
 
 

@@ -14,7 +14,7 @@ import polars as pl
 import typer
 
 from residuum import paired
-from residuum.artefacts import depth_curves, files, manifest
+from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.pages import curves, drawing, layout, tsv
 from residuum.pages.curves import Curves, Point, Tests
@@ -38,18 +38,12 @@ def draw(
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
-    loaded = curves.load(job, pl.concat([depth_curves.read(path) for path in depths]))
+    loaded = curves.load(job, pl.concat([trec.read_depths(path) for path in depths]))
     points, tests = curves.points(job, loaded), compare(job, loaded)
     drawing.save(job, points, tests, output)
     page = caption(job, points, tests, [cost(path) for path in scored])
     layout.write(output, frame(points, tests), page, image=f"{output.stem}.png")
-    manifest.write(
-        manifest.beside(output),
-        artefact={"points": len(points)},
-        spec=job.model_dump(mode="json"),
-        inputs=[*depths, *scored],
-        module="residuum.figures",
-    )
+    manifest.write(output, {"points": len(points)}, job, [*depths, *scored], "residuum.figures")
 
 
 def frame(points: list[Point], tests: Tests) -> pl.DataFrame:

@@ -89,14 +89,9 @@ def fuse(
     system = command.parse_spec(FusionSystem, spec)
     record = _record(system, tuning)
     lists = _lists(system, run, scores)
-    trec.write_run_parts(output, _fused(system, lists, record, tuning), tag)
-    manifest.write(
-        manifest.beside(output),
-        artefact=record.facts(),
-        spec=system.model_dump(mode="json"),
-        inputs=[*_paths(run), *([tuning] if tuning else []), *_paths(scores or [])],
-        module="residuum.fusion",
-    )
+    trec.write_run(output, _fused(system, lists, record, tuning), tag)
+    inputs = [*_paths(run), *([tuning] if tuning else []), *_paths(scores or [])]
+    manifest.write(output, record.facts(), system, inputs, "residuum.fusion")
 
 
 def _record(system: FusionSystem, tuning: Path | None) -> Record:

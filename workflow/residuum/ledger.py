@@ -48,12 +48,9 @@ def write(
     files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
     page = ledger_page.page(ledger, jobs[0].scale, jobs[0].reason)
     files.write_text(output.with_suffix(".md"), page)
+    made_of = {"tables": [path.stem for path in table]}
     manifest.write(
-        manifest.beside(output),
-        artefact={"rows": len(ledger)},
-        spec={"tables": [p.stem for p in table]},
-        inputs=[*table, *significance],
-        module="residuum.ledger",
+        output, {"rows": len(ledger)}, made_of, [*table, *significance], "residuum.ledger"
     )
 
 

@@ -13,7 +13,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -50,13 +50,9 @@ def index(
         docs = track(reading.docs(corpus, form, weights), "read", total, "docs")
         indexing.build(docs, form, threads, temporary / "lucene")
         counts = _counts(output, temporary, total, form)
-        manifest.write(
-            temporary / "manifest.json",
-            artefact={"docs": total, **counts, **_facts(form, weights)},
-            spec=form.model_dump(mode="json"),
-            inputs=[folder / "manifest.json" for folder in (corpus, weights) if folder],
-            module="residuum.lexical",
-        )
+        facts = {"docs": total, **counts, **_facts(form, weights)}
+        inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical")
 
 
 def _counts(output: Path, made: Path, docs: int, form: IndexForm) -> dict[str, Any]:
@@ -203,10 +199,10 @@ def write(
     output: Path,
     parts: Iterable[pl.DataFrame],
     tag: str,
-    artefact: dict[str, Any],
+    facts: dict[str, Any],
     system: LexicalSystem,
     inputs: list[Path],
-    module: str = "residuum.lexical",
+    stage: str = "residuum.lexical",
 ) -> None:
     """Write a run in parts, and its manifest; inputs are the index, the queries and others."""
     hits = answered = 0
@@ -220,14 +216,8 @@ def write(
             index, queries, *_ = inputs
             raise ResiduumError(f"{queries}: no query shares a term with a doc of {index.parent}")
 
-    trec.write_run_parts(output, counted(), tag)
-    manifest.write(
-        manifest.beside(output),
-        artefact={"hits": hits, "answered": answered, **artefact},
-        spec=system.model_dump(mode="json"),
-        inputs=inputs,
-        module=module,
-    )
+    trec.write_run(output, counted(), tag)
+    manifest.write(output, {"hits": hits, "answered": answered, **facts}, system, inputs, stage)
 
 
 if __name__ == "__main__":

@@ -18,16 +18,15 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, manifest, trec
-from residuum.artefacts.chunks import chunks
 from residuum.artefacts.contracts import Tuple
-from residuum.artefacts.spill import DiskList, disk_list
+from residuum.artefacts.streams import DiskList, chunks, disk_list
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config import seeds
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import Negatives
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import derive
 from residuum.lexical import open_index, require_queries
 from residuum.lucene.anserini import Searcher
 from residuum.pools import POOLS, Draw
@@ -73,15 +72,11 @@ def mine(
         tuples = contracts.write_tuples(output, gaps.of(mined))
     lost = pairs.height - found.height
     _warn(lost, pairs.height, corpus)
-    counts = {"positives_not_in_corpus": lost, **miner.counts}
-    used = [corpus / "manifest.json", queries, qrels, *(runs.values())]
-    manifest.write(
-        manifest.beside(output),
-        artefact={"pairs": pairs.height, "tuples": tuples, **counts, **gaps.summary()},
-        spec=config.model_dump(mode="json"),
-        inputs=[*used, index / "manifest.json"] if index else used,
-        module="residuum.negatives",
-    )
+    facts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost}
+    facts |= {**miner.counts, **gaps.summary()}
+    inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
+    inputs += [index / "manifest.json"] if index else []
+    manifest.write(output, facts, config, inputs, "residuum.negatives")
 
 
 def _hits(runs: dict[str, Path]) -> dict[str, pl.DataFrame]:
@@ -189,7 +184,7 @@ class Miner:
     ) -> list[str]:
         """Draw from a seed of the pair's own, so that the order of pairs does not matter."""
         per_pair, relevant = self._negatives.per_pair or 0, self.relevant[query_id]
-        random = Random(seeds.derive(self._negatives.seed, query_id, positive))
+        random = Random(derive(self._negatives.seed, query_id, positive))
         draw = Draw(query_id, random, per_pair, ranked, relevant, self.doc_ids)
         union = dict.fromkeys(chain.from_iterable(pool.docs(draw) for pool in self.pools))
         docs = [doc_id for doc_id in union if doc_id not in relevant]

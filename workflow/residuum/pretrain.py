@@ -23,7 +23,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.models import Backbone, MaskedLanguage
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import devices, fitting, lsa, processes, wordpiece
 from residuum.neural.learners import masked
 from residuum.neural.learners.base import Start
@@ -53,13 +53,10 @@ def backbone(
     with files.whole_directory(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        manifest.write(
-            folder / "manifest.json",
-            artefact=_facts(model, len(tokenizer), dimensions),
-            spec={**parsed.model_dump(mode="json"), "threads": threads},
-            inputs=[path / "manifest.json" for path in corpus],
-            module="residuum.pretrain",
-        )
+        facts = _facts(model, len(tokenizer), dimensions)
+        made_by = {**parsed.model_dump(mode="json"), "threads": threads}
+        inputs = [path / "manifest.json" for path in corpus]
+        manifest.write(folder, facts, made_by, inputs, "residuum.pretrain")
 
 
 @app.command("adapt")

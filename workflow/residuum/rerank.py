@@ -18,7 +18,7 @@ import polars as pl
 import typer
 from pydantic import Field
 
-from residuum.artefacts import depth_curves, files, manifest, trec
+from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
@@ -91,13 +91,9 @@ def score(
     fill(kept, todo, encoder, Texts(queries, corpus), form.batch_size, form.part_pairs)
     scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
     trec.write_run(output, scored, "scores")
-    manifest.write(
-        manifest.beside(output),
-        artefact={**shared(lists, scored), **encoder.sizes.facts()},
-        spec={**setting, "depths": {str(path): top for path, top in tops.items()}},
-        inputs=[*lists, *texts, *local],
-        module="residuum.rerank",
-    )
+    setting["depths"] = {str(path): top for path, top in tops.items()}
+    facts = {**shared(lists, scored), **encoder.sizes.facts()}
+    manifest.write(output, facts, setting, [*lists, *texts, *local], "residuum.rerank")
 
 
 def _encoder(
@@ -147,16 +143,10 @@ def depths(
         for name, path in named.items()
     }
     rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    columns = list(depth_curves.COLUMNS)
-    table = pl.concat(rows).select(columns).sort(columns[:-1])
-    files.write_text(output, table.write_csv(None, separator="\t", quote_style="never"))
-    manifest.write(
-        manifest.beside(output),
-        artefact={"runs": sorted(named), "queries": judged["query_id"].n_unique()},
-        spec=form.model_dump(mode="json"),
-        inputs=[*dict.fromkeys(named.values()), scores, qrels],
-        module="residuum.rerank",
-    )
+    trec.write_depths(output, pl.concat(rows))
+    facts = {"runs": sorted(named), "queries": judged["query_id"].n_unique()}
+    inputs = [*dict.fromkeys(named.values()), scores, qrels]
+    manifest.write(output, facts, form, inputs, "residuum.rerank")
 
 
 @app.command("cut")
@@ -180,13 +170,8 @@ def cut(
     whole = with_scores(listed, depth)
     trec.write_run(output, whole, tag)
     inputs = [run, scores, *([curve] if curve else [])]
-    manifest.write(
-        manifest.beside(output),
-        artefact={"depth": depth, "hits": whole.height},
-        spec=system.model_dump(mode="json"),
-        inputs=inputs,
-        module="residuum.rerank",
-    )
+    facts = {"depth": depth, "hits": whole.height}
+    manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
 
 
@@ -195,7 +180,7 @@ def _depth(depth: Depth, name: str, curve: Path | None) -> Record:
         return Record.fixed({"depth": depth.value})
     if curve is None:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    return best_depth(depth_curves.read(curve), name, depth, curve)
+    return best_depth(trec.read_depths(curve), name, depth, curve)
 
 
 if __name__ == "__main__":

@@ -38,13 +38,8 @@ def compare(
     table = tsv.frame(family[: len(tables[0])], paired.Comparison)
     files.write_text(output, table.write_csv(separator="\t"))
     read = {name for job in jobs for name in job.metrics_files()}
-    manifest.write(
-        manifest.beside(output),
-        artefact={"comparisons": table.height},
-        spec=jobs[0].model_dump(mode="json"),
-        inputs=[metrics / name for name in sorted(read)],
-        module="residuum.significance",
-    )
+    inputs = [metrics / name for name in sorted(read)]
+    manifest.write(output, {"comparisons": table.height}, jobs[0], inputs, "residuum.significance")
 
 
 def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[paired.Comparison]:

@@ -45,18 +45,9 @@ def render(
     cells = tidy(job, values, tests, records, scores.searched(job, metrics))
     notes = table_notes.caption(job, cells, tests, records)
     layout.write(output, tsv.frame(cells, GridCell), page(job, cells, notes))
-    manifest.write(
-        manifest.beside(output),
-        artefact={"cells": len(cells)},
-        spec=requested.model_dump(mode="json"),
-        inputs=[
-            significance,
-            *(tuning or []),
-            *(metrics / name for name in requested.metrics_files()),
-            *(metrics / name for name in requested.metrics_records()),
-        ],
-        module="residuum.tables",
-    )
+    names = [*requested.metrics_files(), *requested.metrics_records()]
+    inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
+    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
 
 
 def tidy(

@@ -47,13 +47,8 @@ def predict(
     mark = open_folder(folder, fingerprint("residuum.termweights", setting, inputs))
     weighter = TermWeighter.load(model, chosen)
     facts = {**_facts(_predict_parts(weighter, corpus, folder, **sizes)), **weighter.sizes.facts()}
-    manifest.write(
-        folder / "manifest.json",
-        artefact={**facts, "weights": files.sha256(model / pretrained.WEIGHTS)},
-        spec=setting,
-        inputs=inputs,
-        module="residuum.termweights",
-    )
+    facts |= {"weights": files.sha256(model / pretrained.WEIGHTS)}
+    manifest.write(folder, facts, setting, inputs, "residuum.termweights")
     for path in (*folder.glob("*.done"), mark):
         path.unlink()
     files.replace_directory(folder, output)

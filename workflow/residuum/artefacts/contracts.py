@@ -1,15 +1,14 @@
-"""Corpus shards, training tuples and embeddings: their form on disk and what must hold.
+"""Corpus shards, answers, training tuples and embeddings: their form on disk and what must hold.
 
 Usage: `for doc_id, text in contracts.read_corpus(folder): ...`. Streaming: neither a corpus nor its
-ids are ever in memory, read or written.
-Must not know where docs come from or who trains on the tuples.
+ids are ever in memory, read or written. Must not know where docs come from or who trains on them.
 """
 
 import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, cast
@@ -17,15 +16,12 @@ from typing import Any, NamedTuple, TypedDict, cast
 import numpy as np
 
 from residuum.artefacts import files
-from residuum.artefacts.chunks import chunks
-from residuum.artefacts.spill import DuplicateFinder
+from residuum.artefacts.streams import DuplicateFinder, chunks
 from residuum.cli.errors import ResiduumError
 
 DOCS_PER_SHARD = 100_000
 LINES_AT_ONCE = 256
 _line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an encoder for each doc
-
-
 Record = dict[str, Any]  # a line of JSON
 
 
@@ -62,44 +58,49 @@ def write_corpus(
     """
     with files.scratch(folder / "ids") as scratch:
         finder = DuplicateFinder(scratch)
-        shards = _write_shards(folder, _doc_lines(docs, finder), per_shard)
+        shards = _write_shards(folder, _checked_docs(docs, finder), per_shard)
         _refuse_duplicates([folder / shard["name"] for shard in shards], finder)
     return shards
 
 
-def _write_shards(folder: Path, lines: Iterable[str], per_shard: int) -> list[Shard]:
-    rest = iter(lines)
+def _checked_docs(
+    docs: Iterable[tuple[str, dict[str, str]]], finder: DuplicateFinder
+) -> Iterator[Record]:
+    for doc_id, fields in docs:
+        if doc_id.split() != [doc_id]:
+            raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
+        try:
+            "".join(fields.values()).encode()
+        except UnicodeEncodeError as error:
+            raise ResiduumError(
+                f"doc_id {doc_id}: its text cannot be written as UTF-8 ({error.reason}, at "
+                f"character {error.start}); a character was probably cut in two. Fix the text."
+            ) from None
+        finder.add(doc_id)
+        yield {"doc_id": doc_id, **fields}
+
+
+def _write_shards(folder: Path, records: Iterable[Record], per_shard: int) -> list[Shard]:
+    lines = (_line(record) + "\n" for record in records)
     shards: list[Shard] = []
-    for first in rest:
+    for first in lines:
         path = folder / f"part-{len(shards):05d}.jsonl.gz"
-        docs = _write_lines(path, chain([first], islice(rest, per_shard - 1)))
+        docs = _write_lines(path, chain([first], islice(lines, per_shard - 1)))
         shards.append({"name": path.name, "docs": docs, "sha256": files.sha256(path)})
     return shards
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> int:
     """Write lines as gzip, holding some at a time; return their number."""
-    count = 0
+    counts = []
 
     def blocks() -> Iterator[bytes]:
-        nonlocal count
         for some in chunks(lines, LINES_AT_ONCE):
-            count += len(some)
+            counts.append(len(some))
             yield "".join(some).encode()
 
     files.write_gzip(path, blocks())
-    return count
-
-
-def _doc_lines(
-    docs: Iterable[tuple[str, dict[str, str]]], finder: DuplicateFinder
-) -> Iterator[str]:
-    for doc_id, fields in docs:
-        if doc_id.split() != [doc_id]:
-            raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
-        _check_text(doc_id, fields)
-        finder.add(doc_id)
-        yield _line({"doc_id": doc_id, **fields}) + "\n"
+    return sum(counts)
 
 
 def _refuse_duplicates(parts: Sequence[Path], finder: DuplicateFinder) -> None:
@@ -113,16 +114,6 @@ def _refuse_duplicates(parts: Sequence[Path], finder: DuplicateFinder) -> None:
                     f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
                     f"{number}); ids must be unique. Remove or rename one of the two."
                 )
-
-
-def _check_text(doc_id: str, fields: dict[str, str]) -> None:
-    try:
-        "".join(fields.values()).encode()
-    except UnicodeEncodeError as error:
-        raise ResiduumError(
-            f"doc_id {doc_id}: its text cannot be written as UTF-8 ({error.reason}, at character "
-            f"{error.start}); a character was probably cut in two. Fix the text."
-        ) from None
 
 
 def corpus_manifest(folder: Path) -> CorpusFacts:
@@ -141,25 +132,23 @@ def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[
 
 def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
     """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
-    first = 0
     kept = range(sys.maxsize) if positions is None else positions
+    end = 0
     for shard in corpus_manifest(folder)["shards"]:
-        docs = shard["docs"]
-        start, stop = max(0, kept.start - first), min(docs, kept.stop - first)
-        if start < stop:
-            end = stop if stop < docs else None  # read to its end, the shard is counted
-            yield from islice(_counted(folder / shard["name"], docs), start, end)
-        first += docs
-
-
-def _counted(path: Path, docs: int) -> Iterator[Record]:
-    """Stream the records of a shard; read to its end, it must hold as many as the manifest says."""
-    count = 0
-    for record in _records(path):
-        count += 1
-        yield record
-    if count != docs:
-        raise ResiduumError(f"{path}: {count} docs, but the manifest says {docs}. {_remedy(path)}")
+        path, docs, first = folder / shard["name"], shard["docs"], end
+        end += docs
+        if kept.stop <= first or kept.start >= end or not kept:
+            continue
+        number = 0
+        for number, record in enumerate(_records(path), start=1):
+            if first + number > kept.start:
+                yield record
+            if first + number == kept.stop < end:
+                break
+        else:  # read to its end
+            if number != docs:
+                counts = f"{number} docs, but the manifest says {docs}"
+                raise ResiduumError(f"{path}: {counts}. {_remedy(path)}")
 
 
 def write_term_weights(
@@ -169,21 +158,18 @@ def write_term_weights(
 
     Returns what a manifest says of shards, as `write_corpus` does; a doc may hold no word.
     """
-    lines = (
-        _line({"doc_id": doc_id, "weights": _positive(doc_id, weights)}) + "\n"
-        for doc_id, weights in docs
-    )
-    return _write_shards(folder, lines, per_shard)
 
+    def records() -> Iterator[Record]:
+        for doc_id, weights in docs:
+            for word, weight in weights.items():
+                if weight < 1 or word.split() != [word]:
+                    raise ResiduumError(
+                        f"doc_id {doc_id}: the term weight {word!r} {weight}: a word is free of "
+                        "white space and its weight is an integer of 1 or more"
+                    )
+            yield {"doc_id": doc_id, "weights": weights}
 
-def _positive(doc_id: str, weights: dict[str, int]) -> dict[str, int]:
-    for word, weight in weights.items():
-        if weight < 1 or word.split() != [word]:
-            raise ResiduumError(
-                f"doc_id {doc_id}: the term weight {word!r} {weight}: a word is free of white "
-                "space and its weight is an integer of 1 or more"
-            )
-    return weights
+    return _write_shards(folder, records(), per_shard)
 
 
 def read_term_weights(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
@@ -206,6 +192,26 @@ def _remedy(path: Path) -> str:
     """A shard is remade with its whole folder, any other file by itself."""
     made = path.parent if path.name.startswith("part-") else path
     return f"Delete {made} and run the same command again to have it remade."
+
+
+def write_answers(path: Path, answers: Mapping[str, list[str]]) -> None:
+    """Write `{"query_id": ..., "answers": [...]}` for each query, in the order given."""
+    records = ({"query_id": query_id, "answers": texts} for query_id, texts in answers.items())
+    files.write_text(path, "".join(_line(record) + "\n" for record in records))
+
+
+def read_answers(path: Path) -> dict[str, list[str]]:
+    """Read {query_id: answers}; a query has one answer or more."""
+    answers: dict[str, list[str]] = {}
+    for number, line in enumerate(files.read_lines(path), start=1):
+        try:
+            record = json.loads(line)
+            answers[record["query_id"]] = list(record["answers"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ResiduumError(f"{path}, line {number}: {error}; found {line[:60]!r}") from None
+        if not answers[record["query_id"]]:
+            raise ResiduumError(f"{path}, line {number}: query {record['query_id']} has no answer")
+    return answers
 
 
 def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:

@@ -16,12 +16,12 @@ from residuum.cli.errors import ResiduumError
 
 GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
 GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
+REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it when the block ends without an error."""
-    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -34,21 +34,15 @@ def whole(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
     """Give an empty temporary directory beside `path`; it takes the place of `path` at the end."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.part")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
+    with scratch(path, "part") as temporary:
         yield temporary
         replace_directory(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager
-def scratch(path: Path) -> Iterator[Path]:
+def scratch(path: Path, suffix: str = "scratch") -> Iterator[Path]:
     """Give an empty directory beside `path` for what memory should not hold; it goes at the end."""
-    folder = Path(path).with_name(f".{Path(path).name}.scratch")
+    folder = path.with_name(f".{path.name}.{suffix}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
@@ -65,31 +59,24 @@ def replace_directory(made: Path, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text with LF line ends, whole or not at all."""
+    """Write UTF-8 text with LF line ends, whole or not at all; compressed if it is named `.gz`."""
     with whole(path) as temporary:
-        temporary.write_bytes(text.encode())
-
-
-def gzip_bytes(data: bytes) -> bytes:
-    """Compress with mtime 0 and no file name, so that equal data gives equal bytes."""
-    return b"".join(_compressed([data]))
+        if path.suffix == ".gz":
+            write_gzip(temporary, [text.encode()])
+        else:
+            temporary.write_bytes(text.encode())
 
 
 def write_gzip(path: Path, blocks: Iterable[bytes]) -> None:
-    """Write the `gzip_bytes` of all blocks together, wherever one ends, holding one at a time."""
-    with open(path, "wb") as handle:
-        handle.writelines(_compressed(blocks))
-
-
-def _compressed(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Compress blocks, holding one at a time; equal data gives equal bytes, however it is cut."""
     packer = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_FORM)
-    yield from map(packer.compress, blocks)
-    yield packer.flush()
+    with open(path, "wb") as handle:
+        handle.writelines(map(packer.compress, blocks))
+        handle.write(packer.flush())
 
 
 def read_bytes(path: Path) -> bytes:
     """Read a file, decompressing `.gz`; a truncated or missing file is a ResiduumError."""
-    path = Path(path)
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if path.suffix == ".gz" else data
@@ -110,9 +97,6 @@ def read_lines(path: Path) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
-
-
 def damaged(path: Path, error: Exception, remedy: str = REMAKE) -> str:
     """Word the complaint about a gzip file that cannot be read to its end."""
     return f"{path}: the gzip data is truncated or damaged ({error}). {remedy}"
@@ -125,13 +109,10 @@ def sha256(path: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, or of all files below a directory."""
-    return sha256_tree(path) if Path(path).is_dir() else sha256(path)
-
-
-def sha256_tree(path: Path) -> str:
-    """Return one SHA-256 over the names and bytes of all files below a directory."""
+    """Return the SHA-256 of a file, or one over the names and bytes of all files of a directory."""
+    if not path.is_dir():
+        return sha256(path)
     digest = hashlib.sha256()
-    for file in sorted(p for p in Path(path).rglob("*") if p.is_file()):
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
         digest.update(f"{file.relative_to(path).as_posix()}\0{sha256(file)}\n".encode())
     return digest.hexdigest()

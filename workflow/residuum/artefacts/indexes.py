@@ -21,48 +21,37 @@ MADE_BY = ("analyzer", "anserini", "lucene")
 def recorded(artefact: Path) -> Record | None:
     """Return the facts of the index in the manifest beside a run or metrics; None without any."""
     path = manifest.beside(artefact)
-    if not path.is_file():
-        return None
-    found = json.loads(files.read_bytes(path))["artefact"].get("index")
-    return dict(found) if found else None
+    facts = json.loads(files.read_bytes(path))["artefact"] if path.is_file() else {}
+    return dict(facts["index"]) if facts.get("index") else None
 
 
 def other(stated: IndexStatistics, records: Iterable[Record | None]) -> str | None:
     """Return in which counts an index is not the stated one, or None if all runs searched that."""
-    reasons = [UNKNOWN if record is None else _unlike(stated, record) for record in records]
-    return next((why for why in reasons if why), None)
-
-
-def _unlike(stated: IndexStatistics, record: Record) -> str:
     counts = stated.model_dump(exclude_none=True)
-    odd = [name for name, count in counts.items() if record.get(name) != count]
-    listed = "; ".join(
-        f"{_worded(n)} {_shown(record.get(n))}, stated {_shown(counts[n])}" for n in odd
-    )
-    return f"another index: {listed}" if odd else ""
-
-
-def _shown(count: Count) -> str:
-    return "unknown" if count is None else f"{count:,}"
-
-
-def _worded(name: str) -> str:
-    return name.replace("_", " ").replace("non empty", "non-empty")
+    for record in records:
+        if record is None:
+            return UNKNOWN
+        odd = [name for name, count in counts.items() if record.get(name) != count]
+        if odd:
+            parts = (f"{_worded(n, record.get(n))}, stated {counts[n]:,}" for n in odd)
+            return f"another index: {'; '.join(parts)}"
+    return None
 
 
 def counted(stated: IndexStatistics) -> str:
     """Write the statistics that are stated, such as `documents 3,204, total terms 320,968`."""
-    return _listed(stated.model_dump(exclude_none=True))
+    return ", ".join(_worded(*item) for item in stated.model_dump(exclude_none=True).items())
 
 
 def described(records: Sequence[Record | None]) -> str | None:
     """Write what is known of the index behind runs: its counts, then what analysed its texts."""
-    record = next((found for found in records if found), None)
+    record = next(filter(None, records), None)
     if record is None:
         return None
-    made = [f"{name} {record[name]}" for name in MADE_BY if record.get(name)]
-    return ", ".join([_listed({name: record.get(name) for name in PLAIN}), *made])
+    counts = [_worded(name, record.get(name)) for name in PLAIN]
+    return ", ".join([*counts, *(f"{n} {record[n]}" for n in MADE_BY if record.get(n))])
 
 
-def _listed(counts: Record) -> str:
-    return ", ".join(f"{_worded(name)} {_shown(count)}" for name, count in counts.items())
+def _worded(name: str, count: Count) -> str:
+    words = name.replace("_", " ").replace("non empty", "non-empty")
+    return f"{words} unknown" if count is None else f"{words} {count:,}"

@@ -1,6 +1,6 @@
 """The manifest beside each artefact: what it was made from, by which command, spec and code.
 
-Usage: `manifest.write(path, artefact={...}, spec=spec, inputs=[...], module=__name__)`.
+Usage: `manifest.write(output, {"hits": 12}, system, [queries], "residuum.lexical")`.
 Clock and host stay out, so that the same command gives the same manifest; Snakemake's benchmark
 files hold the times. What may vary without changing the artefact (command line, versions, commit)
 stands apart, under `environment`. Must not know any stage.
@@ -13,9 +13,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TypedDict
+
+from pydantic import BaseModel
 
 from residuum.artefacts import files
 from residuum.code import closure, tables
@@ -34,35 +37,33 @@ def beside(path: Path) -> Path:
 
 
 def write(
-    path: Path,
-    *,
-    artefact: Mapping[str, object],
-    spec: Mapping[str, object],
+    artefact: Path,
+    facts: Mapping[str, object],
+    spec: Mapping[str, object] | BaseModel,
     inputs: Iterable[Path],
-    module: str,
+    stage: str,
 ) -> None:
-    """Write a manifest to `path`: facts of the artefact, spec, input hashes, code, environment.
+    """Write the manifest in a folder or beside a file: facts, spec, input hashes, code, command.
 
     Paths are as the command was given them; the manifest's own tells readers where results began.
-    `module` is the stage's dotted name; see `made_by`.
+    `stage` is the dotted name of the module that made the artefact; see `made_by`.
     """
+    path = artefact / "manifest.json" if artefact.is_dir() else beside(artefact)
+    settings = spec.model_dump(mode="json") if isinstance(spec, BaseModel) else dict(spec)
     record = {
-        "artefact": dict(artefact),
-        "spec": dict(spec),
+        "artefact": dict(facts),
+        "spec": settings,
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
-        "code": made_by(module, spec),
+        "code": made_by(stage, settings),
         "environment": {"path": str(path), "command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def command_line() -> str | None:
-    """Return the stage's command, ready to paste; None where a stage is called as a function.
-
-    Paths stand as they were given, relative to the folder that the command ran in.
-    """
-    name = _running()
-    return shlex.join(["python", "-m", name, *sys.argv[1:]]) if name else None
+    """Return the stage's command, ready to paste; None where a stage is called as a function."""
+    stage = _running()
+    return shlex.join(["python", "-m", stage, *sys.argv[1:]]) if stage else None
 
 
 def _running() -> str | None:
@@ -73,19 +74,16 @@ def _running() -> str | None:
 
 def environment() -> dict[str, object]:
     """Return what varies between machines and checkouts: versions, platform, git commit."""
+    versions = {}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     return {
         "python": platform.python_version(),
         "platform": f"{sys.platform}-{platform.machine()}",
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "packages": versions,
         "git_commit": _git_commit(),
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 @cache

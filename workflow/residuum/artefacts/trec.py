@@ -1,4 +1,4 @@
-"""Queries, qrels, runs and metrics: one writer and one validating reader for each.
+"""Queries, qrels, runs, metrics and depth curves: one writer and one validating reader for each.
 
 Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are strings, always.
 Must not know where a file comes from or who reads it.
@@ -20,6 +20,10 @@ RUN: Columns = {
 }
 QRELS: Columns = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
 METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
+# Metrics of reranked runs cut at several depths; depth 0 is the first stage as it was.
+DEPTHS: Columns = {"run": pl.String, "depth": pl.Int64, **METRICS}
+# Beside measures: the candidates' recall, the docs reranked.
+RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 REFUSED = "# not run: "
@@ -27,6 +31,12 @@ LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
 RISES = pl.col("score") > pl.col("score").shift(1).over("query_id")
+# English stop words of Lucene 9 (EnglishAnalyzer.ENGLISH_STOP_WORDS_SET), which match no query.
+STOP_WORDS = {
+    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is"),
+    *("it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there"),
+    *("these", "they", "this", "to", "was", "will", "with"),
+}
 
 
 def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
@@ -54,22 +64,21 @@ def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
     return run.filter(pl.col("rank") <= depth)
 
 
-def write_run(path: Path, run: pl.DataFrame, tag: str) -> None:
-    """Write a ranked frame as a gzipped TREC run after checking its contract."""
-    write_run_parts(path, [run], tag)
+def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) -> None:
+    """Write a ranked frame as a gzipped TREC run after checking its contract.
 
-
-def write_run_parts(path: Path, parts: Iterable[pl.DataFrame], tag: str) -> None:
-    """Write a run that comes as the ranked lists of some queries after those of others."""
-    with files.whole(path) as temporary:
-        files.write_gzip(temporary, (lines for run in parts for lines in _blocks(path, run, tag)))
-
-
-def _blocks(path: Path, run: pl.DataFrame, tag: str) -> Iterator[bytes]:
-    _check_run(path, run)
+    A run may come in parts: the ranked lists of some queries, then those of others.
+    """
     fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
-    for some in run.iter_slices(LINES_AT_ONCE):
-        yield _csv(some.with_columns(*fixed).select(*RUN), " ").encode()
+
+    def blocks() -> Iterator[bytes]:
+        for part in [run] if isinstance(run, pl.DataFrame) else run:
+            _check_run(path, part)
+            for some in part.iter_slices(LINES_AT_ONCE):
+                yield _csv(some.with_columns(*fixed).select(*RUN), " ").encode()
+
+    with files.whole(path) as temporary:
+        files.write_gzip(temporary, blocks())
 
 
 def read_run(path: Path) -> pl.DataFrame:
@@ -77,7 +86,7 @@ def read_run(path: Path) -> pl.DataFrame:
 
     Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
     """
-    run = read_table(path, RUN, " ").drop("q0", "tag")
+    run = _read(path, RUN).drop("q0", "tag")
     _check_run(path, run)
     return run
 
@@ -89,13 +98,12 @@ def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     ranked by score, ties by doc_id. A score that is not a number and a duplicate document are
     errors all the same.
     """
-    run = read_table(path, RUN, " ").drop("q0", "tag")
-    _check_docs(path, run)
+    run = _read(path, RUN).drop("q0", "tag")
+    _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
     message = ""
     if ordered.select(RISES.any()).item():
-        by = ["query_id", "score", "doc_id"]
-        ordered = run.sort(by, descending=[False, True, False])
+        ordered = run.sort("query_id", "score", "doc_id", descending=[False, True, False])
         message = "scores rise along its ranks: ranked anew by score, then doc_id"
     elif ordered.select((pl.col("rank") != POSITION).any()).item():
         message = "its ranks do not count 1, 2, 3: counted anew, in their order"
@@ -122,27 +130,17 @@ def read_hits(path: Path) -> pl.DataFrame:
 def read_pairs(paths: Iterable[Path]) -> pl.DataFrame:
     """Read several runs and return each query_id, doc_id once, with the first run that has it."""
     runs = (read_run(path).with_columns(pl.lit(str(path)).alias("run")) for path in paths)
-    pairs = pl.concat(runs).select("query_id", "doc_id", "run")
-    return pairs.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
+    return pl.concat(runs).select(*PAIR, "run").unique(PAIR, keep="first", maintain_order=True)
 
 
-def _check_run(path: Path, run: pl.DataFrame) -> None:
-    _check_docs(path, run)
-    if not _in_order(run):
+def _check_run(path: Path, run: pl.DataFrame, ranked: bool = True) -> None:
+    refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
+    hashes = pl.col("query_id").hash(1) ^ pl.col("doc_id").hash(2)  # quicker than to compare pairs
+    if run.select(hashes.n_unique()).item() < run.height:
+        refuse(path, run, _repeats(*PAIR), "duplicate document in a query's ranking")
+    if ranked and not _in_order(run):
         refuse(path, run, RISES, "scores must not rise from one rank to the next")
         refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")
-
-
-def _check_docs(path: Path, run: pl.DataFrame) -> None:
-    refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
-    if not _hashes_differ(run):
-        refuse(path, run, repeats(*PAIR), "duplicate document in a query's ranking")
-
-
-def _hashes_differ(run: pl.DataFrame) -> bool:
-    """Say whether all pairs have hashes of their own, and so differ; cheaper than comparing."""
-    pair = pl.col("query_id").hash(1) ^ pl.col("doc_id").hash(2)
-    return bool(run.select(pair.n_unique()).item() == run.height)
 
 
 def _in_order(run: pl.DataFrame) -> bool:
@@ -155,7 +153,7 @@ def _in_order(run: pl.DataFrame) -> bool:
     return bool(run.select(right & together).item())
 
 
-def repeats(*columns: str) -> pl.Expr:
+def _repeats(*columns: str) -> pl.Expr:
     """Return whether the values of columns stand in an earlier line already."""
     return ~pl.struct(*columns).is_first_distinct()
 
@@ -172,9 +170,7 @@ def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: boo
 
 def write_refusal(path: Path, reason: str) -> None:
     """Write, in place of a run or of metrics, why there is none; readers raise it as NotRun."""
-    text = f"{REFUSED}{' '.join(reason.split())}\n".encode()
-    with files.whole(path) as temporary:
-        temporary.write_bytes(files.gzip_bytes(text) if path.suffix == ".gz" else text)
+    files.write_text(path, f"{REFUSED}{' '.join(reason.split())}\n")
 
 
 def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:
@@ -204,32 +200,50 @@ def write_qrels(path: Path, qrels: Iterable[tuple[str, str, int]]) -> None:
 
 def read_qrels(path: Path) -> pl.DataFrame:
     """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
-    qrels = read_table(path, QRELS, " ").drop("q0")
-    refuse(path, qrels, repeats(*PAIR), "duplicate judgement of a pair")
+    qrels = _read(path, QRELS).drop("q0")
+    refuse(path, qrels, _repeats(*PAIR), "duplicate judgement of a pair")
     return qrels
 
 
 def write_metrics(path: Path, metrics: pl.DataFrame) -> None:
     """Write per-query values, sorted by measure and query_id; NaN is refused."""
-    refuse(path, metrics, ~pl.col("value").is_finite(), "a metric must be finite")
-    table = metrics.select(*METRICS).sort("measure", "query_id")
-    files.write_text(path, "\t".join(METRICS) + "\n" + _csv(table, "\t"))
+    _write_values(path, metrics.select(*METRICS).sort("measure", "query_id"))
 
 
 def read_metrics(path: Path) -> pl.DataFrame:
     """Read per-query values: query_id, measure, value."""
-    metrics = read_table(path, METRICS, "\t", header=True)
-    duplicate = repeats("query_id", "measure")
-    refuse(path, metrics, duplicate, "duplicate query of one measure", header=True)
-    return metrics
+    return _read_values(path, METRICS)
+
+
+def write_depths(path: Path, values: pl.DataFrame) -> None:
+    """Write per-query values of runs and depths, sorted; NaN is refused."""
+    _write_values(path, values.select(*DEPTHS).sort("run", "depth", "query_id", "measure"))
+
+
+def read_depths(path: Path) -> pl.DataFrame:
+    """Read per-query values of runs and depths: run, depth, query_id, measure, value."""
+    return _read_values(path, DEPTHS)
+
+
+def _write_values(path: Path, table: pl.DataFrame) -> None:
+    refuse(path, table, ~pl.col("value").is_finite(), "not a finite number")
+    files.write_text(path, "\t".join(table.columns) + "\n" + _csv(table, "\t"))
+
+
+def _read_values(path: Path, columns: Columns) -> pl.DataFrame:
+    table = _read(path, columns, header=True)
+    refuse(path, table, ~pl.col("value").is_finite(), "not a finite number", header=True)
+    keys = [name for name in columns if name != "value"]
+    refuse(path, table, _repeats(*keys), "duplicate line", header=True)
+    return table
 
 
 def _csv(table: pl.DataFrame, separator: str) -> str:
     return table.write_csv(None, separator=separator, include_header=False, quote_style="never")
 
 
-def read_table(path: Path, columns: Columns, separator: str, header: bool = False) -> pl.DataFrame:
-    """Read lines of these columns; in a TREC file any white space separates them.
+def _read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
+    """Read lines of these columns: with a header, apart by tabs; else by any white space.
 
     A line that does not fit is an error that names it. Where the file gives the reason why there is
     nothing, NotRun is raised.
@@ -240,20 +254,21 @@ def read_table(path: Path, columns: Columns, separator: str, header: bool = Fals
     if not text or text.isspace():
         raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
     names = text.partition(b"\n")[0].decode(errors="replace")
-    if header and names != separator.join(columns):
+    if header and names != "\t".join(columns):
         raise ResiduumError(f"{path}, line 1: expected {', '.join(columns)}, found {names!r}")
-    odd = separator == " " and (b"\t" in text or b"\r" in text)
-    table = None if odd else _parsed(text, columns, separator, header)
-    if table is None and separator == " ":
-        text = _one_space(text)
-        table = _parsed(text, columns, separator, header)
+    odd = not header and (b"\t" in text or b"\r" in text)
+    table = None if odd else _parsed(text, columns, header)
+    if table is None and not header:  # as trec_eval reads it, ended and with one space
+        text = b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
+        table = _parsed(text, columns, header)
     if table is None:
-        raise _fault(path, text, columns, separator, header)
+        raise _fault(path, text, columns, header)
     return table
 
 
-def _parsed(text: bytes, columns: Columns, separator: str, header: bool) -> pl.DataFrame | None:
+def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
     """Return a table, or None where a line has other columns or no number where one belongs."""
+    separator = "\t" if header else " "
     with suppress(pl.exceptions.PolarsError):
         table = pl.read_csv(
             text, separator=separator, has_header=header, schema=columns, quote_char=None
@@ -262,17 +277,10 @@ def _parsed(text: bytes, columns: Columns, separator: str, header: bool) -> pl.D
     return None
 
 
-def _one_space(text: bytes) -> bytes:
-    """Let any white space separate the columns of a TREC file, and end it, as trec_eval does."""
-    return b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
-
-
-def _fault(
-    path: Path, text: bytes, columns: Columns, separator: str, header: bool
-) -> ResiduumError:
+def _fault(path: Path, text: bytes, columns: Columns, header: bool) -> ResiduumError:
     """Word what is wrong with the first line that cannot be read."""
     for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
-        words = line.split(separator)
+        words = line.split("\t" if header else " ")
         if len(words) != len(columns) or not all(words):
             want = f"expected {len(columns)} columns ({', '.join(columns)})"
             return ResiduumError(f"{path}, line {number}: {want}, found {len(words)}: {line!r}")

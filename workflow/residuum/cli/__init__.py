@@ -1,4 +1,1 @@
-"""The command line of stages: errors and their words, options, progress.
-
-Must not know stages, configuration or files.
-"""
+"""The command line of stages: errors, options, progress; no stages, configuration or files."""

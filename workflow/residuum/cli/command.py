@@ -24,18 +24,13 @@ Model = TypeVar("Model", bound=pydantic.BaseModel)
 Corpus = Annotated[Path, typer.Option(help="corpus folder with its manifest.json")]
 Queries = Annotated[Path, typer.Option(help="queries.tsv of the split: query_id TAB text")]
 Qrels = Annotated[Path, typer.Option(help="TREC qrels of the split")]
-Folds = Annotated[
-    list[Path] | None,
-    typer.Option(help="queries of a fold, where the collection has its own; repeat"),
-]
+Folds = Annotated[list[Path] | None, typer.Option(help="queries of a collection's fold; repeat")]
 Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
 Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
 Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
 Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
-Revision = Annotated[
-    str | None, typer.Option(help="hub commit of the model, where it is of the hub")
-]
+Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]
 Work = Annotated[Path, typer.Option(help="folder of the resumable checkpoint")]
 Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
 Workers = Annotated[int, typer.Option(help="threads; no value depends on them")]
@@ -75,9 +70,8 @@ def parse_spec(model: type[Model], text: str) -> Model:
 def named_paths(option: str, texts: list[str], required: Collection[str]) -> dict[str, Path]:
     """Read an option of the form NAME=PATH that must be given once for each required name."""
     paths = {name: Path(path) for name, _, path in (text.partition("=") for text in texts)}
-    for name in paths:
-        if name not in required:
-            raise ResiduumError(f"{option}: {unknown('name', name, required)}")
+    if others := [name for name in paths if name not in required]:
+        raise ResiduumError(f"{option}: {unknown('name', others[0], required)}")
     if missing := [name for name in required if name not in paths]:
         raise ResiduumError(f"{option} {missing[0]}=PATH is missing")
     return {name: paths[name] for name in required}
@@ -88,11 +82,11 @@ def describe(name: str, error: pydantic.ValidationError, data: object = None) ->
 
     With the `data` that was checked, the path is without the tags that pydantic adds for unions.
     """
-    paths = (_path(fault, data) if data else fault["loc"] for fault in error.errors())
-    keys = (".".join(map(str, path)) or "(top level)" for path in paths)
-    return "\n".join(
-        f"{name}: {k}: {_sentence(f)}" for k, f in zip(keys, error.errors(), strict=True)
-    )
+    lines = []
+    for fault in error.errors():
+        path = ".".join(map(str, _path(fault, data) if data else fault["loc"]))
+        lines.append(f"{name}: {path or '(top level)'}: {_sentence(fault)}")
+    return "\n".join(lines)
 
 
 def _path(fault: ErrorDetails, data: object) -> Iterator[int | str]:

@@ -1,7 +1,6 @@
-"""The one exception that means "the user can mend this", and the wording of its hints.
+"""The one exception that means "the user can fix this", and the wording of its hints.
 
 Raised everywhere, shown by `residuum.cli.command.main` without a traceback.
-Must not know any stage.
 """
 
 import difflib
@@ -9,11 +8,11 @@ from collections.abc import Iterable
 
 
 class ResiduumError(Exception):
-    """A fault in the input, the config or the environment, told in full by its message."""
+    """A fault in the input, the config or the environment; its message says all of it."""
 
 
 class NotRun(ResiduumError):
-    """What was asked for was refused before, with this reason: no value, never a zero."""
+    """What is requested was refused before, with this reason: no value, never a zero."""
 
 
 def hint(name: str, known: Iterable[str]) -> str:
@@ -23,16 +22,12 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 
 def not_bound(scale: str, role: str) -> str:
-    """Say that a scale leaves a role empty: the reason why what needs the role is not run."""
+    """Say that a scale leaves a role unbound: the reason why what needs the role is not run."""
     return f"scale {scale} casts nothing as {role}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str], add: str = "") -> str:
-    """Word the complaint about a name that nothing defines.
-
-    `add` names the file that would define it.
-    """
+    """Word the complaint about a name that nothing defines; `add` names what would define it."""
     names = sorted(known)
-    listed = ", ".join(names) if names else "none"
     how = f" To add one: {add}" if add else ""
-    return f"no {kind} '{name}'; known: {listed}.{hint(name, names)}{how}"
+    return f"no {kind} '{name}'; known: {', '.join(names) or 'none'}.{hint(name, names)}{how}"

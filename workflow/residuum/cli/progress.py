@@ -30,25 +30,16 @@ def track(items: Iterable[T], what: str, total: int | None = None, unit: str = "
 
         yield from tqdm(items, desc=what, total=total, unit=unit)
         return
-    yield from _lines(items, f"{_subject}{what}", total, unit)
-
-
-def _lines(items: Iterable[T], what: str, total: int | None, unit: str) -> Iterator[T]:
     start = last = time.monotonic()
-    done = 0
-    for item in items:
+    name, done = f"{_subject}{what}", 0
+    for done, item in enumerate(items, 1):
         yield item
-        done += 1
         now = time.monotonic()
         if now - last >= SECONDS_BETWEEN_LINES:
-            last = now
-            print(_line(what, done, total, unit, now - start), file=sys.stderr, flush=True)
-    print(f"{what}: {done} {unit} in {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
-
-
-def _line(what: str, done: int, total: int | None, unit: str, elapsed: float) -> str:
-    rate = done / elapsed
-    if not total:
-        return f"{what}: {done} {unit}, {rate:.1f} {unit}/s"
-    left = (total - done) / rate
-    return f"{what}: {done}/{total} {unit}, {rate:.1f} {unit}/s, about {left:.0f} s left"
+            last, rate = now, done / (now - start)
+            share = f"{done}/{total}" if total else f"{done}"
+            left = f", about {(total - done) / rate:.0f} s left" if total else ""
+            text = f"{name}: {share} {unit}, {rate:.1f} {unit}/s{left}"
+            print(text, file=sys.stderr, flush=True)
+    elapsed = time.monotonic() - start
+    print(f"{name}: {done} {unit} in {elapsed:.1f} s", file=sys.stderr, flush=True)

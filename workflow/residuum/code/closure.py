@@ -9,13 +9,16 @@ importing the modules does. What cannot be followed is refused. Must not know an
 import builtins
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
-from residuum.code.names import Library, Node, Target
-from residuum.code.statements import Chain, Form, Statement
+import yaml
+
+from residuum.code import statements
+from residuum.code.normal import Chain
+from residuum.code.statements import Module, Statement
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # What cannot change a byte of a result, and why.
@@ -30,194 +33,216 @@ APART = {
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
     "residuum.neural.resume:log": "a line in a log",
 }
-ANY = "builtins.Exception"
+BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
+Kinds = frozenset[str]
+Target = Statement | str  # a statement of the package, or what stands outside, such as `math:floor`
 
 
-class Job(NamedTuple):
-    """A verb of a stage and the kinds in its spec; None: all verbs, all kinds."""
-
-    module: str
-    verb: str | None = None
-    kinds: frozenset[str] | None = None
-
-
-def kinds_of(*texts: str) -> frozenset[str] | None:
+def kinds_of(*texts: str) -> Kinds | None:
     """Return every `kind` in the JSON among the arguments of a command; None where none has any."""
-    found = {kind for text in texts if text[:1] in ("{", "[") for kind in _kinds(_parsed(text))}
-    return frozenset(found) or None
+    kinds: set[str] = set()
+
+    def note(entry: dict[str, object]) -> None:
+        if isinstance(kind := entry.get("kind"), str):
+            kinds.add(kind)
+
+    for text in texts:
+        if text[:1] in ("{", "["):
+            with suppress(ValueError):
+                json.loads(text, object_hook=note)
+    return frozenset(kinds) or None
 
 
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+class Library:
+    """The modules of a package, read when they are reached and never imported.
 
-
-def _kinds(data: object) -> Iterator[str]:
-    if isinstance(data, dict):
-        if isinstance(kind := data.get("kind"), str):
-            yield kind
-        data = list(data.values())
-    for part in data if isinstance(data, list) else []:
-        yield from _kinds(part)
-
-
-@cache
-def sha256(module: str, verb: str | None = None, kinds: frozenset[str] | None = None) -> str:
-    """Return one SHA-256 over the code of this package that a verb reaches."""
-    return digest(_library(), Job(module, verb, kinds))
-
-
-def digest(library: Library, job: Job) -> str:
-    """Return one SHA-256 over a closure."""
-    return hashlib.sha256("\n".join(closure(library, job)).encode()).hexdigest()
-
-
-@cache
-def _library() -> Library:
-    return Library(PACKAGE)
-
-
-def closure(library: Library, job: Job) -> list[str]:
-    """Return a line for every statement that a job's verb reaches.
-
-    A missing module or verb, and what cannot be followed, are a ValueError.
-    """
-    heard: set[str] = set()
-    while True:
-        walk = Walk(library, job.kinds, heard)
-        walk.follow(start(library, job))
-        if walk.heard <= heard:
-            return walk.lines()
-        heard = heard | walk.heard
-
-
-def start(library: Library, job: Job) -> list[Node]:
-    """Return the function of a verb, those of all verbs, or all of a module that has none."""
-    statements = library.existing(job.module).statements
-    verbs = [n for n, s in enumerate(statements) if s.verb]
-    if job.verb is not None:
-        verbs = [n for n in verbs if statements[n].verb == job.verb]
-        if not verbs:
-            raise ValueError(f"{job.module} has no verb {job.verb}")
-    return [Node(job.module, n) for n in verbs or range(len(statements))]
-
-
-class Walk:
-    """The statements that are reached from a start, and what each of their names stands for.
-
-    `spoken` are exceptions whose texts reach the result: what words them counts with its texts.
+    What is missing or cannot be told is a ValueError.
     """
 
-    def __init__(self, library: Library, kinds: frozenset[str] | None, spoken: set[str]) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.name = folder, folder.name
+        self.modules: dict[str, Module | None] = {}
+        self.resolved: dict[tuple[Statement, Chain], list[Target]] = {}
+        self.hashes: dict[Path, str] = {}
+
+    def module(self, name: str) -> Module | None:
+        """Return a module of the package; None for what is no module of it."""
+        if name not in self.modules:
+            path = self.path(name)
+            self.modules[name] = statements.read(path, name) if path else None
+        return self.modules[name]
+
+    def path(self, name: str) -> Path | None:
+        """Return a module's file; None for what is no module of the package."""
+        first, *rest = name.split(".")
+        base = self.folder.joinpath(*rest)
+        paths = [base / "__init__.py", *([base.with_suffix(".py")] if rest else [])]
+        return next((p for p in paths if first == self.name and p.is_file()), None)
+
+    def existing(self, name: str) -> Module:
+        """Return a module that must be there."""
+        if (module := self.module(name)) is None:
+            raise ValueError(f"no module {name} under {self.folder}")
+        return module
+
+    def run_by(self, targets: Iterable[Target]) -> Iterator[str]:
+        """Yield the modules of the package that imports run: packages first."""
+        for target in targets:
+            parts = target.replace(":", ".").split(".") if isinstance(target, str) else []
+            names = (".".join(parts[: end + 1]) for end in range(len(parts)))
+            yield from (name for name in names if self.module(name))
+
+    def refusal(self, statement: Statement, reason: object) -> ValueError:
+        """Return an error that says where a statement stands."""
+        return ValueError(f"{self.path(statement.module)}, line {statement.line}: {reason}")
+
+    def resolve(self, statement: Statement, use: Chain) -> list[Target]:
+        """Return what a name that a statement uses stands for: one thing, or what it may be."""
+        if (statement, use) not in self.resolved:
+            first, rest = use[0], use[1:]
+            bound = list(self.existing(statement.module).bindings.get(first, []))
+            bound += [statement.imports[first]] if first in statement.imports else []
+            if not bound and first not in BUILTINS:
+                raise self.refusal(statement, f"nothing binds the name {first}")
+            try:
+                targets = [found for target in bound for found in self.find(target, rest)]
+            except ValueError as error:
+                raise self.refusal(statement, error) from None
+            self.resolved[statement, use] = targets or [f"builtins.{first}"]
+        return self.resolved[statement, use]
+
+    def find(self, target: Target, rest: Chain = ()) -> list[Target]:
+        """Return what a statement, `module` or `module:name` stands for, with attributes of it."""
+        if isinstance(target, Statement):
+            return [target]
+        name, _, member = target.partition(":")
+        if name.partition(".")[0] != self.name:
+            return [target]
+        module, attributes = self.existing(name), ((member,) if member else ()) + rest
+        if not attributes or attributes[0] in ("__name__", "__file__"):
+            return list(module.statements)
+        first, rest = attributes[0], attributes[1:]
+        if first in module.bindings:
+            return [found for bound in module.bindings[first] for found in self.find(bound, rest)]
+        if self.module(f"{name}.{first}"):
+            return self.find(f"{name}.{first}", rest)
+        raise ValueError(f"{name} has no {first}")
+
+    def data(self, statement: Statement, name: str) -> str:
+        """Return the hash of a file that a statement names; of YAML, of what it says."""
+        path = self.folder / name
+        if not path.is_file() or path.suffix == ".py":
+            raise self.refusal(statement, f"'{name}' is not a file of data of the package")
+        if path not in self.hashes:
+            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+            data = path.read_bytes()
+            if path.suffix == ".yaml":
+                data = json.dumps(yaml.load(data, loader)).encode()
+            self.hashes[path] = hashlib.sha256(data).hexdigest()
+        return self.hashes[path]
+
+
+class _Walk:
+    """The statements that are reached from a start, and what each of their names stands for."""
+
+    def __init__(self, library: Library, kinds: Kinds | None, spoken: bool = False) -> None:
         self.library, self.kinds, self.spoken = library, kinds, spoken
-        self.heard: set[str] = set()
-        self.reached: dict[Node, str] = {}
+        self.reached: dict[Statement, str] = {}
         self.run: set[str] = set()
-        self.waiting: list[Node] = []
+        self.waiting: list[Statement] = []
 
-    def follow(self, nodes: list[Node]) -> None:
-        """Reach the nodes and all that they use."""
-        self.waiting += nodes
+    def follow(self, start: list[Statement]) -> dict[Statement, str]:
+        """Reach the statements of a start and all that they use; return the line of each."""
+        self.waiting += start
         while self.waiting:
-            node = self.waiting.pop()
-            if node not in self.reached:
-                self.reached[node] = ""
-                self.load(node.module)
-                self.reached[node] = self._line(node, self.library.statement(node))
+            statement = self.waiting.pop()
+            if statement not in self.reached:
+                self.reached[statement] = ""
+                self._load([statement.module])
+                self.reached[statement] = self._line(statement)
+        return self.reached
 
-    def load(self, name: str) -> None:
-        """Count what importing a module does, and the packages around it."""
-        for module in self.library.within(name) if name not in self.run else ():
-            if module not in self.run and not _apart(module):
-                self.run.add(module)
-                self.waiting += self.library.effects(module)
-                for other in self.library.existing(module).loads:
-                    self.load(other)
-        self.run.add(name)
+    def _load(self, targets: Iterable[Target]) -> None:
+        """Count what importing modules does, and the packages around them."""
+        for name in self.library.run_by(targets):
+            if name not in self.run and not _apart(name):
+                self.run.add(name)
+                module = self.library.existing(name)
+                self.waiting += [statement for statement in module.statements if statement.acts]
+                self._load(target for targets in module.bindings.values() for target in targets)
 
-    def _line(self, node: Node, statement: Statement) -> str:
+    def _line(self, statement: Statement) -> str:
         """Follow a statement; return its name and hash, what its names stand for, and its data."""
+        library = self.library
         if statement.opaque:
-            raise ValueError(f"{self.library.where(node)}: {statement.opaque} cannot be followed")
-        for name in statement.loads:
-            self.load(name)
-        for use in statement.heard:
-            found = self.library.resolve(node, use) if use else []
-            self.heard |= {self._name(t) if self._above(t) else ANY for t in found} or {ANY}
-        form = self._form(node, statement)
-        parts = [f"{'.'.join(use)}={self._targets(node, use)}" for use in form.uses]
-        parts += [self._targets(node, use) for use in statement.members if self._chosen(node, use)]
-        parts += [f"{kind}={self._entry(node, target)}"
-                  for kind, target in statement.entries if self._named(kind)]  # fmt: skip
-        parts += [f"{name}={self.library.data(node, name)}" for name in statement.data]
-        return " ".join([f"{node.module}:{statement.name}", form.sha256, *parts])
+            raise library.refusal(statement, f"{statement.opaque} cannot be followed")
+        self._load(statement.imports.values())
+        form = statement.spoken if self.spoken else statement.quiet
+        parts = [_name(statement), form.sha256]
+        for use in form.uses:
+            parts.append(f"{'.'.join(use)}={self._reach(library.resolve(statement, use))}")
+        for use in statement.members:
+            targets = library.resolve(statement, use)
+            kinds = {kind for t in targets if isinstance(t, Statement) for kind in t.kinds}
+            if self.kinds is None or not kinds or kinds & self.kinds:
+                parts.append(self._reach(targets))
+        for kind, entry in statement.entries:
+            if not entry:
+                raise library.refusal(statement, "write the entries of the table out")
+            if self.kinds is None or not kind or kind in self.kinds:
+                parts.append(f"{kind}={self._reach(library.find(entry))}")
+            if not kind:  # a field of a table, all of whose modules its schema imports
+                tables = [t for t in library.find(entry) if isinstance(t, Statement)]
+                self._load(other.partition(":")[0] for t in tables for _, other in t.entries)
+        parts += [f"{name}={library.data(statement, name)}" for name in statement.data]
+        return " ".join(parts)
 
-    def _form(self, node: Node, statement: Statement) -> Form:
-        """Choose the form with the texts of exceptions where something reads them."""
-        spoken = self.spoken and any(self._spoken(node, use) for use in statement.raised)
-        return statement.spoken if spoken else statement.quiet
+    def _reach(self, targets: list[Target]) -> str:
+        """Wait for statements to be followed; name them, and what stands outside of the package."""
+        own = [target for target in targets if isinstance(target, Statement)]
+        self.waiting += [statement for statement in own if not _apart(_name(statement))]
+        return "|".join(map(_name, targets))
 
-    def _targets(self, node: Node, use: Chain) -> str:
-        return self._add(self.library.resolve(node, use))
 
-    def _add(self, targets: list[Target]) -> str:
-        """Wait for nodes to be followed; name them, and what stands outside of the package."""
-        nodes = [target for target in targets if isinstance(target, Node)]
-        self.waiting += [n for n in nodes if not _apart(self._name(n))]
-        return "|".join(map(self._name, targets))
-
-    def _name(self, target: Target) -> str:
-        if isinstance(target, str):
-            return target
-        return f"{target.module}:{self.library.statement(target).name}"
-
-    def _named(self, kind: str) -> bool:
-        return self.kinds is None or not kind or kind in self.kinds
-
-    def _entry(self, node: Node, target: str) -> str:
-        """Follow an entry of a table, or a table whose every entry's module is imported."""
-        if not target:
-            raise ValueError(f"{self.library.where(node)}: write the entries of the table out")
-        found = self.library.find(target)
-        for table in found:
-            entries = self.library.statement(table).entries if isinstance(table, Node) else ()
-            for _, other in entries:
-                self.load(other.partition(":")[0])
-        return self._add(found)
-
-    def _chosen(self, node: Node, use: Chain) -> bool:
-        """Say whether a member of a union counts: its kind is in the spec, or it has none."""
-        found = [t for t in self.library.resolve(node, use) if isinstance(t, Node)]
-        kinds = {kind for target in found for kind in self.library.statement(target).kinds}
-        return self.kinds is None or not kinds or bool(kinds & self.kinds)
-
-    def _spoken(self, node: Node, use: Chain) -> bool:
-        """Say whether the text of an exception of a class reaches the result."""
-        found = self.library.resolve(node, use) if use else []
-        names = {name for target in found for name in self._above(target)}
-        return bool(self.spoken & (names | {ANY} if names else self.spoken))
-
-    def _above(self, target: Target) -> set[str]:
-        """Return a class and those above it; empty for what is no class."""
-        if isinstance(target, str):
-            found = getattr(builtins, target.removeprefix("builtins."), Exception)
-            return {target, *(f"builtins.{c.__name__}" for c in getattr(found, "__mro__", ()))}
-        bases = self.library.statement(target).bases
-        above = [t for use in bases if use for t in self.library.resolve(target, use)]
-        return {self._name(target)}.union(*map(self._above, above)) if bases else set()
-
-    def lines(self) -> list[str]:
-        """Return the lines of what was reached; functions and classes may stand in any order."""
-
-        def place(node: Node) -> tuple[str, str, int]:
-            statement = self.library.statement(node)
-            return (node.module, statement.name if statement.defines else "", node.number)
-
-        return [self.reached[node] for node in sorted(self.reached, key=place)]
+def _name(target: Target) -> str:
+    return target if isinstance(target, str) else f"{target.module}:{target.name}"
 
 
 def _apart(name: str) -> bool:
     """Say whether a module, or a `module:name`, cannot change a result."""
     return any(name == one or name.startswith((f"{one}.", f"{one}:")) for one in APART)
+
+
+INSTALLED = Library(PACKAGE)
+
+
+def closure(
+    module: str, verb: str | None = None, kinds: Kinds | None = None, library: Library = INSTALLED
+) -> list[str]:
+    """Return a line for every statement that a verb reaches; None: all verbs, all kinds.
+
+    A missing module or verb, and what cannot be followed, are a ValueError. Where the words of an
+    exception reach the result, those of all count.
+    """
+    every = library.existing(module).statements
+    start = [s for s in every if s.verb and verb in (None, s.verb)]
+    if verb is not None and not start:
+        raise ValueError(f"{module} has no verb {verb}")
+    reached = _Walk(library, kinds).follow(start or every)
+    if any(statement.hears for statement in reached):
+        reached = _Walk(library, kinds, spoken=True).follow(start or every)
+
+    def place(statement: Statement) -> tuple[str, str, int]:
+        """Functions and classes may stand in any order."""
+        return statement.module, statement.name if statement.defines else "", statement.line
+
+    return [reached[statement] for statement in sorted(reached, key=place)]
+
+
+@cache
+def sha256(
+    module: str, verb: str | None = None, kinds: Kinds | None = None, library: Library = INSTALLED
+) -> str:
+    """Return one SHA-256 over the code of a package, of this one, that a verb reaches."""
+    lines = closure(module, verb, kinds, library)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

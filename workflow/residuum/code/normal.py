@@ -1,17 +1,19 @@
 """The normal form of a statement: its code without what no result can depend on.
 
-Usage: `form = normal(statement, dotted)`, where `dotted` writes a name as its import does. Left out
-are docstrings, annotations that nothing reads, the words of exceptions and of messages; `spoken`
-keeps those of exceptions, for code whose caller writes them into a result.
+Usage: `NormalForm(statement, dotted).tree`, where `dotted` writes a name as its import does. Left
+out are docstrings, annotations that nothing reads, the words of exceptions and of messages;
+`spoken` keeps those of exceptions, for code whose caller writes them into a result. Members of
+unions by kind and entries of open tables are taken out, so that a new one changes no statement.
 Must not know modules, nor how statements depend on one another.
 """
 
 import ast
+import pickle
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 Dotted = Callable[[ast.expr], str]
+Chain = tuple[str, ...]
 
 # Functions whose texts people read on a terminal or in a log, and no stage does: the number of the
 # first argument that is a message.
@@ -22,6 +24,7 @@ MESSAGES = {
     "residuum.cli.progress.track": 1,
     "residuum.neural.resume.log": 0,
 }
+RAISED = {"residuum.artefacts.trec.refuse": 3}  # likewise, of what functions raise
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
 HELP = {
     "typer.Option": {"help", "metavar"},
@@ -34,52 +37,61 @@ BLIND = {
     *("contextlib.contextmanager", "pydantic.field_validator", "pydantic.model_validator"),
 }
 EXCEPTION = re.compile(r"(Error|Exception|Warning)$")
+WRITTEN = {"residuum.cli.errors.NotRun"}  # exceptions whose words are results, wherever made
 TERMINAL = {"sys.stderr", "sys.stdout"}
 OF_TEXTS = {"join", "format", "replace", "split", "strip", "sub"}
-WITHIN_TEXTS = (
-    *(ast.IfExp, ast.BinOp, ast.BoolOp, ast.FormattedValue, ast.NamedExpr, ast.Starred),
-    *(ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp),
-)
+TABLE = "residuum.code.tables.OpenTable"
+FIELD = "residuum.code.tables.Kinds"  # annotates a field that holds an entry of a table
+KEY = "kind"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Normal(NamedTuple):
-    """A normal form: the statement, the exceptions it makes, and those whose texts it reads."""
-
-    tree: ast.Module
-    raised: list[ast.expr]
-    heard: list[ast.expr]
-
-
-def normal(statement: ast.stmt, dotted: Dotted, spoken: bool = False) -> Normal:
-    """Return a statement's normal form, which is made of its own nodes."""
-    maker = _Maker(dotted, spoken)
-    tree = maker.visit(ast.Module([statement], []))
-    silent = maker.silent
-    if not spoken:
-        for function in [n for n in ast.walk(tree) if isinstance(n, Function)]:
-            silent = silent | (unread := _unread(function, silent))
-            _drop(function, unread)
-    heard = [e for handler in _handlers(tree) for e in _heard(handler, silent)]
-    return Normal(tree, maker.raised, heard)
-
-
-def chain(node: ast.expr) -> list[str]:
+def chain(node: ast.AST) -> Chain:
     """Return the names of `a.b.c`; empty for what does not start with a name."""
-    if isinstance(node, ast.Name):
-        return [node.id]
     if isinstance(node, ast.Attribute) and (before := chain(node.value)):
-        return [*before, node.attr]
-    return []
+        return (*before, node.attr)
+    return (node.id,) if isinstance(node, ast.Name) else ()
 
 
-class _Maker(ast.NodeTransformer):
-    """Takes away what no result depends on; `silent` are the ids of the arguments of messages."""
+def called(node: ast.expr) -> ast.expr:
+    """Return what a call calls; of `OpenTable[int](...)` without the type."""
+    callee = node.func if isinstance(node, ast.Call) else node
+    return callee.value if isinstance(callee, ast.Subscript) else callee
 
-    def __init__(self, dotted: Dotted, spoken: bool) -> None:
+
+def text(node: ast.AST | None) -> str:
+    """Return the text that a constant is; empty for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+class NormalForm(ast.NodeTransformer):
+    """The `tree` of a statement without what no result depends on, and what was noted of it.
+
+    `verb` is that of a command, `kinds` are those of a schema class, `members` those of unions by
+    kind; `entries` are (kind, `module:name`) of open tables: an empty kind is any, an empty target
+    is not written out. `hears` says that the words of an exception are used for more than messages.
+    """
+
+    def __init__(self, statement: ast.stmt, dotted: Dotted, spoken: bool = False) -> None:
         self.dotted, self.spoken = dotted, spoken
-        self.raised: list[ast.expr] = []
-        self.silent: set[int] = set()
+        self.verb: str | None = None
+        self.kinds: tuple[str, ...] = ()
+        self.members: list[Chain] = []
+        self.entries: list[tuple[str, str]] = []
+        self.silent: set[ast.AST] = set()  # arguments of messages
+        self.fields: set[ast.AST] = set()  # whose annotations a class may read
+        copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
+        self.tree: ast.Module = self.visit(ast.Module([copied], []))
+        if not spoken:
+            for function in [n for n in ast.walk(self.tree) if isinstance(n, Function)]:
+                self.silent |= _silenced(function, self.silent)
+        self.hears = any(map(self._hears, ast.walk(self.tree)))
+
+    def _hears(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.ExceptHandler) or node.type is None:
+            return False
+        names = {name.id for part in node.body for name in _read(part, self.silent)}
+        return node.name in names and self.dotted(node.type) not in WRITTEN
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -90,44 +102,63 @@ class _Maker(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
-
-    def _function(self, node: Function) -> ast.AST:
+    def visit_FunctionDef(self, node: Function) -> ast.AST:
         if all(self.dotted(called(d)) in BLIND for d in node.decorator_list):
             node.returns = None
-            given = node.args
-            every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-            for argument in filter(None, every):
+            for argument in [n for n in ast.walk(node.args) if isinstance(n, ast.arg)]:
                 argument.annotation = None
-        node.decorator_list = [d for d in node.decorator_list if verb_of(node.name, d) is None]
+        for decorator in [d for d in node.decorator_list if isinstance(d, ast.Call)]:
+            if chain(decorator.func)[1:] == ("command",):  # Typer's
+                named = text(decorator.args[0]) if decorator.args else ""
+                self.verb = named or node.name.replace("_", "-")
+                node.decorator_list.remove(decorator)
         return self.generic_visit(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         """Keep the annotations of a class that its base or its decorator may read."""
-        if not node.bases and not node.decorator_list:
-            return self.generic_visit(node)
-        fields = [n for n in node.body if isinstance(n, ast.AnnAssign)]
-        for field in fields:
-            field.value = self.visit(field.value) if field.value else None
-            field.annotation = self.visit(_Unquoted().visit(field.annotation))
-        node.body = [n for old in node.body if (n := old if old in fields else self.visit(old))]
-        node.bases = [self.visit(base) for base in node.bases]
-        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
-        node.body = node.body or [ast.Pass()]
-        return node
+        if node.bases or node.decorator_list:
+            self.fields |= set(node.body)
+        return self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        """Read a field such as `field: A | B = Field(discriminator="kind")`."""
+        if node in self.fields:
+            if chain(node.target) == (KEY,):
+                self.kinds = tuple(filter(None, map(text, ast.walk(node.annotation))))
+            node.annotation = _Unquoted().visit(node.annotation)
+            if node.value is not None and _by_kind(node.value):
+                node.annotation = self._without_members(node.annotation)
+            return self.generic_visit(node)
         if node.value is None:
             return None
         return self.generic_visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Read `Annotated[A | B, Field(discriminator="kind")]`."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        if self.dotted(node.value) == "typing.Annotated" and any(map(_by_kind, parts[1:])):
+            parts[0] = self._without_members(parts[0])
+        return self.generic_visit(node)
+
+    def _without_members(self, union: ast.expr) -> ast.expr:
+        """Note the members that are names; return what else the union has."""
+        parts = list(self._flat(union))
+        self.members += filter(None, map(chain, parts))
+        return ast.Tuple([part for part in parts if not chain(part)], ast.Load())
+
+    def _flat(self, union: ast.expr) -> Iterator[ast.expr]:
+        if isinstance(union, ast.BinOp):
+            yield from (*self._flat(union.left), *self._flat(union.right))
+        elif isinstance(union, ast.Subscript) and self.dotted(union.value) == "typing.Union":
+            yield from union.slice.elts if isinstance(union.slice, ast.Tuple) else [union.slice]
+        else:
+            yield union
+
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
         """Nothing under TYPE_CHECKING is run."""
-        if chain(node.test)[-1:] != ["TYPE_CHECKING"]:
+        if chain(node.test)[-1:] != ("TYPE_CHECKING",):
             return self.generic_visit(node)
         return [self.visit(other) for other in node.orelse]
 
@@ -142,42 +173,40 @@ class _Maker(ast.NodeTransformer):
             return node
         return self.generic_visit(node)
 
-    def _exception(self, node: ast.Call) -> ast.expr:
-        self.raised.append(node.func)
-        if self.spoken:
+    def _exception(self, node: ast.Call) -> ast.Call:
+        if self.spoken or self.dotted(node.func) in WRITTEN:
             super().generic_visit(node)
             return node
         return ast.Call(self.visit(node.func), [], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        name = self.dotted(node.func)
+        name = self.dotted(called(node))
         if EXCEPTION.search(name):
             return self._exception(node)
+        if name in (TABLE, FIELD):
+            self._take_entries(node, name)
         node.keywords = [k for k in node.keywords if k.arg not in HELP.get(name, ())]
         self.generic_visit(node)
-        if name in MESSAGES and _to_terminal(node, self.dotted):
-            first = MESSAGES[name]
+        elsewhere = [k for k in node.keywords if k.arg == "file"]
+        first = {**MESSAGES, **({} if self.spoken else RAISED)}.get(name)
+        if first is not None and all(self.dotted(k.value) in TERMINAL for k in elsewhere):
             node.args[first:] = [_Texts().visit(argument) for argument in node.args[first:]]
-            self.silent |= {id(argument) for argument in node.args[first:]}
+            self.silent |= set(node.args[first:])
         return node
 
-
-def called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def verb_of(name: str, decorator: ast.expr) -> str | None:
-    """Return the verb that a Typer decorator makes of a function; None for another decorator."""
-    if not isinstance(decorator, ast.Call) or chain(decorator.func)[1:] != ["command"]:
-        return None
-    first = decorator.args[0] if decorator.args else None
-    if isinstance(first, ast.Constant) and isinstance(first.value, str):
-        return first.value
-    return name.replace("_", "-")
+    def _take_entries(self, node: ast.Call, name: str) -> None:
+        """Note those of `OpenTable({"a": "module:name"})`, or the table of `Kinds("module:T")`."""
+        given = node.args[0] if node.args else None
+        if isinstance(given, ast.Dict):
+            self.entries += zip(map(text, given.keys), map(text, given.values), strict=True)
+            node.args = [ast.Constant(None)]  # without the word for an entry, for messages
+        else:
+            self.entries.append(("", text(given) if name == FIELD else ""))
 
 
-def _to_terminal(node: ast.Call, dotted: Dotted) -> bool:
-    return all(k.arg != "file" or dotted(k.value) in TERMINAL for k in node.keywords)
+def _by_kind(node: ast.expr) -> bool:
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return any(k.arg == "discriminator" and text(k.value) == KEY for k in keywords)
 
 
 class _Unquoted(ast.NodeTransformer):
@@ -185,101 +214,66 @@ class _Unquoted(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         name = chain(node.value)[-1:]
-        if name == ["Annotated"] and isinstance(node.slice, ast.Tuple):
+        if name == ("Annotated",) and isinstance(node.slice, ast.Tuple):
             node.slice.elts[0] = self.visit(node.slice.elts[0])
             return node
-        return node if name == ["Literal"] else self.generic_visit(node)
+        return node if name == ("Literal",) else self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        text = isinstance(node.value, str)
-        return ast.parse(str(node.value), mode="eval").body if text else node
+        return ast.parse(text(node), mode="eval").body if text(node) else node
 
 
 class _Texts(ast.NodeTransformer):
-    """Empties the texts of a message; keys, names and the arguments of other calls stay."""
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        return super().generic_visit(node) if isinstance(node, WITHIN_TEXTS) else node
+    """Empties the texts of a message; the arguments of a call stay, unless it works on texts."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.Constant("") if isinstance(node.value, str) else node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        super().generic_visit(node)
-        node.values = [value for value in node.values if not isinstance(value, ast.Constant)]
-        return node
-
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Attribute) and node.func.attr in OF_TEXTS:
-            node.func.value = self.visit(node.func.value)
-            node.args = [self.visit(argument) for argument in node.args]
-        return node
+        of_texts = isinstance(node.func, ast.Attribute) and node.func.attr in OF_TEXTS
+        return self.generic_visit(node) if of_texts else node
 
 
-def _unread(function: Function, silent: set[int]) -> set[int]:
-    """Empty the texts of local names that only messages read; return the ids of their values."""
-    kept = {n for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal)
-            for n in node.names}  # fmt: skip
-    assigned = list(_assigned(function))
-    found: set[int] = set()
+def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
+    """Empty the texts of local names that only messages read; return their values.
+
+    In blocks that end with `raise` such names go whole: they are words of what is raised.
+    """
+    nodes = list(ast.walk(function))
+    if any(isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef) for node in nodes):
+        return set()  # a name may be read elsewhere, or as an attribute
+    assigned = [n for n in nodes if isinstance(n, ast.Assign) and _locals(n)]
+    unread: set[ast.AST] = set()
     while True:
-        read = {n.id for n in _read(function, silent | found)} | kept
-        unread = [n for n in assigned if (t := _targets(n)) and not t & read]
-        if {id(n.value) for n in unread} <= found:
-            return found
-        for node in unread:
+        read = {name.id for name in _read(function, silent | unread)}
+        more = [n for n in assigned if n.value not in unread and not _locals(n) & read]
+        if not more:
+            break
+        for node in more:
             node.value = _Texts().visit(node.value)
-        found |= {id(node.value) for node in unread}
+            unread.add(node.value)
+    for block in (
+        getattr(n, name, None) for n in nodes for name in ("body", "orelse", "finalbody")
+    ):
+        if isinstance(block, list) and block and isinstance(block[-1], ast.Raise):
+            block[:] = [n for n in block if getattr(n, "value", None) not in unread]
+    return unread
 
 
-def _drop(function: Function, unread: set[int]) -> None:
-    """Drop unread names from blocks that end with `raise`: they are words of what is raised."""
-    blocks = [b for n in ast.walk(function) for name in ("body", "orelse", "finalbody")
-              if isinstance(b := getattr(n, name, None), list)]  # fmt: skip
-    for block in blocks:
-        if block and isinstance(block[-1], ast.Raise):
-            block[:] = [
-                n for n in block if id(getattr(n, "value", None)) not in unread or _hands(n)
-            ]
+def _locals(node: ast.Assign) -> set[str]:
+    """Return the names that an assignment binds; none if it stores or hands on anything else."""
+    targets = [n for target in node.targets for n in ast.walk(target) if isinstance(n, ast.expr)]
+    plain = all(isinstance(n, ast.Name | ast.Tuple) for n in targets)
+    hands = (ast.Yield, ast.YieldFrom, ast.NamedExpr)
+    if not plain or any(isinstance(n, hands) for n in ast.walk(node.value)):
+        return set()
+    return {n.id for n in targets if isinstance(n, ast.Name)}
 
 
-def _hands(node: ast.stmt) -> bool:
-    """Say whether a statement hands a value to a caller or to another name besides."""
-    return any(isinstance(n, ast.Yield | ast.YieldFrom | ast.NamedExpr) for n in ast.walk(node))
-
-
-def _assigned(node: ast.AST) -> Iterator[ast.Assign]:
-    """Yield the assignments to local names of a function: not those to attributes of a class."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Assign):
-            yield child
-        if not isinstance(child, ast.ClassDef):
-            yield from _assigned(child)
-
-
-def _targets(node: ast.Assign) -> set[str]:
-    """Return the names that an assignment binds; none if it stores anything else."""
-    parts = [p for t in node.targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
-    names = {part.id for part in parts if isinstance(part, ast.Name)}
-    return names if all(isinstance(part, ast.Name) for part in parts) else set()
-
-
-def _read(node: ast.AST, skipped: set[int]) -> Iterator[ast.Name]:
-    if id(node) in skipped:
+def _read(node: ast.AST, skipped: set[ast.AST]) -> Iterator[ast.Name]:
+    if node in skipped:
         return
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
         yield node
     for child in ast.iter_child_nodes(node):
         yield from _read(child, skipped)
-
-
-def _handlers(tree: ast.AST) -> list[ast.ExceptHandler]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)]
-
-
-def _heard(handler: ast.ExceptHandler, silent: set[int]) -> list[ast.expr]:
-    """Return the classes whose caught exception a handler uses for more than messages."""
-    names = {name.id for node in handler.body for name in _read(node, silent)}
-    if handler.name not in names or handler.type is None:
-        return []
-    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]

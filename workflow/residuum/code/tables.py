@@ -9,13 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any, TypeVar, Union, cast
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-)
+from pydantic import BaseModel, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 
 from residuum.cli.errors import ResiduumError, unknown
 
@@ -34,15 +28,11 @@ class OpenTable(Mapping[str, T]):
         if kind not in self.entries:
             raise ResiduumError(unknown(self.what, kind, self.entries))
         USED.add(kind)
-        return self._imported(kind)
+        return cast(T, _standing_at(self.entries[kind]))
 
     def all(self) -> dict[str, T]:
         """Import and return every entry."""
-        return {kind: self._imported(kind) for kind in self}
-
-    def _imported(self, kind: str) -> T:
-        module, _, name = self.entries[kind].partition(":")
-        return cast(T, getattr(import_module(module), name))
+        return {kind: cast(T, _standing_at(target)) for kind, target in self.entries.items()}
 
     def __contains__(self, kind: object) -> bool:
         """Say whether a kind has an entry, without importing it."""
@@ -67,9 +57,7 @@ class Kinds:
 
     def classes(self) -> dict[str, type[BaseModel]]:
         """Return the class of each kind."""
-        module, _, name = self.table.partition(":")
-        table: OpenTable[type[BaseModel]] = getattr(import_module(module), name)
-        return table.all()
+        return cast(OpenTable[type[BaseModel]], _standing_at(self.table)).all()
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         union, annotated = cast(Any, Union), cast(Any, Annotated)  # made here, for no type checker
@@ -81,6 +69,11 @@ class Kinds:
         self, schema: Any, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {"anyOf": [handler(schema), {"enum": sorted(self.classes())}]}
+
+
+def _standing_at(target: str) -> object:
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _spelt_out(value: Any) -> Any:

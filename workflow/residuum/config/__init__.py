@@ -1,4 +1,1 @@
-"""Configuration: schemas of every entry, loading and checking, the registry, names and ids.
-
-Must not know stages, rules or files below results/.
-"""
+"""Configuration: schemas, loading and checking, the registry; no stages, rules or results."""

@@ -1,6 +1,6 @@
 """Reading the YAML files under config/ into their schema, collecting every fault.
 
-Usage: `entries, faults = load_folder(Path("config/systems"), schema.System)`.
+Usage: `entries = load_folder(Path("config/systems"), System, faults := [])`.
 Must not know how entries refer to one another; the registry does.
 """
 
@@ -33,10 +33,9 @@ class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
         return dict(super().construct_mapping(node, deep=True))
 
 
-def load_folder(folder: Path, form: object) -> tuple[dict[str, Any], list[str]]:
-    """Load `<id>.yaml` files into {id: entry}; return the entries and the faults found."""
+def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]:
+    """Load `<id>.yaml` files into {id: entry}; add to the faults what is wrong with the others."""
     entries: dict[str, Any] = {}
-    faults: list[str] = []
     for path in sorted(folder.glob("*.yaml")):
         try:
             if not re.match(ID, path.stem):
@@ -45,7 +44,7 @@ def load_folder(folder: Path, form: object) -> tuple[dict[str, Any], list[str]]:
             entries[path.stem] = parse(path, form)
         except ValueError as error:
             faults.append(str(error))
-    return entries, faults
+    return entries
 
 
 def parse(path: Path, form: object) -> Any:

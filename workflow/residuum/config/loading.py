@@ -6,7 +6,7 @@ the editors' JSON schemas, `check` checks every scale. Must not know any stage.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,7 +27,7 @@ from residuum.config.schema.papers import Page, Tests
 from residuum.config.schema.scales import Config, Scale
 from residuum.config.schema.systems import System
 
-Entries = dict[str, dict[str, Any]]  # by folder and id
+Entries = dict[str, Any]  # by id
 FORMS: dict[str, Any] = {
     "datasets": Dataset,
     "models": Model,
@@ -40,23 +40,27 @@ FORMS: dict[str, Any] = {
 
 def load(folder: Path, config: Mapping[str, object]) -> Registry:
     """Load and check all of config/; raise one ResiduumError that lists every fault."""
-    found, faults = _load_entries(folder)
-    scales: dict[str, Scale] = found.pop("scales")
+    faults: list[str] = []
+    kinds = [kind for kind in FORMS if kind != "papers"]
+    loaded = {kind: entries.load_folder(folder / kind, FORMS[kind], faults) for kind in kinds}
+    loaded["pages"] = _load_pages(folder / "papers", faults)
     try:
         chosen: Config = entries.validate("config", dict(config), Config)
     except ValueError as error:
         _refuse([*faults, str(error)])
-    file = folder / "scales" / f"{chosen.scale}.yaml"
-    scale = scales.get(chosen.scale)
-    if scale is None:
-        missing = [f"config: {unknown('scale', chosen.scale, scales, str(file))}"]
+    name, scales = chosen.scale, loaded["scales"]
+    file = folder / "scales" / f"{name}.yaml"
+    if name not in scales:
+        missing = [f"config: {unknown('scale', name, scales, str(file))}"]
         _refuse(faults + ([] if file.exists() else missing))
-    faults += _lay_budgets(found, scale, folder, file)
-    for name in found["datasets"].keys() & scale.editions.keys():
-        pins = {"editions": scale.editions[name]}
-        found["datasets"][name] = found["datasets"][name].model_copy(update=pins)
-    registry = Registry(chosen, scale, **found)
-    if faults := faults + between(registry, list(scales.values()), folder):
+    for kind in ("datasets", "models", "systems"):
+        label = f"{folder}/{kind}/{{}}.yaml with budgets of {file}"
+        faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], label)
+    for dataset, editions in scales[name].editions.items():
+        if entry := loaded["datasets"].get(dataset):
+            loaded["datasets"][dataset] = entry.model_copy(update={"editions": editions})
+    registry = Registry(chosen, folder=folder, **loaded)
+    if faults := faults + between(registry):
         _refuse(faults)
     return registry
 
@@ -67,55 +71,43 @@ def _refuse(faults: list[str]) -> NoReturn:
     raise ResiduumError(f"{count} in the configuration:\n- " + "\n- ".join(lines))
 
 
-def _load_entries(folder: Path) -> tuple[Entries, list[str]]:
-    """Return the entries of each folder, pages under `pages`, and the faults found."""
-    found: Entries = {"pages": {}}
-    faults: list[str] = []
-    for name, form in FORMS.items():
-        if name != "papers":
-            found[name], wrong = entries.load_folder(folder / name, form)
-            faults += wrong
-    for paper in sorted(p for p in (folder / "papers").iterdir() if p.is_dir()):
+def _load_pages(folder: Path, faults: list[str]) -> Entries:
+    """Load the pages of each paper under the ids `<paper>-<page>`."""
+    pages: Entries = {}
+    for paper in sorted(path for path in folder.iterdir() if path.is_dir()):
         if not re.match(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
-        pages, wrong = entries.load_folder(paper, FORMS["papers"])
-        found["pages"] |= {f"{paper.name}-{name}": page for name, page in pages.items()}
-        hyphened = [paper / f"{name}.yaml" for name in pages if "-" in name]
-        faults += wrong
-        faults += [f"{path}: a page's name has no hyphen; write _ for it" for path in hyphened]
-    return found, faults
+        for name, page in entries.load_folder(paper, Page, faults).items():
+            pages[f"{paper.name}-{name}"] = page
+            if "-" in name:
+                faults.append(f"{paper}/{name}.yaml: a page's name has no hyphen; write _ for it")
+    return pages
 
 
-def _lay_budgets(found: Entries, scale: Scale, folder: Path, file: Path) -> list[str]:
-    """Lay the scale's budgets over the entries that name them, in that order; return faults."""
-    faults = []
-    for kind in ("datasets", "models", "systems"):
-        for name, entry in found[kind].items():
-            budgets = [scale.budgets.get(budget, {}) for budget in getattr(entry, "budgets", [])]
-            if any(budgets):
-                merged = reduce(entries.merge, budgets, entry.model_dump(exclude_unset=True))
-                label = f"{folder}/{kind}/{name}.yaml with budgets of {file}"
-                try:
-                    found[kind][name] = entries.validate(label, merged, FORMS[kind])
-                except ValueError as error:
-                    faults.append(str(error))
-    return faults
+def _lay_budgets(loaded: Entries, scale: Scale, form: object, label: str) -> Iterator[str]:
+    """Lay the scale's budgets over the entries that name them, in that order; yield faults."""
+    for name, entry in loaded.items():
+        budgets = [scale.budgets.get(budget, {}) for budget in getattr(entry, "budgets", [])]
+        if any(budgets):
+            merged = reduce(entries.merge, budgets, entry.model_dump(exclude_unset=True))
+            try:
+                loaded[name] = entries.validate(label.format(name), merged, form)
+            except ValueError as error:
+                yield str(error)
 
 
 def json_schemas() -> dict[str, str]:
     """Return {file name: JSON schema text} for editors, one per kind of entry."""
-    schemas = {name: _over_base(TypeAdapter(form).json_schema()) for name, form in FORMS.items()}
-    schemas["config"] = Config.model_json_schema()
-    return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in schemas.items()}
-
-
-def _over_base(whole: dict[str, object]) -> dict[str, object]:
-    """Let a file with `base:` give only what differs."""
     base = {"type": "string", "description": "entry beside this one: its keys hold if absent here"}
     partial = {"type": "object", "properties": {"base": base}}
-    named = {"$defs": whole.pop("$defs", {})}
-    return {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+    texts = {"config": Config.model_json_schema()}
+    for name, form in FORMS.items():
+        whole = TypeAdapter(form).json_schema()
+        named = {"$defs": whole.pop("$defs", {})}
+        # A file with `base:` gives only what differs.
+        texts[name] = {**named, "if": {"required": ["base"]}, "then": partial, "else": whole}
+    return {f"{n}.schema.json": json.dumps(s, indent=1) + "\n" for n, s in texts.items()}
 
 
 app = command.app(__doc__)

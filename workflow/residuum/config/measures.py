@@ -1,7 +1,6 @@
 """What a measure is: a name that ir_measures reads, or an entry of one table of ours.
 
-Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`. A measure of our own is a
-function, an entry of OWN and VALUES, and a test. Must not know runs, nor how one is computed.
+Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`. Must not know runs.
 """
 
 import difflib
@@ -40,7 +39,8 @@ WORDS = {
     "RR": "Reciprocal rank",
     "Success": "Success",
     "nDCG": "Normalised discounted cumulative gain",
-} | {name: entry.words for name, entry in OWN.items()}
+    **{name: entry.words for name, entry in OWN.items()},
+}
 
 
 def own(measure: str) -> str | None:
@@ -75,9 +75,9 @@ def parse(measure: str) -> "ir_measures.measures.Measure":
         parsed = ir_measures.parse_measure(measure)
         parsed.validate_params()  # type: ignore[no-untyped-call]
     except (NameError, ValueError, SyntaxError, AssertionError) as error:
-        said = re.sub(r"invalid param (\w+)=<object.*", r"it needs a \1", str(error))
+        message = re.sub(r"invalid param (\w+)=<object.*", r"it needs a \1", str(error))
         near = _close(re.split(r"[@(]|\d+$", measure)[0])
-        raise ResiduumError(f"cannot read the measure '{measure}': {said}.{near}") from None
+        raise ResiduumError(f"cannot read the measure '{measure}': {message}. {near}") from None
     return parsed
 
 
@@ -85,11 +85,11 @@ def _close(name: str) -> str:
     from ir_measures.measures import registry
 
     if name in registry:
-        return " A measure is written as in nDCG@10, AP(rel=2)@1000, RR."
-    spelt = {known.casefold(): known for known in [*reversed(registry), *OWN]}
-    near = difflib.get_close_matches(name.casefold(), list(spelt), n=3, cutoff=0.5)
-    listed = [spelt[known] for known in near] or ["AP", "nDCG", "P", "R", "RR", "Rprec"]
-    return f" {'Close' if near else 'Known, among others'}: {', '.join(listed)}."
+        return "A measure is written as in nDCG@10, AP(rel=2)@1000, RR."
+    names = {known.casefold(): known for known in [*reversed(registry), *OWN]}
+    if near := difflib.get_close_matches(name.casefold(), list(names), n=3, cutoff=0.5):
+        return f"Close: {', '.join(names[known] for known in near)}."
+    return "Known, among others: AP, nDCG, P, R, RR, Rprec."
 
 
 def fault(measure: str, fitting: Sequence[str], tuned: bool) -> str | None:

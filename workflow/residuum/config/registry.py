@@ -1,25 +1,25 @@
 """All entries of config/, and what a scale makes of them: bindings, seeds, runs, measures.
 
-Made by `residuum.config.loading`, which lays the scale's budgets over what names them; Snakemake
-imports it and nothing heavier. Must not know files, paths below results/ or any stage.
+Made by `residuum.config.loading`; imports nothing heavy. Must not know results or any stage.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict, TypeVar
 
+from pydantic import BaseModel
+
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config import specs
-from residuum.config.references import references
-from residuum.config.run_ids import FixedId, RunId
-from residuum.config.schema.base import OWN, Ref
+from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import Model, Negatives, OnPairs, Source
+from residuum.config.schema.models import Model, Negatives, OnPairs
 from residuum.config.schema.papers import Page, Table, Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.config.schema.systems import RerankSystem, System
+from residuum.config.specs import FixedId, RunId, of_entry
 
 Entry = TypeVar("Entry")
 Start = FromHub | FromPath | FromModel  # what plays a backbone
@@ -45,12 +45,13 @@ class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
 
     config: Config
-    scale: Scale
+    scales: dict[str, Scale]
     datasets: dict[str, Dataset]
     models: dict[str, Model]
     systems: dict[str, System]
     tests: dict[str, Tests]
     pages: dict[str, Page]
+    folder: Path = Path("config")
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
@@ -59,9 +60,26 @@ class Registry:
         return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
     @property
+    def scale(self) -> Scale:
+        """The chosen scale."""
+        return self.scales[self.config.scale]
+
+    @property
+    def entries(self) -> dict[str, Mapping[str, BaseModel]]:
+        """The entries that a key may name, by what names them."""
+        made: dict[str, Mapping[str, BaseModel]] = {"dataset": self.datasets, "model": self.models}
+        return {**made, "system": self.systems, "tests": self.tests}
+
+    def file(self, kind: str, name: str) -> str:
+        """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
+        file = f"{self.folder}/{kind.removesuffix('s')}s/{name}.yaml"
+        pinned = kind == "dataset" and name in self.scale.editions
+        return f"{file} with editions of {self.scale_file}" if pinned else file
+
+    @property
     def scale_file(self) -> str:
-        """Return where the scale stands, for messages."""
-        return f"config/scales/{self.config.scale}.yaml"
+        """The file of the scale."""
+        return self.file("scale", self.config.scale)
 
     def binding(self, role: str) -> Place | None:
         """Return the split that plays a role at this scale, or None."""
@@ -70,10 +88,9 @@ class Registry:
 
     def place(self, role: str) -> Place:
         """Return the split that plays a role that this scale must bind."""
-        place = self.binding(role)
-        if place is None:
-            raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
-        return place
+        if place := self.binding(role):
+            return place
+        raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
 
     def shards(self, dataset: str) -> int:
         """Return into how many shards a corpus is cut, whichever its edition; none is empty.
@@ -116,33 +133,24 @@ class Registry:
         shared = next((name for ref, name in refs if ref.use == "tuples"), None)
         return str(FixedId.parse(model)._replace(name=shared)) if shared else model
 
-    def negatives(self, name: str) -> Negatives | None:
-        """Return the negatives in a model's tuples; None for a model that learns from none."""
-        found: Negatives | None
-        shared = FixedId.parse(self.tuples_of(name)).name
-        found = getattr(self.models.get(shared), "negatives", None)
-        return found
+    def negatives(self, name: str) -> Negatives:
+        """Return the negatives in a model's tuples; none for a model that learns from none."""
+        model = self.models.get(FixedId.parse(self.tuples_of(name)).name)
+        return model.negatives if isinstance(model, OnPairs) else Negatives()
 
     def mined_models(self, name: str) -> list[str]:
         """Return the models whose own hits are among a model's negatives."""
-        negatives = self.negatives(name)
-        systems = [system for _, system in references(negatives, "system")] if negatives else []
+        systems = [system for _, system in references(self.negatives(name), "system")]
         return [model for system in systems for model in self.trained_behind(system)]
-
-    def mined_from(self, name: str) -> list[Source]:
-        """Return the hits, of other systems than the one that scores, in a model's negatives."""
-        negatives = self.negatives(name)
-        return negatives.runs if negatives else []
 
     def own_split(self, dataset: str, use: Literal["train", "tune"]) -> Place:
         """Return the split of a dataset for what belongs to itself; none is an error."""
         entry = self.datasets[dataset]
         if split := entry.own.train if use == "train" else entry.own.tune:
             return Place(dataset, split)
-        raise ResiduumError(
-            f"config/datasets/{dataset}.yaml: own.{use}: no split given, which {use}_on: own "
-            f"needs; splits: {', '.join(entry.splits)}"
-        )
+        file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
+        text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
+        raise ResiduumError(f"{file}: {text}")
 
     def model_for(self, name: str, dataset: str) -> str:
         """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
@@ -172,20 +180,19 @@ class Registry:
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
         reranker = self.system(system, RerankSystem).reranker
-        if isinstance(reranker, str):
-            return reranker
+        return reranker if isinstance(reranker, str) else self._reranker_id(reranker)
+
+    def _reranker_id(self, reranker: HubReranker | FromModel) -> str:
         if isinstance(reranker, FromModel):
             return str(FixedId(reranker.model, f"seed{reranker.seed}"))
-        digest = hashlib.sha256(specs.of_entry(reranker).encode()).hexdigest()
+        digest = hashlib.sha256(of_entry(reranker).encode()).hexdigest()
         return str(FixedId(reranker.hub.replace("/", "_"), digest[:8]))
 
     def reranker_binding(self, name: str) -> HubReranker | FromModel | None:
         """Return what plays a reranker by its id; None if the scale leaves the role unbound."""
-        for system, entry in self.systems.items():
-            own = isinstance(entry, RerankSystem) and entry.reranker
-            if own and not isinstance(own, str) and self.reranker(system) == name:
-                return own
-        return self.scale.rerankers.get(name)
+        rerankers = [s.reranker for s in self.systems.values() if isinstance(s, RerankSystem)]
+        own = {self._reranker_id(one): one for one in rerankers if not isinstance(one, str)}
+        return own.get(name, self.scale.rerankers.get(name))
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
@@ -193,25 +200,22 @@ class Registry:
 
     def trained_for(self, system: str) -> str | None:
         """Return the model of a system itself, trained once per seed; None without one."""
-        own = [name for ref, name in self._named[system] if ref.to == "model"]
-        return next((name for name in own if name in self.trained_behind(system)), None)
+        return next(iter(self._trained(system)), None)
+
+    def _trained(self, system: str) -> list[str]:
+        models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
+        return [name for ref, name in models if ref.use != "released"]
 
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""
-        tuned = (name for ref, name in self._named[system] if ref.use == "tuning")
-        return next(tuned, None)
+        return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
 
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all that it is made from."""
         systems = [system]
         for name in systems:
             systems += [part for part in self.parts(name) if part not in systems]
-        return [
-            model
-            for name in systems
-            for ref, model in self._named.get(name, [])
-            if ref.to == "model" and ref.use != "released"
-        ]
+        return [model for name in systems for model in self._trained(name)]
 
     def seeded(self, system: str) -> bool:
         """Say whether a system descends from a model that is trained once per seed."""
@@ -225,8 +229,8 @@ class Registry:
         if self.config.seeds:
             return self.config.seeds
         trained = [getattr(self.models.get(n), "seeds", None) for n in self.trained_behind(system)]
-        every = [seeds or self.scale.seeds for seeds in trained] or [self.scale.seeds]
-        return [seed for seed in every[0] if all(seed in seeds for seeds in every)]
+        first, *others = [seeds or self.scale.seeds for seeds in trained or [None]]
+        return [seed for seed in first if all(seed in seeds for seeds in others)]
 
     def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
@@ -237,35 +241,28 @@ class Registry:
         return list(dict.fromkeys(self.run(system, seed) for seed in self.seeds_of(system)))
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return the ids of all systems of one kind."""
-        return [name for name, system in self.systems.items() if system.kind == kind]
-
-    def models_of(self, kind: str) -> list[str]:
-        """Return the ids of all models of one kind."""
-        return [name for name, model in self.models.items() if model.kind == kind]
+        """Return the ids of all systems, or of all models, of one kind."""
+        every = [*self.systems.items(), *self.models.items()]
+        return [name for name, entry in every if entry.kind == kind]
 
     def chosen(self, *kinds: str) -> list[str]:
         """Return the ids of the chosen papers' pages that are of one of the kinds."""
-        wanted = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
-        return [page for page in wanted if self.pages[page].kind in kinds]
+        pages = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
+        return [page for page in pages if self.pages[page].kind in kinds]
 
     def measures(self, place: Place) -> list[str]:
-        """Return the measures evaluated on a split: its own and those the tables ask for."""
-        own = list(self.datasets[place.dataset].splits[place.split].measures)
+        """Return the measures evaluated on a split: its own and those of the tables' columns."""
         tables = [page for page in self.pages.values() if isinstance(page, Table)]
         columns = [c for table in tables for c in table.columns if not c.is_depth]
-        asked = [column.measure for column in columns if self.binding(column.role) == place]
-        return sorted({*own, *asked})
+        printed = [column.measure for column in columns if self.binding(column.role) == place]
+        return sorted({*self.datasets[place.dataset].splits[place.split].measures, *printed})
 
     def facts(self) -> Facts:
         """Return what every page says of the scale: its name, and whether numbers compare."""
-        replaced = self.config.encoder
-        instead = f"encoder {replaced} takes the place of the scale's own."
-        return {
-            "scale": self.config.scale,
-            "comparable": self.scale.comparable and replaced is None,
-            "reason": self.scale.reason if replaced is None else instead,
-        }
+        comparable, reason = self.scale.comparable, self.scale.reason
+        if encoder := self.config.encoder:
+            comparable, reason = False, f"encoder {encoder} takes the place of the scale's own."
+        return {"scale": self.config.scale, "comparable": comparable, "reason": reason}
 
 
 def _expect(entry: object, form: type[Entry]) -> Entry:

@@ -1,14 +1,17 @@
-"""Specs as text: one form of JSON, so that an equal spec is an equal command.
+"""What is made of specs: canonical JSON, ids of runs, indexes and rerankers, and seeds.
 
-Usage: `canonical_json({"k": 10})`, `of_entry(registry.system("bm25"))`. Must not know what a spec
-is of.
+Usage: `of_entry(registry.system("bm25"))`, `str(RunId("clear", 1))` is `clear.seed1`, `derive(1,
+"train", "clear")`. Must not know what a spec is of, the registry, or any path.
 """
 
+import hashlib
 import json
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
 FOR_READERS = {"description", "label", "budgets", "seeds"}
+SEED = r"\.seed\d+"
 
 
 def canonical_json(data: object) -> str:
@@ -17,8 +20,51 @@ def canonical_json(data: object) -> str:
 
 
 def of_entry(entry: BaseModel) -> str:
-    """Write an entry as the `--spec` argument of a stage.
-
-    What only people read stays out, so that editing a description reruns nothing.
-    """
+    """Write an entry as the `--spec` argument of a stage, without what only people read."""
     return canonical_json(entry.model_dump(mode="json", exclude=FOR_READERS))
+
+
+def derive(seed: int, *names: str) -> int:
+    """Return a 32-bit seed for one purpose, the same on every machine.
+
+    A hash rather than an offset, so that seed 2 of one purpose is never seed 1 of another.
+    """
+    text = "/".join([str(seed), *names])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+class RunId(NamedTuple):
+    """A system and the seed of the model behind it, None where none is trained once per seed."""
+
+    system: str
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        return self.system if self.seed is None else f"{self.system}.seed{self.seed}"
+
+    @classmethod
+    def parse(cls, text: str) -> "RunId":
+        """Read `clear.seed1` or `bm25`; raises ValueError if the seed is no integer."""
+        system, seeded, seed = text.rpartition(".seed")
+        return cls(system, int(seed)) if seeded else cls(text)
+
+
+class FixedId(NamedTuple):
+    """A name and, where it is not enough, what fixes the thing behind an @.
+
+    An index has the id of its form, and the run id of term weights: en-porter-lucene@deepct.seed1.
+    A model that belongs to a collection has the split that it is trained on: clear@nfcorpus.train.
+    A reranker has that of its role, or a model with a seed or a hash: reranker-base@seed3.
+    """
+
+    name: str
+    by: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.by}" if self.by else self.name
+
+    @classmethod
+    def parse(cls, text: str) -> "FixedId":
+        """Read `en-porter-lucene` or `reranker-base@seed3`."""
+        name, _, by = text.partition("@")
+        return cls(name, by)

@@ -76,7 +76,8 @@ def needed(dataset: Dataset, split: str | None) -> list[File]:
 
 def load(config: Path) -> dict[str, Dataset]:
     """Load config/datasets; a fault in any of them is an error that names it."""
-    datasets, faults = entries.load_folder(config / "datasets", Dataset)
+    faults: list[str] = []
+    datasets = entries.load_folder(config / "datasets", Dataset, faults)
     if faults:
         raise ResiduumError("\n".join(faults))
     if not datasets:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.config.schema.systems import Analysis, Bm25, Rm3
 from residuum.lucene import feedback, handles
 from residuum.lucene.handles import OBJECT, STRING, bound, boxed, chain, method, objects, static

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.config.schema.systems import Analysis, IndexForm
 from residuum.lucene import jvm
 from residuum.lucene.handles import objects

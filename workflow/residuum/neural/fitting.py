@@ -1,6 +1,6 @@
 """The training loop: from the last saved step to the end, with a log of every step.
 
-Usage: `fitting.run(learner, spec, start, threads, inputs, Folders(work, output), module)`.
+Usage: `fitting.run(learner, spec, start, threads, inputs, Folders(work, output), stage)`.
 Must not know what is trained, from what, or how gradients are found.
 """
 
@@ -38,7 +38,7 @@ def run(
     threads: int,
     inputs: Sequence[Path],
     folders: Folders,
-    module: str,
+    stage: str,
 ) -> None:
     """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
 
@@ -55,10 +55,10 @@ def run(
         "precision": start.device.precision,
     }
     inputs = [*inputs, *([Path(start.name)] if Path(start.name).is_dir() else [])]
-    state = TrainingState(folders.work, fingerprint(module, config, inputs))
+    state = TrainingState(folders.work, fingerprint(stage, config, inputs))
     trained = fit(learner, spec.training, start.seed, state)
     if processes.first():
-        write(folders.output, learner, trained, config, inputs, module)
+        write(folders.output, learner, trained, config, inputs, stage)
         shutil.rmtree(folders.work, ignore_errors=True)
 
 
@@ -116,7 +116,7 @@ def write(
     trained: tuple[Rows, AdaptiveBatchSize],
     config: Mapping[str, Any],
     inputs: Sequence[Path],
-    module: str,
+    stage: str,
 ) -> None:
     """Write the finished checkpoint, its log and its manifest into a folder, whole."""
     rows, sizes = trained
@@ -124,13 +124,7 @@ def write(
     with files.whole_directory(output) as folder:
         learner.save(folder)
         files.write_text(folder / "training.tsv", table(rows))
-        manifest.write(
-            folder / "manifest.json",
-            artefact={**facts, **sizes.facts()},
-            spec=config,
-            inputs=inputs,
-            module=module,
-        )
+        manifest.write(folder, {**facts, **sizes.facts()}, config, inputs, stage)
 
 
 def table(rows: Rows) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import processes
 from residuum.neural.adaptive import AdaptiveBatchSize
 from residuum.neural.learners.base import Learner, Outputs

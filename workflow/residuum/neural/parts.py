@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from residuum.artefacts import contracts, files
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli.progress import track
 from residuum.neural.resume import log
 

@@ -16,7 +16,7 @@ from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import devices
 
 Settings = TypeVar("Settings", bound=Strict)

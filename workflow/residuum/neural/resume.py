@@ -1,6 +1,6 @@
 """What lets killed work go on: a fingerprint of everything it depends on, and saved training.
 
-Usage: `TrainingState(work, fingerprint(module, config, inputs)).restore(model, optimiser)`.
+Usage: `TrainingState(work, fingerprint(stage, config, inputs)).restore(model, optimiser)`.
 Must not know losses, corpora or stages.
 """
 
@@ -14,12 +14,12 @@ from typing import Any
 from residuum.artefacts import files, manifest
 
 
-def fingerprint(module: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
+def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
     """Return a hash of the config, the bytes of the inputs, the code and the packages."""
     record = {
         "setting": dict(config),
         "inputs": [files.sha256_of(Path(path)) for path in inputs],
-        "code": manifest.made_by(module, config)["sha256"],
+        "code": manifest.made_by(stage, config)["sha256"],
         "packages": manifest.environment()["packages"],
     }
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

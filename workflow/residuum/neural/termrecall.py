@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-from residuum.artefacts.words import STOP_WORDS
+from residuum.artefacts.trec import STOP_WORDS
 
 
 def recall(queries: Iterable[Iterable[str]]) -> dict[str, float]:

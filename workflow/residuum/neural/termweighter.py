@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.neural import devices, pretrained

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.neural import devices
 

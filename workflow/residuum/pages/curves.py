@@ -1,6 +1,6 @@
 """The points of a figure: means of each series over the rerank depth, a panel each measure.
 
-Usage: `points(job, load(job, depth_curves.read(path)))`. Must not know how points are tested or
+Usage: `points(job, load(job, trec.read_depths(path)))`. Must not know how points are tested or
 drawn.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from residuum.artefacts.depth_curves import DOCS_RERANKED, RECALL
+from residuum.artefacts.trec import DOCS_RERANKED, RECALL
 from residuum.cli.errors import ResiduumError
 from residuum.paired import Comparison, same_queries
 from residuum.wiring.bound import BoundFigure

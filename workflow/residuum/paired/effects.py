@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.paired.contrasts import TIE, Contrasts
 from residuum.paired.flips import spread
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.paired.contrasts import TIE, Contrasts, Outcome
 
 BLOCK = 512  # resamples that share a generator: part of what p depends on, so never tuned

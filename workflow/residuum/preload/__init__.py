@@ -1,7 +1,5 @@
 """Cheap starts: jobs of this machine are forked from a process that has its packages loaded.
 
-`server.start()` starts the parents, `client.py` takes the place of `python` in a job's shell, and
-`benchmarks.adopt()` lets Snakemake's benchmark files see the forked jobs. A job that no parent can
-serve starts by itself. Must not know stages, rules or residuum's own modules: only third-party
-packages are loaded ahead, so that an edited module is never stale.
+`server.start()`, then `benchmarks.adopt()`; in a job's shell `client.py` takes the place of
+`python`. Only third-party packages are loaded ahead, so that an edited module is never stale.
 """

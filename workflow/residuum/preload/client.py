@@ -12,6 +12,7 @@ import os
 import sys
 
 NEURAL = {"dense", "encode", "pretrain", "rerank", "termweights", "train"}
+VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 
 
 def main() -> None:
@@ -32,7 +33,8 @@ def _forked(words: list[str]) -> int | None:
         parent.connect(path)
     except OSError:
         return None
-    request = marshal.dumps((os.getpid(), words[1], words[2:], os.getcwd(), dict(os.environ)))
+    environment = {name: value for name, value in os.environ.items() if name not in VOLATILE}
+    request = marshal.dumps((os.getpid(), words[1], words[2:], os.getcwd(), environment))
     streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
     parent.sendmsg([len(request).to_bytes(4, "big")], streams)
     parent.sendall(request)

@@ -23,25 +23,23 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import NamedTuple, NoReturn
 
-COMMON = "numpy polars typer typer._click.decorators typer._adapters tqdm symtable shlex"
-COMMON += (
-    " pydantic.fields pydantic.main pydantic.plugin._loader pydantic.root_model pydantic.types"
-)
-COMMON += " pydantic.type_adapter"
+COMMON = """numpy polars typer typer._click.decorators typer._adapters tqdm dis shlex
+    pydantic.fields pydantic.main pydantic.plugin._loader pydantic.root_model pydantic.types
+    pydantic.type_adapter"""
 TABLES = f"{COMMON} yaml ir_measures pytrec_eval scipy.stats"
-NEURAL = f"{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim"
-NEURAL += " transformers.models.auto.modeling_auto transformers.models.bert.modeling_bert"
-NEURAL += " transformers.models.auto.tokenization_auto transformers.models.align"
-NEURAL += " transformers.models.bert.tokenization_bert"
+NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
+    transformers.models.auto.modeling_auto transformers.models.auto.tokenization_auto
+    transformers.models.bert.modeling_bert transformers.models.bert.tokenization_bert
+    transformers.models.align"""
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 # Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
 # waits for spilled files, which a parent, that computes nothing, never has.
 IDLE = {"jemalloc_bg_thd", "polars-ooc-clea"}
@@ -60,27 +58,32 @@ class Request(NamedTuple):
 def start() -> None:
     """Start the parents and name their sockets' folder in RESIDUUM_PRELOAD, for the shells.
 
-    Linux alone has the signal by which a child dies with its parent; elsewhere nothing is started.
+    Linux alone lets a child die with its parent, and a process wait for children and for sockets
+    together (5.3 and later); elsewhere nothing is started.
     """
-    if sys.platform != "linux":
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
         return
     folder = tempfile.mkdtemp(prefix="residuum-")  # short enough for a socket's name
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[FOLDER] = folder
     for name in PACKAGES:
         command = [sys.executable, "-X", "utf8", __file__, name, folder, str(os.getpid())]
-        atexit.register(_stop, subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL))
-
-
-def _stop(parent: subprocess.Popen[bytes]) -> None:
-    """Wait for a parent's end, so that its time and its jobs' count as that of their starter."""
-    parent.kill()
-    parent.wait()
+        parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL)
+        atexit.register(parent.wait)  # after its end, so that its time counts as the starter's
+        atexit.register(parent.kill)
 
 
 def main(name: str, folder: str, starter: str) -> None:
-    """Serve until the process that started this one ends."""
-    _die_with(int(starter))
+    """Serve until the process that started this one ends; then take the folder away."""
+
+    def end(*_: object) -> NoReturn:
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, end)
+    _die_with(int(starter), signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a child takes the terminal's, as any job does
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/{name}")
@@ -88,48 +91,41 @@ def main(name: str, folder: str, starter: str) -> None:
         Parent(listener, Path(folder), PACKAGES[name]).serve()
 
 
-def _die_with(parent: int) -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _die_with(parent: int, by: signal.Signals) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by)
     if os.getppid() != parent:  # it ended before the signal was requested
-        os._exit(1)
+        os.kill(os.getpid(), by)
 
 
 class Parent:
     """The loop of a parent process: one child per connection, until either of them ends."""
 
     def __init__(self, listener: socket.socket, folder: Path, packages: list[str]) -> None:
-        self.listener, self.folder, self.packages = listener, folder, packages
+        self.folder, self.packages = folder, packages
         self.environment: dict[str, str] | None = None
-        self.children: dict[int, tuple[int, socket.socket]] = {}  # child: client, connection
         self.waiting = selectors.DefaultSelector()
-        self.waiting.register(listener, selectors.EVENT_READ)
-        ended, wake = os.pipe()
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        self.waiting.register(ended, selectors.EVENT_READ)
+        self._when_ready(listener, lambda: self._take(listener.accept()[0]))
+
+    def _when_ready(self, source: socket.socket | int, action: Callable[[], None]) -> None:
+        self.waiting.register(source, selectors.EVENT_READ, action)
 
     def serve(self) -> NoReturn:
         """Fork for each job, pass on each end, kill what has lost its client."""
         while True:
-            for key, _ in self.waiting.select():
-                if key.fileobj is self.listener:
-                    self._take(self.listener.accept()[0])
-                elif isinstance(key.fileobj, socket.socket):
-                    self._lost(key.fileobj)
-                else:
-                    os.read(key.fd, 4096)
-                    self._reap()
+            key, _ = self.waiting.select()[0]  # one at a time, as it may end what others wait for
+            key.data()
 
     def _take(self, connection: socket.socket) -> None:
         try:
-            request, streams = _receive(connection)
+            head, streams, _, _ = socket.recv_fds(connection, 4, 3)
+            data = connection.makefile("rb").read(int.from_bytes(head, "big"))
+            request = Request(*marshal.loads(data))  # an EOFError where it is cut short
         except (OSError, ValueError, EOFError):
             connection.close()
             return
         if self.environment is None:
             self._load(request.environment)
-        if self.environment == _lasting(request.environment) and threading.active_count() == 1:
+        if self.environment == request.environment and threading.active_count() == 1:
             self._fork(connection, request, streams)
         else:
             _answer(connection, -1)
@@ -140,7 +136,7 @@ class Parent:
         """Take over the environment of the first job, then load the packages."""
         os.environ.clear()
         os.environ.update(environment)
-        self.environment = _lasting(environment)
+        self.environment = environment
         sys.path[:] = [p for p in sys.path if p != str(Path(__file__).parent)]
         sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
         for package in self.packages:
@@ -156,28 +152,26 @@ class Parent:
         child = os.fork()
         if not child:
             _become(request, streams, parent)
-        self.children[child] = (request.client, connection)
-        (self.folder / str(request.client)).write_text(str(child))  # see benchmarks.py
-        self.waiting.register(connection, selectors.EVENT_READ)
+        handle = os.pidfd_open(child)
+        note = self.folder / str(request.client)  # see benchmarks.py
+        note.write_text(str(child))
 
-    def _lost(self, connection: socket.socket) -> None:
-        """Kill the child of a client that has gone; a client sends nothing else."""
-        self.waiting.unregister(connection)
-        for child, (_, other) in self.children.items():
-            if other is connection:
-                os.kill(child, signal.SIGKILL)
+        def lost() -> None:
+            """A client sends nothing more: it has gone, and its job goes too."""
+            self.waiting.unregister(connection)
+            os.kill(child, signal.SIGKILL)
 
-    def _reap(self) -> None:
-        while self.children:
-            child, status = os.waitpid(-1, os.WNOHANG)
-            if not child:
-                return
-            client, connection = self.children.pop(child)
-            (self.folder / str(client)).unlink(missing_ok=True)
-            if connection in self.waiting.get_map():
+        def ended() -> None:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            note.unlink(missing_ok=True)
+            self.waiting.unregister(handle)
+            os.close(handle)
+            with suppress(KeyError):  # a client that was lost
                 self.waiting.unregister(connection)
-            code = os.waitstatus_to_exitcode(status)
             _answer(connection, code if code >= 0 else 128 - code)
+
+        self._when_ready(connection, lost)
+        self._when_ready(handle, ended)
 
 
 def _answer(connection: socket.socket, status: int) -> None:
@@ -189,41 +183,19 @@ def _answer(connection: socket.socket, status: int) -> None:
 def _settled() -> bool:
     """Say whether no thread runs that a fork would lose; a new one takes its name after a while."""
     for _ in range(100):
-        if not _threads() - IDLE:
+        tasks = set(Path("/proc/self/task").iterdir()) - {Path(f"/proc/self/task/{os.getpid()}")}
+        if {(task / "comm").read_text().strip() for task in tasks} <= IDLE:
             return True
         time.sleep(0.02)
     return False
-
-
-def _threads() -> set[str]:
-    """Return the names of this process's threads but the first."""
-    others = [path for path in Path("/proc/self/task").iterdir() if path.name != str(os.getpid())]
-    return {(path / "comm").read_text().strip() for path in others}
-
-
-def _receive(connection: socket.socket) -> tuple[Request, list[int]]:
-    head, streams, _, _ = socket.recv_fds(connection, 4, 3)
-    size, data = int.from_bytes(head, "big"), b""
-    while len(data) < size:
-        data += connection.recv(size - len(data)) or _end()
-    return Request(*marshal.loads(data)), streams
-
-
-def _end() -> NoReturn:
-    raise EOFError("a client ended before its request did")
-
-
-def _lasting(environment: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name not in VOLATILE}
 
 
 def _become(request: Request, streams: list[int], parent: int) -> NoReturn:
     """Turn a forked child into the job, and end as Python would."""
     status = 1
     try:
-        _die_with(parent)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _die_with(parent, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for target, stream in enumerate(streams):
             os.dup2(stream, target)
@@ -237,22 +209,22 @@ def _become(request: Request, streams: list[int], parent: int) -> NoReturn:
 
 
 def _run(module: str) -> int:
+    code: object = 0
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
-        code: object = 0
     except SystemExit as end:
         code = end.code
     except BaseException:
         traceback.print_exc()
         code = 1
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr)
+        code = 1
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    if isinstance(code, int | None):
-        return code or 0
-    print(code, file=sys.stderr)
-    return 1
+    return code or 0
 
 
 if __name__ == "__main__":

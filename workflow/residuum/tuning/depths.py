@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from residuum.artefacts import depth_curves, trec
+from residuum.artefacts import trec
 from residuum.artefacts.trec import PAIR
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
@@ -96,8 +96,8 @@ def _sizes(listed: pl.DataFrame, qrels: pl.DataFrame, level: int) -> list[pl.Dat
         table = table.join(known, on="query_id", how="left", maintain_order="left")
     recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0)
     columns = {
-        depth_curves.RECALL: recall,
-        depth_curves.DOCS_RERANKED: pl.col("reranked").fill_null(0).cast(pl.Float64),
+        trec.RECALL: recall,
+        trec.DOCS_RERANKED: pl.col("reranked").fill_null(0).cast(pl.Float64),
     }
     return [
         table.select("query_id", pl.lit(name).alias("measure"), value.alias("value"))

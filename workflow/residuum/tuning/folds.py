@@ -7,7 +7,7 @@ has folds of its own. Pure functions. Must not know what is chosen on them.
 from collections.abc import Collection, Sequence
 
 from residuum.cli.errors import ResiduumError
-from residuum.config import seeds
+from residuum.config.specs import derive
 
 
 def split(
@@ -23,7 +23,7 @@ def split(
             f"{len(judged)} judged queries cannot be split into {folds} folds. Use fewer folds or "
             "more queries."
         )
-    dealt = sorted(query_ids, key=lambda q: (q not in judged, seeds.derive(seed, "fold", q), q))
+    dealt = sorted(query_ids, key=lambda q: (q not in judged, derive(seed, "fold", q), q))
     fold = {query_id: number % folds for number, query_id in enumerate(dealt)}
     return {query_id: fold[query_id] for query_id in query_ids}
 

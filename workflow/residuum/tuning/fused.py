@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from residuum.artefacts import trec
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.artefacts.trec import PAIR
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import FusionSystem

@@ -77,17 +77,12 @@ class Record(Strict):
         settings = [choice.setting for choice in self.choices]
         return {"folds": settings} if self.fold_of else dict(self.setting)
 
-    def write(self, path: Path, spec: Strict, inputs: list[Path], module: str) -> None:
+    def write(self, path: Path, spec: Strict, inputs: list[Path], stage: str) -> None:
         """Write the record and its manifest."""
         made = self.model_dump()
         files.write_text(path, json.dumps(made, indent=1) + "\n")
-        manifest.write(
-            manifest.beside(path),
-            artefact={key: made[key] for key in ("choices", "measure", "queries")},
-            spec=spec.model_dump(mode="json"),
-            inputs=inputs,
-            module=module,
-        )
+        facts = {key: made[key] for key in ("choices", "measure", "queries")}
+        manifest.write(path, facts, spec, inputs, stage)
 
 
 class Tuned(NamedTuple):

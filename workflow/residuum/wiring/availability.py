@@ -10,9 +10,8 @@ from typing import Literal
 
 from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
-from residuum.config.schema.base import OWN
+from residuum.config.schema.base import OWN, references
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, LexicalSystem
 

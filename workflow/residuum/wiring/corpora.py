@@ -10,11 +10,11 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import roots, specs
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry
-from residuum.config.run_ids import FixedId, RunId
+from residuum.config.schema.base import references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.config.specs import FixedId, RunId
 from residuum.wiring.availability import rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template
@@ -41,7 +41,7 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
     entries = [registry.scale, *registry.systems.values()]
     for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
-        mined = [(registry.trained_for(s.system), s.seed) for s in registry.mined_from(name)]
+        mined = [(registry.trained_for(s.system), s.seed) for s in registry.negatives(name).runs]
         if (FixedId.parse(model).name, seed) in mined:
             place, _ = role_of(registry, registry.model(name, OnPairs).train_on, "train", dataset)
             if place and place.dataset == dataset and place.split not in splits:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry, Start
-from residuum.config.run_ids import RunId
+from residuum.config.schema.base import references
 from residuum.config.schema.models import OnPairs
+from residuum.config.specs import RunId
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template
 
@@ -88,5 +88,5 @@ class Models(Part):
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of the other systems that negatives are mined from."""
-        place, sources = self._pairs(wildcards), self.registry.mined_from(wildcards.model)
+        place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
         return [self.run(source.system, source.seed, place) for source in sources]

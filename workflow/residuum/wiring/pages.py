@@ -9,8 +9,8 @@ from shlex import quote
 from typing import NamedTuple
 
 from residuum.cli.errors import not_bound
-from residuum.config.references import references
 from residuum.config.registry import Place, Registry
+from residuum.config.schema.base import references
 from residuum.config.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable

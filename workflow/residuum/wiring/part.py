@@ -12,9 +12,9 @@ from typing import Protocol
 
 from residuum.code import closure
 from residuum.config.registry import Place, Registry, Start
-from residuum.config.run_ids import SEED, FixedId, RunId
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import LexicalSystem
+from residuum.config.specs import SEED, FixedId, RunId
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template, folder_of
 
@@ -112,7 +112,7 @@ class Constraints:
 
     def models(self, path: Template, kind: str) -> Template:
         """Return the path of the models of a kind only."""
-        return path.only("model", either(self._registry.models_of(kind)))
+        return path.only("model", either(self._registry.of_kind(kind)))
 
     def pages(self, path: Template, kind: str) -> Template:
         """Return the path of the chosen papers' pages of a kind only."""

@@ -1,7 +1,13 @@
-"""What all entries share: strictness, ids, small number types, and how a key says what it names."""
+"""What all entries share: strictness, ids, number types, and how a key says what it names.
 
+Usage: `walk(system)` yields `Named(key="model", mark=Ref("model"), value="clear")`, so that faults,
+parts, cycles and what is unavailable follow from annotations. Must not know any kind of entry.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from types import UnionType
+from typing import Annotated, Literal, NamedTuple, Self, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
@@ -48,7 +54,7 @@ class Ref:
 
     `to` is a folder's entry (dataset, model, system, tests), a paper, a name that scales bind
     (role, backbone, reranker, budget), a `dataset/split`, a measure, or a `Name` of the same file.
-    `residuum.config.references` walks an entry by it.
+    `walk` finds it.
     """
 
     to: str
@@ -82,3 +88,67 @@ Budgets = Annotated[
     list[Annotated[Id, Ref("budget")]],
     Field(description="scale budgets laid over this file, in order"),
 ]
+
+
+Member = tuple[object, tuple[object, ...]]  # of a union: a type, and what annotates it
+
+
+class Named(NamedTuple):
+    """A value that names something else (`Ref`) or a part of its own file (`Name`)."""
+
+    key: str
+    mark: Ref | Name
+    value: str
+
+
+def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
+    """Yield all that an entry names, in the order of its keys.
+
+    An item of a list goes by its id, or by its number where it has none; a plain one by no name.
+    """
+    for name, field in type(entry).model_fields.items():
+        members = _members(field.annotation, *field.metadata)
+        yield from _walk(getattr(entry, name), members, _join(key, name))
+
+
+def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
+    """Yield what an entry refers to among these, such as systems: the reference and the name."""
+    for _, mark, value in walk(entry):
+        if isinstance(mark, Ref) and mark.to in to:
+            yield mark, value
+
+
+def _walk(value: object, members: Iterator[Member], key: str) -> Iterator[Named]:
+    """Yield what a value names, by the members of its annotation."""
+    if isinstance(value, BaseModel):
+        yield from walk(value, key)
+    for member, marks in members:
+        if isinstance(value, str | int):
+            found = (mark for mark in marks if isinstance(mark, Ref | Name))
+            yield from (Named(key, mark, str(value)) for mark in found)
+        elif isinstance(value, dict) and get_origin(member) is dict:
+            names, parts = get_args(member)
+            for name, part in value.items():
+                yield from _walk(name, _members(names), _join(key, name))
+                yield from _walk(part, _members(parts), _join(key, name))
+        elif isinstance(value, list | tuple) and get_origin(member) is type(value):
+            for number, part in enumerate(value):
+                plain = not isinstance(part, BaseModel)
+                below = key if plain else _join(key, getattr(part, "id", number))
+                yield from _walk(part, _members(get_args(member)[0]), below)
+
+
+def _join(key: str, part: object) -> str:
+    return f"{key}.{part}" if key else str(part)
+
+
+def _members(hint: object, *marks: object) -> Iterator[Member]:
+    """Yield the members of a union, or the type itself, each with the metadata that it carries."""
+    if get_origin(hint) is Annotated:
+        member, *own = get_args(hint)
+        yield from _members(member, *marks, *own)
+    elif get_origin(hint) in (Union, UnionType):
+        for member in get_args(hint):
+            yield from _members(member, *marks)
+    else:
+        yield hint, marks

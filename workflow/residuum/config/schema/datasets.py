@@ -33,9 +33,7 @@ class Split(Strict):
     questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
     answers_field: str | None = Field(None, description="field of an ir_datasets query's answers")
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
-    folds: list[SplitId] = Field(
-        [], description="splits that divide its queries, for choices made by cross-validation"
-    )
+    folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
     holdout: Holdout | None = None
     positive_level: Positive = Field(1, description="least relevance of a train positive")
     measures: list[Measure] = Field([], description="beside those that the tables ask for")
@@ -74,9 +72,7 @@ class Collection(Strict):
     access: str = Field("", description="shown when the collection is not available: how to get it")
     source: Source = Field(discriminator="kind")
     splits: dict[Annotated[Id, Name("split")], Split] = Field(default={})
-    editions: list[Edition] = Field(
-        min_length=1, description="the export must match one; its name goes into the manifest"
-    )
+    editions: list[Edition] = Field(min_length=1, description="the export must match one of them")
 
     def check(self) -> None:
         kind, generated = self.source.kind, sources.GENERATED_SPLITS
@@ -189,9 +185,9 @@ class Dataset(Collection):
         return {**self.for_corpus(), "splits": self._sources(kin), "editions": pins}
 
     def _sources(self, names: Iterable[str]) -> dict[str, object]:
-        fields = {"irds", "queries", "query_field", "qrels", "holdout"}
-        fields |= {"questions", "answers_field", "unjudged"}
+        of_users = {"folds", "positive_level", "measures"}  # what readers of the export decide
+        splits = {name: self.splits[name] for name in sorted(names)}
         return {
-            name: self.splits[name].model_dump(mode="json", include=fields, exclude_defaults=True)
-            for name in sorted(names)
+            name: split.model_dump(mode="json", exclude=of_users, exclude_defaults=True)
+            for name, split in splits.items()
         }

@@ -61,9 +61,7 @@ class Encoder(Strict):
     doc_marker: str = Field("[DOC]", description="special token before a doc")
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
-    score_scale: float = Field(
-        1.0, gt=0, description="s_emb = score_scale * dot product; decides whether a margin binds"
-    )
+    score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
 
 
 class Source(NamedTuple):
@@ -88,24 +86,16 @@ class Pool(Strict):
 class Negatives(Strict):
     """Negatives drawn uniformly from the union of pools, relevant docs left out.
 
-    Without pools there are none but the other docs of a batch. `same_as` names the model whose
-    tuples are used, so that an ablation differs in one thing only.
+    Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
+    system that scores the positive and them. Without pools there are none but the other docs of a
+    batch. `same_as` names the model whose tuples are used: an ablation differs in one thing only.
     """
 
-    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(
-        default={}, description="joined in the order of their names, which budgets use too"
-    )
-    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = Field(
-        default=None, description="lexical system that scores the positive and the negatives"
-    )
-    per_pair: Positive | None = Field(
-        default=None,
-        description="negatives stored for each training pair; a visit draws from these",
-    )
+    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
+    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
+    per_pair: Positive | None = Field(default=None, description="stored for each training pair")
     seed: int = 1
-    same_as: Annotated[Id, Ref("model", use="tuples")] | None = Field(
-        default=None, description="model whose tuples are used"
-    )
+    same_as: Annotated[Id, Ref("model", use="tuples")] | None = None
 
     @property
     def sampled(self) -> bool:
@@ -146,20 +136,14 @@ class Training(Strict):
     optimizer: Literal["adam"] = "adam"
     learning_rate: float = Field(gt=0)
     warmup_steps: int = Field(0, ge=0, description="steps in which the rate rises from 0, linearly")
-    decay: Literal["constant", "linear"] = Field(
-        "constant", description="linear: after the warm-up the rate falls to 0 at the last step"
-    )
-    weight_decay: float = Field(
-        0.0, ge=0, description="decoupled from the gradient; biases and layer norms have none"
-    )
+    decay: Literal["constant", "linear"] = Field("constant", description="linear: to 0 at the end")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
     epochs: float | None = Field(None, gt=0)
     steps: Positive | None = None
     dropout: Probability | None = Field(None, description="absent: as the backbone has it")
-    part: tuple[Positive, Positive] = Field(
-        (1, 1), description="[i, n]: train on the i-th of n equal parts of the pairs"
-    )
+    part: tuple[Positive, Positive] = Field((1, 1), description="[i, n]: the i-th of n of pairs")
     checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
 
     def check(self) -> None:
@@ -185,13 +169,8 @@ class OnPairs(Entry):
     """What all models share that are trained on (query, positive) pairs."""
 
     backbone: BackboneRole
-    train_on: base.TrainRole = Field(
-        description="role of the training split; own: that of the collection that is searched"
-    )
-    negatives: Negatives = Field(
-        default_factory=lambda: Negatives(),
-        description="absent: the other docs of a batch, if they count",
-    )
+    train_on: base.TrainRole = Field(description="own: the split that a collection names for it")
+    negatives: Negatives = Field(default_factory=lambda: Negatives())
     training: Training
     seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
@@ -211,12 +190,8 @@ class TermWeights(OnPairs):
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
-    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = Field(
-        None, description="short for a list of one"
-    )
-    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(
-        [], description="losses that are summed, each once"
-    )
+    loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None
+    losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
     group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 

@@ -12,6 +12,7 @@ DEPTH = "depth"
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
 RowId = Annotated[Id, Ref("row")]
 ColumnId = Annotated[Id, Ref("column")]
+AnyColumn = Annotated[str, Ref("column", besides=("default",))]
 ListId = Annotated[Id, Ref("list")]
 TestsId = Annotated[Id, Ref("tests")]
 
@@ -40,10 +41,7 @@ def _readable(text: str) -> str:
 
 
 def parts_of(page: str) -> tuple[str, str]:
-    """Return the paper and the name of a page: a paper's name may have hyphens, a page's has none.
-
-    `lexical-baselines-cacm` is `cacm` of `lexical-baselines`.
-    """
+    """Return paper and name of a page: `lexical-baselines-cacm` is cacm of lexical-baselines."""
     paper, _, name = page.rpartition("-")
     return paper, name
 
@@ -53,9 +51,7 @@ class Column(Strict):
 
     id: Annotated[Id, Name("column")]
     role: Role
-    measure: ColumnMeasure = Field(
-        description="ir_measures name; or depth: the rerank depth of the runs on the role's split"
-    )
+    measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
     header: str = Field(description="the measure as the paper prints it")
 
     @property
@@ -88,14 +84,9 @@ class Tests(Strict):
     resamples: Positive = Field(9999, description="sign flips, for the permutation test")
     bootstrap: Positive = Field(9999, description="draws of the queries, for bootstrap intervals")
     seed: int = 1
-    compare: Literal["all_pairs", "with_baselines"] = Field(
-        "all_pairs", description="with_baselines: pairs with one of the rows the table names"
-    )
+    compare: Literal["all_pairs", "with_baselines"] = "all_pairs"
     correction: Literal["none", "bonferroni", "holm"]
-    family: Literal["column", "table", "paper"] = Field(
-        description="which comparisons are corrected together; paper: of all its tables whose "
-        "tests are these"
-    )
+    family: Literal["column", "table", "paper"] = Field(description="what is corrected together")
 
 
 class Printed(Strict):
@@ -108,9 +99,7 @@ class Printed(Strict):
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
-    tolerance: dict[Annotated[str, Ref("column", besides=("default",))], float] = Field(
-        description="column id (or 'default'): largest |measured - reported| that reproduces"
-    )
+    tolerance: dict[AnyColumn, float] = Field(description="column: largest |delta| that reproduces")
     reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(_readable)]]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )
@@ -138,9 +127,7 @@ class Table(Reported):
     rows: list[Row] = Field(min_length=1)
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
-    index: IndexStatistics | None = Field(
-        None, description="of the printed numbers, which compare only with those of an equal one"
-    )
+    index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
 
 
 class QuerySet(Strict):
@@ -156,9 +143,7 @@ class Characteristic(Strict):
 
     id: Annotated[Id, Name("row")]
     label: str
-    quantity: Literal["queries", "relevant_per_query", "grades"] = Field(
-        description="grades: levels of relevance, 2 for binary judgements"
-    )
+    quantity: Literal["queries", "relevant_per_query", "grades"]  # grades: 2 if binary
 
 
 class Characteristics(Reported):

@@ -8,6 +8,7 @@ from residuum.config.schema.base import Id, Positive, Ref, Seeds, Strict
 from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
 
+DatasetId = Annotated[Id, Ref("dataset")]
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 
@@ -52,22 +53,14 @@ class Scale(Strict):
     description: str
     comparable: bool = Field(description="do measured numbers compare with the papers' numbers?")
     reason: str = Field(description="why they do or do not; printed under tables and in ledger")
-    editions: dict[Annotated[Id, Ref("dataset")], list[Edition]] = Field(
-        {}, description="dataset: pinned counts in place of its own, for a replica of it"
-    )
+    editions: dict[DatasetId, list[Edition]] = Field({}, description="pins of a dataset's replica")
     seeds: Seeds
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
-    budgets: dict[Id, dict[str, object]] = Field(
-        {}, description="partial entries, laid over the datasets, models and systems naming them"
-    )
-    threads: Positive = Field(
-        description="of a process; last digits of neural numbers depend on it"
-    )
-    shard_docs: Positive = Field(
-        description="most docs, or passages, in an embedding shard; a job encodes and searches each"
-    )
+    budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
+    threads: Positive = Field(description="of a process; neural last digits depend on them")
+    shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
     pair_batch_size: Positive = Field(description="pairs in a cross-encoder's batch; halved too")
 

@@ -74,9 +74,7 @@ class IrdsSource(Strict):
     fields: NamedFields = Field(default=[])
     quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
     sample: Sample | None = Field(None, description="export a part of the docs only")
-    repeated: Literal["error", "first"] = Field(
-        "error", description="a duplicate doc_id: a fault, or only the first is taken"
-    )
+    repeated: Literal["error", "first"] = Field("error", description="of docs with the same id")
 
     def check(self) -> None:
         if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
@@ -117,9 +115,7 @@ class Download(Strict):
     """A file or folder that a collection is read from: exactly one of irds, home and file."""
 
     irds: str | None = Field(None, description="NAME/KEY in ir_datasets' own list of downloads")
-    home: str | None = Field(
-        None, description="path below ir_datasets' home; without url you have to put it there"
-    )
+    home: str | None = Field(None, description="path below ir_datasets' home; by hand without url")
     file: str | None = Field(None, description="path below the folder of RESIDUUM_DATA")
     url: str | None = Field(None, description="address of a file that ir_datasets does not list")
     bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")

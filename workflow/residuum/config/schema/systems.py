@@ -1,5 +1,6 @@
 """config/systems/*.yaml: how a run is made."""
 
+from itertools import product
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
@@ -61,12 +62,8 @@ class Rm3Grid(Strict):
 
     def settings(self) -> list[Rm3]:
         """Return every setting, docs varying slowest and the weight fastest."""
-        return [
-            Rm3(feedback_docs=docs, feedback_terms=terms, original_query_weight=weight)
-            for docs in self.feedback_docs
-            for terms in self.feedback_terms
-            for weight in self.original_query_weight
-        ]
+        grid = dict(self)
+        return [Rm3(**dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
 
 
 class Setting(Strict, Generic[Value, Grid]):
@@ -97,21 +94,19 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
     folds: int | None = Field(None, ge=2)
     seed: int | None = Field(None, description="of the split of the queries into folds")
     measures: dict[base.TrainRole, base.TunedMeasure] = Field(
-        {}, description="role of a split, or own (where others tune): the measure reported on it"
+        {}, description="reported on splits; of own: on the own tuning split"
     )
 
 
 class LexicalSystem(Strict):
-    """A Lucene run: BM25 over the text, over named fields, or over predicted term weights."""
+    """A Lucene run: BM25 over the text, over term weights, or summed over boosted fields."""
 
     kind: Literal["lexical"]
     label: Label = ""
     analysis: Analysis
-    boosts: dict[Id, Annotated[float, Field(gt=0)]] = Field(
-        {}, description="field: factor of its own BM25 score; the score of a doc is their sum"
-    )
+    boosts: dict[Id, Annotated[float, Field(gt=0)]] = Field({}, description="field: its factor")
     term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
-        None, description="model of kind term-weights whose weights take the place of tf"
+        None, description="model whose predicted weights take the place of tf"
     )
     bm25: Bm25
     rm3: Rm3Setting | None = None
@@ -165,8 +160,7 @@ class FusionSystem(Strict):
     )
     interpolation: Interpolation
     unretrieved: Unretrieved | dict[RuledPart, Unretrieved] = Field(
-        description="what a part gives to a doc that only another one's list holds: for all, or "
-        "for each part"
+        description="score of a doc that only another part retrieved: of all parts, or of each"
     )
     k: Positive = Field(description="hits that are kept")
 
@@ -202,12 +196,8 @@ class RerankSystem(Strict):
 
     kind: Literal["rerank"]
     label: Label = ""
-    first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))] = Field(
-        description="system that gives the candidates"
-    )
-    reranker: Annotated[Id, Ref("reranker")] | HubReranker | RerankerModel = Field(
-        description="reranker role that the scale binds, or the reranker itself"
-    )
+    first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))]  # gives the candidates
+    reranker: Annotated[Id, Ref("reranker")] | HubReranker | RerankerModel  # a role, or itself
     depth: Depth
     budgets: base.Budgets = Field(default=[])
 
@@ -218,9 +208,7 @@ class ExternalSystem(Strict):
     kind: Literal["external"]
     label: Label = ""
     source: str = Field(description="who made it and where to get it; shown if it is absent")
-    runs: dict[Role, str] = Field(
-        min_length=1, description="role of a split: file below the folder of RESIDUUM_DATA"
-    )
+    runs: dict[Role, str] = Field(min_length=1, description="role: file below RESIDUUM_DATA")
 
 
 System = Annotated[

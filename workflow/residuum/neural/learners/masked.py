@@ -14,7 +14,7 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import MaskedLanguage
-from residuum.config.seeds import derive
+from residuum.config.specs import derive
 from residuum.neural import batches, devices, masking, pretrained
 from residuum.neural.devices import Device
 from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from residuum.artefacts import contracts
-from residuum.artefacts.chunks import chunks
+from residuum.artefacts.streams import chunks
 from residuum.config.schema.models import TermWeights
 from residuum.neural import batches, losses
 from residuum.neural.learners.base import BatchLoss, Learner, Outputs, Start, TrainingData

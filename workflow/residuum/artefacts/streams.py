@@ -1,6 +1,6 @@
-"""Lists and sets of texts on disk, so that memory does not grow with the corpus.
+"""Streams that memory should not hold: cut into lists, searched for duplicates, kept on disk.
 
-Usage: `finder.add(doc_id)` for each, then `finder.repeated()`; or
+Usage: `for batch in chunks(docs, 1000)`; `finder.add(doc_id)` for each, then `finder.repeated()`;
 `with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`. Must not know what the texts are.
 """
 
@@ -8,19 +8,27 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
 from residuum.artefacts import files
-from residuum.artefacts.chunks import chunks
 
 DIGEST_BYTES = 8
 BUCKETS = 256  # one for each first byte of a digest
 WAITING = 1 << 17  # digests in memory: a megabyte
 TEXTS_AT_ONCE = 4096
 END = np.dtype("<i8")
+T = TypeVar("T")
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of `size`, the last one shorter; one list is held at a time."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
 
 
 class DuplicateFinder:
@@ -47,12 +55,9 @@ class DuplicateFinder:
     def _spill(self) -> None:
         for number, waiting in enumerate(self._waiting):
             if waiting:
-                with open(self._path(number), "ab") as handle:
+                with open(self._folder / f"{number:03d}", "ab") as handle:
                     handle.write(waiting)
                 waiting.clear()
-
-    def _path(self, bucket: int) -> Path:
-        return self._folder / f"{bucket:03d}"
 
     def repeated(self) -> Iterator[set[bytes]]:
         """Yield the digests that were taken more than once, file by file."""
@@ -87,19 +92,14 @@ def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
         open(folder / "texts", "w+b") as held,
         open(folder / "ends", "w+b") as ends,
     ):
-        yield DiskList(held, ends, _fill(held, ends, texts))
-
-
-def _fill(held: BinaryIO, ends: BinaryIO, texts: Iterable[str]) -> int:
-    """Write texts one after the other, and where each ends after a first 0; return their number."""
-    length = end = 0
-    ends.write(np.zeros(1, END).tobytes())
-    for some in chunks(texts, TEXTS_AT_ONCE):
-        encoded = [text.encode() for text in some]
-        places = end + np.cumsum([len(text) for text in encoded], dtype=END)
-        held.write(b"".join(encoded))
-        ends.write(places.tobytes())
-        length, end = length + len(some), int(places[-1])
-    held.flush()
-    ends.flush()
-    return length
+        length = end = 0
+        ends.write(np.zeros(1, END).tobytes())
+        for some in chunks(texts, TEXTS_AT_ONCE):
+            encoded = [text.encode() for text in some]
+            places = end + np.cumsum([len(text) for text in encoded], dtype=END)
+            held.write(b"".join(encoded))
+            ends.write(places.tobytes())
+            length, end = length + len(some), int(places[-1])
+        held.flush()
+        ends.flush()
+        yield DiskList(held, ends, length)

@@ -2,22 +2,23 @@
 
 import pytest
 
-from residuum.artefacts import spill
+from residuum.artefacts import streams
+from residuum.artefacts.streams import DuplicateFinder
 
 
 def repeats(folder, texts):
-    digests = spill.DuplicateFinder(folder)
+    digests = DuplicateFinder(folder)
     for text in texts:
         digests.add(text)
     return set().union(*digests.repeated())
 
 
 def test_repeated_texts_are_found_in_every_file_and_across_spills(tmp_path, monkeypatch):
-    monkeypatch.setattr(spill, "WAITING", 7)
+    monkeypatch.setattr(streams, "WAITING", 7)
     texts = [f"d{number}" for number in range(6000)]
-    assert {spill.DuplicateFinder.of(text)[0] for text in texts[:4000]} == set(range(spill.BUCKETS))
+    assert {DuplicateFinder.of(text)[0] for text in texts[:4000]} == set(range(streams.BUCKETS))
     found = repeats(tmp_path, [*texts, *texts[:4000]])
-    assert found == {spill.DuplicateFinder.of(text) for text in texts[:4000]}
+    assert found == {DuplicateFinder.of(text) for text in texts[:4000]}
 
 
 def test_texts_that_differ_are_not_repeated(tmp_path):
@@ -26,15 +27,15 @@ def test_texts_that_differ_are_not_repeated(tmp_path):
 
 @pytest.mark.parametrize("at_once", [1, 2, 100])
 def test_texts_come_back_by_number_and_nothing_is_left(tmp_path, monkeypatch, at_once):
-    monkeypatch.setattr(spill, "TEXTS_AT_ONCE", at_once)
+    monkeypatch.setattr(streams, "TEXTS_AT_ONCE", at_once)
     texts = ["007", "", "Zürich 🙂", "NA", "x" * 10_000]
-    with spill.disk_list(tmp_path / "out.gz", iter(texts)) as held:
+    with streams.disk_list(tmp_path / "out.gz", iter(texts)) as held:
         assert len(held) == 5
         assert [held[number] for number in (4, 0, 3, 1, 2)] == [texts[n] for n in (4, 0, 3, 1, 2)]
     assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_left_after_an_error_either(tmp_path):
-    with pytest.raises(ValueError, match="stop"), spill.disk_list(tmp_path / "out.gz", ["a"]):
+    with pytest.raises(ValueError, match="stop"), streams.disk_list(tmp_path / "out.gz", ["a"]):
         raise ValueError("stop")
     assert not list(tmp_path.iterdir())
