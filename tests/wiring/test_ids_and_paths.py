@@ -19,6 +19,7 @@ MINI = Paths("results/mini")
         (RunId("clear", 0), "clear.seed0"),
         (RunId("bm25"), "bm25"),
         (RunId("me-first_stage", 12), "me-first_stage.seed12"),
+        (RunId("deepct@cacm.seeds", 2), "deepct@cacm.seeds.seed2"),
     ],
 )
 def test_a_run_id_is_written_and_parsed(run, text):

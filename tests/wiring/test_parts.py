@@ -118,7 +118,7 @@ def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
 
 def test_tuned_rm3_has_a_measure_where_a_role_of_it_is_played():
     assert part(Corpora).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
-    with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one there"):
+    with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one"):
         part(Corpora).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
 
 

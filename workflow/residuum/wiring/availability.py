@@ -55,9 +55,9 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
 def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reasons:
     """Follow a model, for a dataset, to what it is trained on and what it starts from."""
     model = registry.models[name]
-    found = [role_of(registry, role, "train", dataset) for _, role in references(model, "role")]
-    yield from (why for _, why in found)
-    on = found[0][0] and found[0][0].dataset  # those behind it belong to what it is trained on
+    splits = [role_of(registry, role, "train", dataset) for _, role in references(model, "role")]
+    yield from (why for _, why in splits)
+    on = splits[0][0] and splits[0][0].dataset  # what is behind it belongs to this collection
     for other in registry.mined_models(name):
         yield from _model(registry, other, on, hub)
     for _, role in references(model, "backbone"):
@@ -98,7 +98,7 @@ def _no_file(registry: Registry, system: str, place: Place | None) -> str | None
 
 
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
-    """Return the file of an external run for a split, whether it is there or not."""
+    """Return the file of an external run for a split, whether it exists or not."""
     runs = registry.system(system, ExternalSystem).runs
     names = [runs[role] for role in runs if place and registry.binding(role) == place]
     return roots.data() / names[0] if names else None

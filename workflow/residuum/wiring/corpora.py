@@ -93,10 +93,8 @@ class Corpora(Part):
         system, place = run_of(wildcards).system, place_of(wildcards)
         if measure := rm3_measure(self.registry, system, place):
             return measure
-        raise ResiduumError(
-            f"{system}: rm3.measures names no role that {'/'.join(place)} plays at this "
-            "scale; add one there"
-        )
+        text = f"rm3.measures names no role that {'/'.join(place)} plays at this scale; add one"
+        raise ResiduumError(f"{system}: {text}")
 
     def queries(self, wildcards: Wildcards) -> list[str]:
         """Return the queries that a dense model searches a dataset for."""

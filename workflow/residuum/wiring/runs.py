@@ -46,11 +46,18 @@ def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[
 
 
 def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, int]:
-    """Return the first stages' runs whose docs a reranker scores, each with its largest depth."""
+    """Return the first stages' runs whose docs a reranker scores, each with its largest depth.
+
+    None at all is an error.
+    """
     deepest: dict[str, int] = {}
     for _, first, grid in reranked(registry, reranker, place, hub).values():
         deepest[first] = max(*grid, deepest.get(first, 0))
-    return deepest
+    if deepest:
+        return deepest
+    names = rerank_systems(registry, reranker)
+    why = {str(why_unavailable(registry, name, place, hub)) for name in names}
+    raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
 
 
 def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
@@ -153,13 +160,9 @@ class Runs(Part):
         return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
 
     def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
-        """Return the first stages' runs, each with its largest depth; none at all is an error."""
-        name, place = wildcards.reranker, place_of(wildcards)
-        if deepest := candidates(self.registry, name, place, self.hub):
-            return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
-        names = rerank_systems(self.registry, name)
-        why = {str(why_unavailable(self.registry, n, place, self.hub)) for n in names}
-        raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
+        place = place_of(wildcards)
+        deepest = candidates(self.registry, wildcards.reranker, place, self.hub)
+        return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
 
     def candidates(self, wildcards: Wildcards) -> list[str]:
         """Return the first stages' runs whose docs a reranker scores."""
