@@ -42,7 +42,7 @@ rule dense_gather:
     conda:
         f"{ENVS}/base.yaml"
     resources:
-        **RESOURCES.cpu(ESTIMATES.merged_run, mem_mb=6000),
+        **RESOURCES.cpu(ESTIMATES.run, mem_mb=6000),
     params:
         **decided_by("residuum.dense", "gather", WIRING.runs.spec),
         hits=options.each("hits", "hits", folder_of),

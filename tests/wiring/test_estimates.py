@@ -119,7 +119,7 @@ def test_exact_search_multiplies_every_vector_with_every_query():
     assert shard.core_s == pytest.approx(2 * 64 * 250 * 30 / 60e9)
     assert shard.disk == 11 * 30 * 10
     run = {"dataset": "toy", "split": "dev", "run": "vectors.seed1"}
-    gathered = ESTIMATES.merged_run(named(**run))
+    gathered = ESTIMATES.run(named(**run))
     assert gathered.core_s == pytest.approx(4 * 200 * 3e-6)
 
 

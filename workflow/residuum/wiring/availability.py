@@ -32,7 +32,11 @@ def why_unavailable(registry: Registry, system: str, place: Place | None, hub: H
 def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> Reasons:
     entry = registry.systems[system]
     if isinstance(entry, ExternalSystem):
-        yield _no_file(registry, system, place)
+        path = external_file(registry, system, place)
+        if path is None:
+            yield f"{system} is an external run of {', '.join(entry.runs)} only"
+        elif not path.is_file():
+            yield f"no such file: {path}. {entry.source}"
     yield place and why_no_export(registry, place.dataset, None, place.split)
     dataset, places = place and place.dataset, [place]
     if role := registry.tuned_on(system):
@@ -88,13 +92,6 @@ def role_of(
     if place is None:
         return None, not_bound(registry.config.scale, role)
     return place, why_no_export(registry, place.dataset, None, place.split)
-
-
-def _no_file(registry: Registry, system: str, place: Place | None) -> str | None:
-    path, entry = external_file(registry, system, place), registry.system(system, ExternalSystem)
-    if path is None:
-        return f"{system} is an external run of {', '.join(entry.runs)} only"
-    return None if path.is_file() else f"no such file: {path}. {entry.source}"
 
 
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:

@@ -59,17 +59,19 @@ class Corpora(Part):
         It exits, because Snakemake takes an exception for a rule that does not fit, and would go on
         with what was made of other files before.
         """
-        name, split, root = wildcards.dataset, _split(wildcards), roots.data()
+        name, split = wildcards.dataset, getattr(wildcards, "split", None)
+        root = roots.data()
         if why := why_no_export(self.registry, name, split):
-            sys.exit(
-                f"error: dataset {name}: {why}\nPaths start at {root.resolve()} (set "
-                "RESIDUUM_DATA to change that)."
-            )
+            where = f"Paths start at {root.resolve()} (set RESIDUUM_DATA to change that)."
+            sys.exit(f"error: dataset {name}: {why}\n{where}")
         return [str(root / path) for path in self.registry.datasets[name].source_files(split)]
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return what decides which corpus is written, or which queries and qrels a split has."""
-        dataset, split = self.registry.datasets[wildcards.dataset], _split(wildcards)
+        dataset, split = (
+            self.registry.datasets[wildcards.dataset],
+            getattr(wildcards, "split", None),
+        )
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
 
     def index_behind(self, wildcards: Wildcards) -> str:
@@ -123,8 +125,3 @@ class Corpora(Part):
             return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
 
         return of
-
-
-def _split(wildcards: Wildcards) -> str | None:
-    """Return the split of an export; that of a corpus has none."""
-    return getattr(wildcards, "split", None)

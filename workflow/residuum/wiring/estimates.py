@@ -52,12 +52,8 @@ def _read(shape: sizes.Shape, tokens: float, at_once: float) -> Estimate:
     return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
 
 
-def _query_tokens(limit: int) -> float:
-    return min(limit, assumed.QUERY_TOKENS)
-
-
 def _pair_tokens(dataset: str, reading: Reading) -> float:
-    query = _query_tokens(reading.query_length)
+    query = min(reading.query_length, assumed.QUERY_TOKENS)
     return min(reading.length, query + sizes.doc_tokens(dataset, reading.length))
 
 
@@ -130,14 +126,11 @@ class Estimates:
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
-        """Estimate a run that is fused of others, or written in another order."""
-        lines, parts = self._lines(w), len(self.registry.parts(run_of(w).system))
-        return _run(lines, max(1, parts) * lines * MICRO * assumed.LINE_US)
-
-    def merged_run(self, w: Wildcards) -> Estimate:
-        """Estimate a run merged from the hits of all shards."""
-        lines = self._lines(w)
-        return _run(lines, lines * self.registry.shards(w.dataset) * MICRO * assumed.LINE_US)
+        """Estimate a run that is fused of others, merged from shards, or given another order."""
+        name, lines = run_of(w).system, self._lines(w)
+        dense = isinstance(self.registry.systems[name], DenseSystem)
+        lists = self.registry.shards(w.dataset) if dense else len(self.registry.parts(name))
+        return _run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
         """Estimate the choice of lambda: every value is tried on the union of the lists."""
@@ -180,7 +173,7 @@ class Estimates:
             most = (1 + model.group) * model.reading.length
         elif isinstance(model, DualEncoder):
             docs, limit = 1 + model.drawn, model.encoder.doc_length
-            query = _query_tokens(model.encoder.query_length)
+            query = min(model.encoder.query_length, assumed.QUERY_TOKENS)
             tokens, most = query + docs * sizes.doc_tokens(dataset, limit), docs * limit
         else:
             most = model.length
@@ -224,7 +217,7 @@ class Estimates:
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model searches."""
         limit = self.registry.model(w.model, DualEncoder).encoder.query_length
-        return self._encoded(w, self._searched(w), _query_tokens(limit), limit)
+        return self._encoded(w, self._searched(w), min(limit, assumed.QUERY_TOKENS), limit)
 
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""

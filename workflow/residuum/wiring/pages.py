@@ -120,8 +120,8 @@ BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
 
 def page_spec(registry: Registry, page: str, hub: Hub) -> str:
     """Return a page as the JSON of the `--spec` of the stage that makes it."""
-    bound = BINDERS[registry.pages[page].kind](registry, page, hub)
-    return canonical_json(bound.model_dump(mode="json"))
+    bind = BINDERS[registry.pages[page].kind]
+    return canonical_json(bind(registry, page, hub).model_dump(mode="json"))
 
 
 def family(registry: Registry, page: str) -> list[str]:
