@@ -15,7 +15,7 @@ from residuum.inspect import local_files
 from residuum.inspect.dryrun import Job
 from residuum.inspect.local_files import File
 from residuum.wiring import sizes
-from residuum.wiring.models import start_of
+from residuum.wiring.corpora import start_of
 from residuum.wiring.runs import player_of
 
 HUB = "hub"

@@ -20,9 +20,8 @@ from residuum.config.registry import Registry
 from residuum.config.schema.scales import Config
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
-from residuum.wiring.corpora import Corpora
+from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages, gaps
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of

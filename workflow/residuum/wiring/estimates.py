@@ -22,8 +22,7 @@ from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSys
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, rm3_measure
-from residuum.wiring.corpora import encoded_splits
-from residuum.wiring.models import corpora_of
+from residuum.wiring.corpora import corpora_of, encoded_splits
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
 

@@ -17,7 +17,7 @@ from residuum.config.schema.models import Backbone, Training
 from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.wiring.assumptions import TOKEN_BYTES
-from residuum.wiring.models import start_of
+from residuum.wiring.corpora import start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {
