@@ -24,9 +24,8 @@ rule fusion_tune:
         scores=options.each("scores", "scores", options.by_system),
         folds=options.each("fold", "folds"),
     shell:
-        "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
-        "{params.scores} --qrels {input.qrels} {params.folds} "
-        "--output {output.tuning} 2>&1 | tee {log}"
+        "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} {params.scores} "
+        "--qrels {input.qrels} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
 
 
 rule fusion_fuse:
@@ -51,6 +50,5 @@ rule fusion_fuse:
         scores=options.each("scores", "scores", options.by_system),
         tuning=options.each("tuning", "tuning"),
     shell:
-        "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
-        "{params.scores} {params.tuning} --tag {wildcards.run} "
-        "--output {output.run} 2>&1 | tee {log}"
+        "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} {params.scores} "
+        "{params.tuning} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

@@ -27,10 +27,9 @@ rule rerank_score:
         store=PATHS.work("{dataset}.{split}.{reranker}"),
         compute=RESOURCES.precise,
     shell:
-        "python -m residuum.rerank score {params.runs} "
-        "--queries {input.queries} --corpus {params.corpus} {params.model} "
-        "--spec {params.spec:q} {params.compute} --store {params.store} "
-        "--output {output.scores} 2>&1 | tee {log}"
+        "python -m residuum.rerank score {params.runs} --queries {input.queries} --corpus "
+        "{params.corpus} {params.model} --spec {params.spec:q} {params.compute} --store "
+        "{params.store} --output {output.scores} 2>&1 | tee {log}"
 
 
 rule rerank_depths:

@@ -17,6 +17,5 @@ rule significance_compare:
         together=WIRING.pages.together,
         metrics=PATHS.metrics_root,
     shell:
-        "python -m residuum.significance compare --spec {params.spec:q} "
-        "{params.together} --metrics {params.metrics} --workers {threads} "
-        "--output {output.tests} 2>&1 | tee {log}"
+        "python -m residuum.significance compare --spec {params.spec:q} {params.together} "
+        "--metrics {params.metrics} --workers {threads} --output {output.tests} 2>&1 | tee {log}"

@@ -91,7 +91,7 @@ def write_config(folder: Path) -> None:
     """Write config/ of the three collections into a folder."""
     datasets = {"three": _dataset("generated-articles-smoke")}
     for seed, name in enumerate(("one", "two"), start=1):
-        datasets[name] = _dataset("generated-smoke") | {"own": {"train": "train", "tune": "tune"}}
+        datasets[name] = _dataset("generated-smoke")
         datasets[name]["source"] |= {"seed": seed}
         datasets[name]["editions"] = [{"name": "any", "docs": 460}]
     entries = {"datasets": datasets, "models": MODELS, "systems": SYSTEMS, "scales": {"own": SCALE}}
