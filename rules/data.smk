@@ -20,7 +20,8 @@ rule data_corpus:
         folder=options.output_folder,
     shell:
         "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "
-        "--page config/datasets/{wildcards.dataset}.yaml --output {params.folder} 2>&1 | tee {log}"
+        "--dataset-file config/datasets/{wildcards.dataset}.yaml --output {params.folder} "
+        "2>&1 | tee {log}"
 
 
 rule data_split:
@@ -43,7 +44,7 @@ rule data_split:
         **decided_by("residuum.data", "split", WIRING.corpora.spec),
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
-        "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
+        "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
         "--queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
 
 
@@ -65,5 +66,5 @@ rule data_answers:
         **decided_by("residuum.data", "answers", WIRING.corpora.spec),
     shell:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "
-        "--spec {params.spec:q} --page config/datasets/{wildcards.dataset}.yaml "
+        "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
         "--output {output.answers} 2>&1 | tee {log}"

@@ -16,7 +16,8 @@ from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.config.schema.sources import Windows
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
-from residuum.neural.windows import passages
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import passages
 from tiny_models import ENCODER, make_backbone, toy_docs, toy_queries
 
 DOCS = [(f"{doc_id}-{n}", f"{text} {n}") for n in range(5) for doc_id, text in toy_docs()]  # 120
@@ -49,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     backbone = make_backbone(folder / "backbone", corpus)
     settings = EncoderSchema.model_validate(ENCODER)
     (folder / "model").mkdir()
-    start = Encoder.start(str(backbone), None, settings, devices.choose("cpu", "fp32", 1))
+    start = Encoder(Source(str(backbone)), settings, devices.choose("cpu", "fp32", 1))
     start.save(folder / "model")
     return Made(folder, corpus, folder / "model")
 

@@ -16,9 +16,9 @@ from residuum import pretrain
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Encoder as EncoderSchema
-from residuum.neural import devices, lsa
+from residuum.neural import backbones, devices
 from residuum.neural.encoders import Encoder
-from residuum.neural.learners import masked
+from residuum.neural.pretrained import Source
 from tiny_models import BACKBONE, ENCODER, make_backbone, masked_language_spec
 
 WORDS = [["river", "water", "boat"], ["bread", "flour", "oven"], ["music", "sound", "drum"]]
@@ -73,7 +73,7 @@ def test_words_of_one_topic_start_close_together(corpus: Path, tmp_path: Path) -
 
 def test_lsa_gives_no_more_dimensions_than_the_corpus_has() -> None:
     docs = [np.array([1, 2, 2]), np.array([2, 3]), np.array([3, 1, 1])]
-    vectors = lsa.token_vectors(docs, vocabulary=6, dimensions=64, seed=1, threads=1)
+    vectors = backbones.token_vectors(docs, vocabulary=6, dimensions=64, seed=1, threads=1)
     assert vectors.shape == (6, 2)
     assert (vectors[[0, 4, 5]] == 0).all()
     np.testing.assert_allclose(np.linalg.norm(vectors[1:4], axis=1), 1, atol=1e-5)
@@ -138,10 +138,10 @@ def test_a_dual_encoder_can_be_adapted(corpus: Path, tmp_path: Path) -> None:
     backbone = make_backbone(tmp_path / "backbone", corpus)
     device = devices.choose("cpu", "fp32", 1)
     settings = EncoderSchema.model_validate(ENCODER)
-    encoder = Encoder.start(str(backbone), None, settings, device)
+    encoder = Encoder(Source(str(backbone)), settings, device)
     encoder.save(tmp_path / "dual")
     folder = adapt(corpus, tmp_path / "dual", tmp_path / "adapted", masked_language_spec(steps=2))
-    again = Encoder.start(str(folder), None, settings, device)
+    again = Encoder(Source(str(folder)), settings, device)
     assert again.encode(["river water"], "doc", 1).shape == (1, 16)
     assert not (folder / "residuum.json").exists()
 
@@ -176,7 +176,7 @@ def test_a_head_asked_about_hidden_tokens_alone_says_what_the_whole_model_says()
     ):
         model.eval()
         logits = model(input_ids=ids, attention_mask=mask).logits[where]
-        torch.testing.assert_close(masked.predictions(model, ids, mask, where), logits)
+        torch.testing.assert_close(backbones.predictions(model, ids, mask, where), logits)
 
 
 def test_a_corpus_without_text_is_refused(corpus: Path, tmp_path: Path) -> None:

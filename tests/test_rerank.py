@@ -20,6 +20,7 @@ from residuum.config.schema.systems import RerankSystem
 from residuum.evaluate import evaluate
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.pretrained import Source
 from tiny_models import make_backbone, toy_docs, toy_queries
 
 Lists = dict[str, dict[str, float]]
@@ -238,7 +239,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     reading = Reading(pooling="mean", query_length=8, length=30)
     device = devices.choose("cpu", "fp32", 1)
     (folder / "model").mkdir()
-    CrossEncoder.start(str(start), None, reading, device).save(folder / "model")
+    CrossEncoder(Source(str(start)), reading, device).save(folder / "model")
     runs = [folder / "one.gz", folder / "two.gz"]
     for shift, path in enumerate(runs):
         ids = [doc_id for doc_id, _ in docs]
@@ -347,6 +348,6 @@ def test_what_is_missing_is_named(made: Made, tmp_path: Path, write: Writer) -> 
     strange = write("strange.gz", {"q99": {"d0-here": 1}})
     with pytest.raises(ResiduumError, match=r"queries\.tsv: query_id q99 of a first-stage run"):
         made.score(tmp_path / "pairs.gz", [strange])
-    with pytest.raises(ResiduumError, match=r"no/such is no folder; .* needs --reading"):
+    with pytest.raises(ResiduumError, match=r"no/such: not a directory; .* needs --reading"):
         made.score(tmp_path / "pairs.gz", made.runs, model="no/such")
     assert not (tmp_path / "pairs.gz").exists()

@@ -17,8 +17,10 @@ from residuum.artefacts import contracts, files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import TermWeights
 from residuum.neural import devices
-from residuum.neural.learners import Start, TrainingData, terms
-from residuum.neural.termweighter import TermWeighter, Weighting
+from residuum.neural.learners import Start
+from residuum.neural.pretrained import Source
+from residuum.neural.termweighter import TermLearner, TermWeighter, Weighting, build_examples
+from residuum.neural.tokens import Texts
 from tiny_models import make_backbone, model_spec, term_weights_spec, toy_docs, write_toy
 
 QUERIES = [("q0", "the water source"), ("q1", "waters here"), ("q2", "flour")]
@@ -76,7 +78,7 @@ def model(toy: Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def weighter_of(toy: Toy, device: devices.Device, length: int = 24) -> TermWeighter:
-    return TermWeighter.start(str(toy.start), None, Weighting(length=length, scale=100), device)
+    return TermWeighter(Source(str(toy.start)), Weighting(length=length, scale=100), device)
 
 
 def test_the_words_that_queries_use_are_learned(model: Path, device: devices.Device) -> None:
@@ -97,20 +99,20 @@ def test_examples_hold_the_recall_of_each_word(
     corpus = make_corpus(tmp_path / "corpus", DOCS)
     (tmp_path / "queries.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in QUERIES))
     pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in PAIRS]
-    data = TrainingData(tmp_path / "tuples.jsonl.gz", corpus, tmp_path / "queries.tsv")
+    texts = Texts(tmp_path / "queries.tsv", corpus, "the pairs")
     weighter = weighter_of(toy, device)
-    first, second = terms.build_examples(weighter, pairs, data)
-    [doc] = weighter.read([DOCS[0][1]])
+    first, second = build_examples(weighter, pairs, texts).targets
+    [doc] = weighter.tokenise([DOCS[0][1]])
     assert doc.words == ["water", "here", ",", "for", "waters", "!"]
-    np.testing.assert_allclose(first.targets, [2 / 3, 1 / 3, 0, 0, 2 / 3, 0], atol=1e-6)
-    np.testing.assert_allclose(second.targets, [0, 1, 0])
+    np.testing.assert_allclose(first, [2 / 3, 1 / 3, 0, 0, 2 / 3, 0], atol=1e-6)
+    np.testing.assert_allclose(second, [0, 1, 0])
 
 
 def test_a_word_is_read_at_its_first_subword_within_the_length(
     toy: Toy, device: devices.Device
 ) -> None:
     weighter = weighter_of(toy, device, length=8)
-    [doc] = weighter.read(["water xyzzy waterhere sound sound"])
+    [doc] = weighter.tokenise(["water xyzzy waterhere sound sound"])
     tokens = weighter.tokenizer.convert_ids_to_tokens(doc.ids)
     assert len(tokens) == 8 and tokens[-1] == "[SEP]"
     starts = [
@@ -127,7 +129,7 @@ def test_a_checkpoint_is_a_token_classifier(model: Path, device: devices.Device)
         logits = theirs(**tokenizer("water here", return_tensors="pt")).logits[0, :, 0]
     weighter = TermWeighter.load(model, device)
     weighter.model.eval()
-    ours = weighter.forward(weighter.read(["water here"]))
+    ours = weighter.forward(weighter.tokenise(["water here"]))
     assert ours.tolist() == pytest.approx(logits[1:3].tolist(), abs=1e-6)
     assert not list(model.rglob("*.bin"))
 
@@ -211,6 +213,7 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
 def test_no_positive_is_an_error(toy: Toy, tmp_path: Path) -> None:
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [])
     form = TermWeights.model_validate_json(term_weights_spec())
-    data = TrainingData(tmp_path / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
+    texts = Texts(toy.folder / "queries.tsv", toy.corpus, "the tuples")
+    start = Start(Source(str(toy.start)), devices.Device("cpu", "fp32"), 1)
     with pytest.raises(ResiduumError, match="no training pair is left"):
-        terms.make(form, Start(str(toy.start), None, devices.Device("cpu", "fp32"), 1), data)
+        TermLearner(form, start, tmp_path / "tuples.jsonl.gz", texts)

@@ -1,6 +1,10 @@
 """Training: it learns, it goes on after kill -9 with the same bytes, it tells what is wrong."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,14 +14,16 @@ import torch
 
 from contents import contents
 from corpora import make_corpus
-from killing import as_command, run_and_kill
+from killing import WORKFLOW, as_command, run_and_kill
 from residuum import train as stage
 from residuum.artefacts import contracts, files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import DualEncoder
-from residuum.neural import devices, learners
-from residuum.neural.encoders import Encoder
-from residuum.neural.learners import dual
+from residuum.neural import devices
+from residuum.neural.encoders import DualLearner, Encoder
+from residuum.neural.learners import Start
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
 from tiny_models import (
     ANSWERS,
     make_backbone,
@@ -112,11 +118,10 @@ def test_a_model_whose_scores_stay_equal_is_warned_of(
 def test_the_scores_in_the_log_are_those_of_the_step(toy: Toy, tmp_path: Path) -> None:
     """The first step's, computed again from the start; for NLL the mean over the other docs."""
     spec = DualEncoder.model_validate_json(model_spec("nll", steps=1, dropout=0))
-    files_in = (toy.folder / "tuples.jsonl.gz", toy.corpus, toy.folder / "queries.tsv")
+    texts = Texts(toy.folder / "queries.tsv", toy.corpus, "the tuples")
     cpu = devices.choose("cpu", "fp32", 1)
-    learner = dual.make(
-        spec, learners.Start(str(toy.start), None, cpu, 1), learners.TrainingData(*files_in)
-    )
+    start = Start(Source(str(toy.start), dropout=0), cpu, 1)
+    learner = DualLearner(spec, start, toy.folder / "tuples.jsonl.gz", texts)
     batch = learner.batch(0)
     logged = learner.losses(batch, learner.forward(batch), slice(0, 8)).logged
     queries, docs = dict(toy_queries()), dict(toy_docs())
@@ -177,6 +182,38 @@ def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     assert "resuming after step" in capfd.readouterr().err
     assert contents(tmp_path / "killed") == contents(whole)
     assert not (tmp_path / "killed.work").exists()
+
+
+def test_edits_restart_a_half_finished_training_only_where_it_reaches_them(
+    toy: Toy, tmp_path: Path
+) -> None:
+    package = tmp_path / "workflow" / "residuum"
+    shutil.copytree(WORKFLOW / "residuum", package)
+    output = tmp_path / "model"
+    output.write_text("a file where the folder belongs, so that no run is ever finished")
+    spec = model_spec(steps=6, checkpoint_every=4)
+    arguments = toy.arguments(output, spec=spec)
+    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+
+    def run() -> str:
+        command = [sys.executable, "-m", "residuum.train", "train", *options]
+        environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode and "train: " in done.stderr
+        return done.stderr
+
+    def edit(name: str, old: str, new: str) -> None:
+        text = (package / name).read_text()
+        assert old in text
+        (package / name).write_text(text.replace(old, new, 1))
+
+    assert "state.pt" not in run()
+    edit("neural/fitting.py", "import math\n", "import math  # for what is not finite\n")
+    edit("neural/backbones.py", "MASKED, RANDOM = 0.8", "MASKED, RANDOM = 0.7")
+    edit("dense.py", "SPARE = 64", "SPARE = 65")
+    assert "resuming after step 4" in run()
+    edit("neural/losses.py", "(margin - s_emb_pos", "(2 * margin - s_emb_pos")
+    assert "stale checkpoint (data, spec, seed or code changed): restarting" in run()
 
 
 def test_saved_work_of_another_spec_is_discarded_with_a_note(

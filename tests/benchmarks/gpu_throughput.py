@@ -24,11 +24,12 @@ import numpy as np
 
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.config.schema.models import Training
-from residuum.neural import devices, gradients, optimisers
-from residuum.neural.adaptive import AdaptiveBatchSize
+from residuum.neural import devices, fitting
+from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.encoders import Encoder
-from residuum.neural.learners.base import BatchLoss, Learner, Outputs
+from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.losses import triplet_hinge
+from residuum.neural.pretrained import Source
 from residuum.neural.processes import share
 
 LENGTH = 128
@@ -100,9 +101,9 @@ class Triplets(Learner[Rows]):
 
     def __init__(self, encoder: Encoder, shape: Shape) -> None:
         self.encoder, self.model, self.size = encoder, encoder.model, shape.triplets
-        self.pairs, self.steps = shape.triplets, shape.steps
-        self.queries = encoder.tokenise(texts(shape.triplets, 1), "query")
-        self.docs = encoder.tokenise(texts(2 * shape.triplets, 2), "doc")
+        self.start = Start(Source("random weights"), encoder.device, 1)
+        self.queries = list(encoder.tokenise(texts(shape.triplets, 1), "query"))
+        self.docs = list(encoder.tokenise(texts(2 * shape.triplets, 2), "doc"))
 
     def save(self, folder: Path) -> None:
         """Keep nothing."""
@@ -129,12 +130,12 @@ def training(encoder: Encoder, shape: Shape) -> Callable[[], object]:
     """Return a training step with the loop's own parts; its last act waits for the GPU."""
     learner, sizes = Triplets(encoder, shape), AdaptiveBatchSize("triplets", "LENGTH")
     how = Training(learning_rate=1e-5, batch_size=shape.triplets, steps=shape.steps)
-    optimiser = optimisers.make(learner.model, how)
+    optimiser = fitting.make_optimiser(learner.model, how)
     learner.model.train()
 
     def step() -> object:
-        found = gradients.of_step(learner, sizes, share(shape.triplets), 1, 0)
-        optimisers.step(optimiser, how, 0, shape.steps)
+        found = fitting.set_gradients(learner, sizes, share(shape.triplets), 0)
+        fitting.take_step(optimiser, how, 0, shape.steps)
         return found
 
     return step
@@ -221,7 +222,7 @@ def main() -> None:
         for precision in told.precision if device == "cuda" else ["fp32"]:
             chosen = devices.choose(device, precision, told.threads)
             settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
-            encoder = Encoder.start(str(start), None, settings, chosen)
+            encoder = Encoder(Source(str(start)), settings, chosen)
             limit = limit_of(card(device), precision, told.limit)
             encoding(encoder, shape, docs, limit)
             rate = 1 / seconds(training(encoder, shape), shape.steps)

@@ -25,6 +25,7 @@ from residuum.config.schema.models import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.encoders import Encoder
+from residuum.neural.pretrained import Source
 
 WORDS = 3000
 QUERY_WORDS, DOC_WORDS = (2, 6), (20, 60)
@@ -82,7 +83,7 @@ def scoring(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Work
 
     device = devices.Device("cpu", "fp32")
     reading = Reading(query_length=QUERY_LENGTH, length=LENGTH)
-    ours = CrossEncoder.start(str(start), None, reading, device)
+    ours = CrossEncoder(Source(str(start)), reading, device)
     ours.save(folder)
     theirs = Theirs(str(folder), device="cpu")
     texts = [(sample.queries[q], sample.docs[d]) for q, d in sample.pairs]
@@ -100,7 +101,7 @@ def encoding(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Wor
     from sentence_transformers import SentenceTransformer
 
     settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
-    ours = Encoder.start(str(start), None, settings, devices.Device("cpu", "fp32"))
+    ours = Encoder(Source(str(start)), settings, devices.Device("cpu", "fp32"))
     ours.save(folder)
     theirs = SentenceTransformer(str(folder), device="cpu")
     how = {"prompt_name": "document", "batch_size": batch, "show_progress_bar": False}

@@ -38,7 +38,7 @@ def test_a_bad_spec_names_its_keys():
     )  # fmt: skip
     assert done.returncode == 1
     assert "source.files.corpus: missing key" in done.stderr
-    assert "extra: unknown key" in done.stderr
+    assert "extra: unknown key; valid: access, editions, source, splits." in done.stderr
 
 
 def test_every_stage_has_help_without_loading_what_is_heavy():

@@ -204,6 +204,16 @@ WAYS = {
         "VERB(lines):\n    print(f'first {next(lines)}')\n", {},
         "s.py", "next(lines)", "lines",
     ),
+    "a value that a message binds": (
+        "VERB():\n    print(kind := 'a')\n    return kind\n", {}, "s.py", "'a'", "'b'",
+    ),
+    "a value that is yielded within a message": (
+        "VERB():\n    print((yield 'a'))\n", {}, "s.py", "'a'", "'b'",
+    ),
+    "a key that a message may add": (
+        "VERB(counts):\n    print(f\"{counts['a']} docs\")\n    return list(counts)\n", {},
+        "s.py", "'a'", "'b'",
+    ),
     "a text that is printed into a file": (
         "VERB(f):\n    print('a line', file=f)\n", {}, "s.py", "a line", "another",
     ),

@@ -625,6 +625,32 @@ def test_a_system_made_from_itself_is_a_fault(config):
         load(config, scale="smoke")
 
 
+def test_a_cycle_is_named_with_all_that_it_passes(config):
+    one = {"weighted": "bm25", "value": 0.5}
+    edit(config, "systems/clear.yaml", parts=["bm25", "zero-shot"], interpolation=one)
+    edit(config, "systems/zero-shot.yaml", parts=["bm25", "clear"], interpolation=one,
+         unretrieved="minimum")  # fmt: skip
+    edit(config, "systems/clear.yaml", unretrieved="minimum")
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="smoke")
+    text = str(caught.value)
+    assert "clear -> zero-shot -> clear" in text or "zero-shot -> clear -> zero-shot" in text
+
+
+def test_a_fault_within_a_union_is_at_the_keys_that_the_file_has(config):
+    pools = {"hits": {"kind": "hits", "system": "bm25"}}
+    edit(config, "models/clear.yaml", negatives={"pools": pools, "scores": "bm25", "per_pair": 1})
+    edit(config, "datasets/nfcorpus.yaml", source={"kind": "irds", "text_fields": [], "docz": "x"})
+    with pytest.raises(ResiduumError) as caught:
+        load(config)
+    text = str(caught.value)
+    assert "clear.yaml: negatives.pools.hits.top: missing key" in text
+    assert "nfcorpus.yaml: source.docs: missing key" in text
+    assert "nfcorpus.yaml: source.text_fields: List should have at least 1 item" in text
+    assert "source.docz: unknown key; valid: docs, fields, kind, quoted, repeated, sample, " in text
+    assert "text_fields. Did you mean docs?" in text
+
+
 def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(config):
     edit(config, "datasets/nfcorpus.yaml", own={"train": "train", "tune": "dev"})
     (config / "models" / "mine.yaml").write_text("base: clear\ntrain_on: own\n")

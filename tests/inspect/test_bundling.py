@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from residuum.__main__ import app
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import bundling, verifying
+from residuum.inspect import bundling
 from results_fixture import build, change
 
 METRIC = "results/metrics/data/dev/base.tsv"
@@ -59,7 +59,10 @@ def tampered(archive, path, name, old, new, indexed=False):
 
 
 def faults(archive):
-    return {check.page: check.text for check in verifying.verify(archive) if not check.agrees}
+    *findings, total = bundling.verify(archive)
+    bad = {finding.what: finding.message for finding in findings if not finding.good}
+    assert (total.what, total.good) == ("bundle", not bad)
+    return bad
 
 
 def test_the_same_results_give_the_same_bytes(results, archive, tmp_path):
@@ -87,30 +90,29 @@ def test_it_holds_what_pages_are_made_from_and_no_texts_runs_or_models(archive):
 
 
 def test_every_page_is_made_again_and_the_rest_is_carried(archive):
-    checks = verifying.verify(archive)
-    assert {c.page: (c.made, c.agrees) for c in checks} == {
-        "toy-table1": (True, True),
-        "toy-table2": (True, True),
-        "toy-table3": (False, True),
-        "toy-figure1": (True, True),
-        "ledger": (True, True),
-    }
-    assert checks[-1].page == "ledger"
-    said = verifying.report(checks)
-    assert "toy-table3: carried, checked by hash: it quotes texts" in said
-    assert said.endswith("4 pages made again byte for byte, 1 carried; no fault")
+    *pages, total = map(str, bundling.verify(archive))
+    assert pages == [
+        "ok     toy-table3: carried, checked by hash: it quotes texts of the corpus",
+        "ok     toy-figure1: made again, same bytes; drawings carried, checked by hash",
+        "ok     toy-table1: made again, same bytes",
+        "ok     toy-table2: made again, same bytes, from the counts in its manifest",
+        "ok     ledger: made again, same bytes",
+    ]
+    assert total == "ok     bundle: 4 pages made again byte for byte, 1 carried; no fault"
 
 
 def test_a_changed_metric_fails_and_names_the_file_and_the_pages(archive, tmp_path):
     path = tampered(archive, tmp_path / "t.tar.gz", METRIC, b"0.333333", b"0.933333")
     found = faults(path)
-    assert f"{METRIC}: was changed after the bundle was written" in next(iter(found))
+    assert next(iter(found)) == METRIC
+    assert found[METRIC].startswith("was changed after the bundle was written")
     assert found["toy-table1"].startswith("differs: significance/toy-table1.tsv, line 2: '")
     assert "in the bundle, '" in found["toy-table1"] and "made again" in found["toy-table1"]
     assert found["ledger"].startswith("differs: ledger.tsv, line ")
     assert "toy-table2" not in found and "toy-figure1" not in found
     done = CliRunner().invoke(app, ["bundle", "verify", str(path)])
-    assert done.exit_code == 1 and "toy-table1: differs" in done.output
+    assert done.exit_code == 1 and "FAULT  toy-table1: differs" in done.output
+    assert done.output.endswith("2 pages made again byte for byte, 1 carried; 3 faults\n")
 
 
 def test_a_metric_changed_together_with_its_hash_is_found_by_the_pages(archive, tmp_path):
@@ -141,8 +143,8 @@ def test_a_missing_metric_and_a_changed_case_are_named(archive, tmp_path):
     del members[METRIC]
     members["results/cases/toy-table3.tsv"] += b"q1\td1\n"
     found = faults(pack(tmp_path / "t.tar.gz", members))
-    assert f"{METRIC}: is missing" in found
-    assert any(f.startswith("results/cases/toy-table3.tsv: was changed") for f in found)
+    assert found[METRIC] == "is missing"
+    assert found["results/cases/toy-table3.tsv"].startswith("was changed")
     assert found["toy-table1"].startswith("cannot be made again: ")
     assert "base.tsv: no such file" in found["toy-table1"]
 
@@ -157,13 +159,14 @@ def test_pages_of_other_code_say_so(archive, tmp_path):
     assert found["toy-table1"].endswith("(made by other code of residuum.tables than is installed)")
 
 
-def test_characteristics_of_older_results_are_carried(results, tmp_path):
+def test_characteristics_without_their_counts_cannot_be_made_again(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     path = copy / "tables" / "toy-table2.tsv.manifest.json"
     change(path, '"counts"', '"cells"')
     bundling.write(copy, tmp_path / "t.tar.gz")
-    checks = {check.page: check for check in verifying.verify(tmp_path / "t.tar.gz")}
-    assert (checks["toy-table2"].made, checks["toy-table2"].agrees) == (False, True)
+    found = faults(tmp_path / "t.tar.gz")
+    assert set(found) == {"toy-table2"}
+    assert found["toy-table2"].startswith("cannot be made again: KeyError: 'counts'")
 
 
 @pytest.mark.parametrize(
@@ -208,16 +211,19 @@ def test_damaged_and_foreign_files_are_one_clear_error(archive, tmp_path):
     for data, says in cases:
         path.write_bytes(data)
         with pytest.raises(ResiduumError, match=says):
-            verifying.verify(path)
+            bundling.verify(path)
     for members, says in [
         ({"results/x": b""}, r"not a bundle of residuum, it lacks bundle\.json"),
         ({"bundle.json": b"[]"}, r"bundle\.json cannot be read"),
-        ({"bundle.json": b'{"format": 9, "files": {}}'}, "format 9 of a bundle; residuum"),
+        (
+            {"bundle.json": b'{"format": 9, "files": {}}'},
+            r"read by residuum .*: format: .*equal to 2 \(found 9\)",
+        ),
     ]:
         with pytest.raises(ResiduumError, match=says):
-            verifying.verify(pack(path, members))
+            bundling.verify(pack(path, members))
     with pytest.raises(ResiduumError, match="no such file"):
-        verifying.verify(tmp_path / "nowhere.tar.gz")
+        bundling.verify(tmp_path / "nowhere.tar.gz")
 
 
 def test_unfinished_results_make_no_bundle(tmp_path):
@@ -263,9 +269,9 @@ def test_a_page_without_a_manifest_fails_and_is_named(archive, tmp_path, page, n
     del members[f"results/{page}.manifest.json"]
     found = faults(pack(tmp_path / "t.tar.gz", members))
     assert found[name] == f"no manifest of {page}: it cannot be made again"
-    assert f"results/{page}.manifest.json: is missing" in found
+    assert found[f"results/{page}.manifest.json"] == "is missing"
     told = {"ledger"} if page == BARE else set()
-    assert set(found) - {name, f"results/{page}.manifest.json: is missing"} == told
+    assert set(found) - {name, f"results/{page}.manifest.json"} == told
     if told:
         assert found["ledger"].startswith(f"cannot be made again: {page}: no manifest")
 
@@ -276,14 +282,14 @@ def test_a_manifest_that_cannot_be_read_is_one_fault_among_the_others(archive, t
     name = f"results/{BARE}.manifest.json"
     members[name] = text
     members["results/cases/toy-table3.tsv"] += b"q1\td1\n"
-    checks = verifying.verify(pack(tmp_path / "t.tar.gz", members))
-    bad = [check.text for check in checks if not check.agrees]
+    checks = bundling.verify(pack(tmp_path / "t.tar.gz", members))
+    bad = [f"{check.what}: {check.message}" for check in checks if not check.good]
     assert bad[0].startswith("results/cases/toy-table3.tsv: was changed")
     assert bad[1].startswith(f"{name}: was changed")
-    assert bad[2].startswith((f"{name}: cannot be read", f"{name}: not a manifest of residuum"))
-    assert bad[3] == f"no manifest of {BARE}: it cannot be made again"
+    assert bad[2].startswith(f"{name}: not a manifest of residuum")
+    assert bad[3] == f"toy-table1: no manifest of {BARE}: it cannot be made again"
     assert not [text for text in bad if "residuum-bundle-" in text]
-    assert "toy-figure1" in {check.page for check in checks if check.agrees}
+    assert "toy-figure1" in {check.what for check in checks if check.good}
 
 
 def test_a_bundle_without_any_manifest_is_told_page_by_page(archive, tmp_path):

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from residuum.__main__ import compare
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
@@ -45,15 +46,15 @@ def command(qrels, *runs, measure=("RR@10",), **changes):
     plain = {"test": "permutation", "correction": "holm", "family": "column", "alpha": 0.05}
     plain |= {"resamples": 9999, "seed": 1, "baseline": None, "missing": "refuse"}
     plain |= {"form": "markdown", "output": None, "workers": 1}
-    comparing.verb(qrels, list(map(str, runs)), list(measure), **plain | changes)
+    compare(qrels, list(map(str, runs)), list(measure), **plain | changes)
 
 
 def test_values_differences_and_wins_by_hand(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
-    found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10"], asked())
-    means = {name: matrix.values.mean() for (name, _), matrix in found.scores.items()}
+    scores, found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10"], asked())
+    means = {name: matrix.values.mean() for (name, _), matrix in scores.items()}
     assert means == pytest.approx({"best": 1.0, "good": 0.75, "poor": 0.1})
-    rows = {(test.a, test.b): test for test in found.tests}
+    rows = {(test.a, test.b): test for test in found}
     assert set(rows) == {("best", "good"), ("best", "poor"), ("good", "poor")}
     row = rows["best", "good"]
     assert row.difference == pytest.approx(0.25)
@@ -69,11 +70,11 @@ def test_p_values_are_those_of_scipy(files, test):
     two = write_run(files[0].parent / "two.trec", random.integers(1, 12, 24))
     runs = {path.stem: trec.read_run(path) for path in (one, two)}
     made = asked(test=test, correction="none")
-    found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "nDCG@10"], made)
+    scores, found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "nDCG@10"], made)
     for measure in ("RR@10", "nDCG@10"):
-        a, b = (found.scores[name, measure].values[:, 0] for name in ("one", "two"))
+        a, b = (scores[name, measure].values[:, 0] for name in ("one", "two"))
         theirs = stats.ttest_rel(a, b) if test == "t-test" else stats.wilcoxon(a - b)
-        (own,) = (test.p for test in found.tests if test.measure == measure)
+        (own,) = (test.p for test in found if test.measure == measure)
         assert own == pytest.approx(theirs.pvalue)
 
 
@@ -100,18 +101,18 @@ def test_with_baselines_only_they_are_compared_and_corrected(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
     judged = trec.read_qrels(files[0])
     made = asked(correction="bonferroni")
-    found = comparing.compare(judged, runs, ["RR@10"], made, baselines=["poor"])
-    assert [(test.a, test.b) for test in found.tests] == [("best", "poor"), ("good", "poor")]
-    expected = [2 * test.p for test in found.tests]
-    assert [test.p_adjusted for test in found.tests] == pytest.approx(expected)
+    _, found = comparing.compare(judged, runs, ["RR@10"], made, baselines=["poor"])
+    assert [(test.a, test.b) for test in found] == [("best", "poor"), ("good", "poor")]
+    expected = [2 * test.p for test in found]
+    assert [test.p_adjusted for test in found] == pytest.approx(expected)
 
 
 def test_the_family_table_spans_the_measures(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
     made = asked(correction="bonferroni", family="table")
-    found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "P@5"], made)
-    expected = [min(1.0, 6 * test.p) for test in found.tests]
-    assert [test.p_adjusted for test in found.tests] == pytest.approx(expected)
+    _, found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "P@5"], made)
+    expected = [min(1.0, 6 * test.p) for test in found]
+    assert [test.p_adjusted for test in found] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("step", [1.0, 1e-8])

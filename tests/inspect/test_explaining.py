@@ -126,9 +126,10 @@ def test_a_count_was_made_from_its_split(results):
     [
         ("tay/table1/base/rr", "no paper 'tay'; known: toy. Did you mean toy?"),
         ("toy/tabel1/base/rr", "no table of toy 'tabel1'; known: table1, table2. Did you mean"),
-        ("toy/table1/bsae/rr", "no row of toy-table1 'bsae'; known: ablation, base, later, ours. "
+        ("toy/table1/bsae/rr", "no row of toy/table1 'bsae'; known: ablation, base, later, ours. "
                                "Did you mean base?"),
-        ("toy/table1/base/rrr", "no column of toy-table1 'rrr'; known: far, rr. Did you mean rr?"),
+        ("toy/table1/base/rrr", "no column of toy/table1/base 'rrr'; known: far, rr. Did you "
+                                "mean rr?"),
         ("toy-table1", "write a cell as <paper>/<table>/<row>/<column>, such as "
                        "toy/table1/base/rr"),
     ],
@@ -207,7 +208,8 @@ def test_a_run_that_one_folder_lacks_is_said_to_be_missing(results, other, tmp_p
     copy = shutil.copytree(other, tmp_path / "toy")
     (copy / "runs/data/dev/base.trec.gz").unlink()
     said = " ".join(differing.compared(results, copy, CELL).split())
-    assert "cannot be compared, it is not in both folders" in said
+    assert "base.trec.gz: cannot be compared: " in said
+    assert f"{copy}/runs/data/dev/base.trec.gz: no such file" in said
 
 
 def test_the_command_prints_both_and_an_error_is_one_line(results, other):
@@ -342,10 +344,12 @@ def test_a_table_without_its_manifest_is_one_error(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     path = copy / "tables/toy-table1.tsv.manifest.json"
     path.write_text("{}")
-    with pytest.raises(ResiduumError, match=r"not a manifest of residuum .*; delete it, then"):
+    with pytest.raises(ResiduumError, match=r"not a manifest of residuum: .*; delete it, then"):
         explaining.explain(copy, CELL)
     path.unlink()
-    with pytest.raises(ResiduumError, match=r"tsv: its manifest is missing beside it; run snake"):
+    with pytest.raises(
+        ResiduumError, match=r"table1\.tsv: no manifest, so what .* not known; run snake"
+    ):
         explaining.explain(copy, CELL)
 
 

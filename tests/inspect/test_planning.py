@@ -4,7 +4,7 @@ import importlib.resources
 import json
 import re
 import shutil
-from collections import namedtuple
+from collections import Counter, namedtuple
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,13 @@ from projects import copy_project
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import planning
-from residuum.inspect.dryrun import Job
+from residuum.inspect.planning import Job
 from residuum.lucene import jvm
 
-CORPUS = Job("data_corpus", {"dataset": "toy"}, ["c"], 1, {"mem_mb": 2000})
-TAKES = {"mem_mb": 4000, "disk_mb": 30, "core_s": 9000}
+CORPUS = Job("data_corpus", {"dataset": "toy"}, ["c"], 1, Counter(mem_mb=2000))
+TAKES = Counter(mem_mb=4000, disk_mb=30, core_s=9000)
 SEARCHES = [Job("lexical_search", {"split": split}, [split], 2, TAKES) for split in "ab"]
-CARD = {"mem_mb": 6000, "disk_mb": 400, "core_s": 3, "gpu_s": 7200, "gpu_mb": 4500}
+CARD = Counter(mem_mb=6000, disk_mb=400, core_s=3, gpu_s=7200, gpu_mb=4500)
 TRAINING = Job("train_train", {"model": "dual", "seed": "1"}, ["m"], 8, CARD)
 Usage = namedtuple("Usage", "total used free")
 

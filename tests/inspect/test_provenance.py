@@ -1,12 +1,13 @@
 """The graph that manifests make: what descends from what, and where two graphs differ."""
 
 import json
+import re
 import shutil
 
 import pytest
 
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import differences, provenance
+from residuum.inspect import differing, provenance
 from results_fixture import build, edit
 
 METRICS = "metrics/data/dev/{}.tsv"
@@ -36,12 +37,12 @@ def test_a_cell_descends_from_its_run_index_topics_qrels_and_corpus_sources_firs
     ]
     last = kin(results)[-1]
     assert last.parents == ("runs/data/dev/base.trec.gz", "data/data/dev")
-    assert list(last.inputs) == ["runs/data/dev/base.trec.gz", "data/data/dev/qrels.trec"]
+    assert list(last.manifest.inputs) == ["runs/data/dev/base.trec.gz", "data/data/dev/qrels.trec"]
 
 
 def test_paths_are_below_the_folder_wherever_it_lies_now(results, copy):
     assert [a.path for a in kin(copy, "ours.seed1")] == [a.path for a in kin(results, "ours.seed1")]
-    assert differences.differences(kin(results), kin(copy)) == []
+    assert differing.differences(kin(results), kin(copy)) == []
 
 
 def test_a_file_from_outside_is_a_source_without_a_manifest(copy):
@@ -49,7 +50,7 @@ def test_a_file_from_outside_is_a_source_without_a_manifest(copy):
     inputs = json.loads(path.read_text())["inputs"]
     edit(path, inputs={**inputs, "/far/away/run.txt": "0" * 64})
     found = {artefact.path: artefact for artefact in kin(copy)}
-    assert found["/far/away/run.txt"].record == {}
+    assert found["/far/away/run.txt"].manifest is None
 
 
 def without(results, *names):
@@ -65,12 +66,12 @@ def test_what_should_have_a_manifest_is_told_from_a_file_from_outside(copy):
     path = copy / "runs" / "data" / "dev" / "ours.seed1.trec.gz.manifest.json"
     inputs = json.loads(path.read_text())["inputs"]
     edit(path, inputs={**inputs, "/far/away/run.txt": "0" * 64})
-    lacking = {a.path: a.lacks for a in provenance.read(copy).values() if not a.record}
+    lacking = {a.path: a.lacks for a in provenance.read(copy).values() if a.manifest is None}
     assert lacking == {
         "runs/data/dev/base.trec.gz": "neither file nor manifest",
         "data/data/dev": "no manifest",
     }
-    assert {a.path: a.lacks for a in kin(copy, "ours.seed1") if not a.record} == {
+    assert {a.path: a.lacks for a in kin(copy, "ours.seed1") if a.manifest is None} == {
         **lacking,
         "/far/away/run.txt": "",
     }
@@ -91,21 +92,20 @@ def test_a_missing_manifest_is_a_difference_of_its_own(results, copy, lacks):
     without(copy, "runs/data/dev/base.trec.gz.manifest.json")
     full, half = kin(results), kin(copy)
     here, there = (half, full) if lacks == "here" else (full, half)
-    found = differences.differences(here, there)
+    found = differing.differences(here, there)
     values = ("no manifest", "a manifest") if lacks == "here" else ("a manifest", "no manifest")
     path = "runs/data/dev/base.trec.gz"
-    assert found[0] == differences.Difference(path, "manifest", path, *values)
-    assert differences.changed(here, there) == []
+    assert found[0] == differing.Difference(path, "manifest", path, *values)
+    assert differing.changes(here, there) == []
 
 
 def test_a_provenance_goes_on_past_a_missing_manifest_as_the_other_folder_says(results, copy):
     without(copy, "metrics/data/dev/base.tsv.manifest.json")
-    graphs = provenance.read(results), provenance.read(copy)
-    completed = provenance.completed(graphs[1], graphs[0])
-    assert [a.path for a in provenance.ancestors(completed, [METRICS.format("base")])] == [
-        a.path for a in kin(results)
-    ]
-    assert provenance.completed(graphs[0], graphs[1]) == graphs[0]
+    whole, lacking = provenance.read(results), provenance.read(copy)
+    kin_of = [a.path for a in provenance.ancestors(lacking, [METRICS.format("base")], whole)]
+    assert kin_of == [a.path for a in kin(results)]
+    past = provenance.ancestors(whole, [METRICS.format("base")], lacking)
+    assert past == kin(results)
 
 
 def test_hidden_and_unfinished_folders_hold_no_artefacts(copy):
@@ -121,11 +121,15 @@ def test_what_is_no_manifest_is_named(copy, tmp_path):
     with pytest.raises(ResiduumError, match=r"en/manifest\.json: not a manifest of residuum"):
         provenance.read(copy)
     path.write_text("{")
-    with pytest.raises(ResiduumError, match=r"en/manifest\.json: cannot be read.*; delete it"):
+    with pytest.raises(
+        ResiduumError, match=r"en/manifest\.json: not a .*Invalid JSON.*; delete it"
+    ):
         provenance.read(copy)
-    graph, unreadable = provenance.read_what_can_be(copy)
-    assert "runs/data/dev/base.trec.gz" in graph and not graph["index/data/en"].record
-    assert len(unreadable) == 1 and unreadable[0].startswith(f"{path}: cannot be read")
+    unreadable = {}
+    graph = provenance.read(copy, unreadable)
+    assert "runs/data/dev/base.trec.gz" in graph and graph["index/data/en"].manifest is None
+    assert list(unreadable) == ["index/data/en/manifest.json"]
+    assert unreadable["index/data/en/manifest.json"].startswith("not a manifest")
     path.write_text('{"artefact": {}, "spec": {}, "inputs": {}, "code": {}, "environment": {}}')
     with pytest.raises(ResiduumError, match=r"en/manifest\.json: not a manifest of residuum"):
         provenance.read(copy)
@@ -135,8 +139,8 @@ def test_what_is_no_manifest_is_named(copy, tmp_path):
 
 def test_a_parameter_is_the_first_difference_and_its_results_come_after(results, tmp_path):
     other = build(tmp_path / "other", k1=1.2, pages=False)
-    found = differences.differences(kin(results), kin(other))
-    assert found[0] == differences.Difference(
+    found = differing.differences(kin(results), kin(other))
+    assert found[0] == differing.Difference(
         "runs/data/dev/base.trec.gz", "parameter", "bm25.k1", 0.9, 1.2
     )
     assert [(d.path, d.key) for d in found[1:]] == [
@@ -147,8 +151,8 @@ def test_a_parameter_is_the_first_difference_and_its_results_come_after(results,
 
 def test_sources_come_before_what_is_made_of_them(results, tmp_path):
     other = build(tmp_path / "other", k1=1.2, terms=41, pages=False)
-    found = differences.differences(kin(results), kin(other))
-    assert found[0] == differences.Difference("index/data/en", "data", "unique_terms", 40, 41)
+    found = differing.differences(kin(results), kin(other))
+    assert found[0] == differing.Difference("index/data/en", "data", "unique_terms", 40, 41)
     assert ("bm25.k1", 1.2) in [(d.key, d.other) for d in found]
 
 
@@ -157,7 +161,7 @@ def test_other_topics_differ_by_their_hash(results, copy):
     inputs = json.loads(path.read_text())["inputs"]
     topics = next(name for name in inputs if name.endswith("queries.tsv"))
     edit(path, inputs={**inputs, topics: "0" * 64})
-    found = differences.differences(kin(results), kin(copy))
+    found = differing.differences(kin(results), kin(copy))
     assert [(d.path, d.kind, d.key) for d in found] == [
         ("data/data/dev", "data", "sha256 of data/data/dev/queries.tsv")
     ]
@@ -167,12 +171,12 @@ def test_a_shard_with_another_hash_is_found_inside_its_list(results, copy):
     path = copy / "data" / "data" / "corpus" / "manifest.json"
     facts = json.loads(path.read_text())["artefact"]
     edit(path, artefact={**facts, "shards": [{**facts["shards"][0], "sha256": "0" * 64}]})
-    assert differences.differences(kin(results), kin(copy))[0].key == "shards.0.sha256"
+    assert differing.differences(kin(results), kin(copy))[0].key == "shards.0.sha256"
 
 
 def test_what_only_one_folder_has_is_told_last(results):
-    found = differences.differences(kin(results), kin(results)[1:])
-    assert found == [differences.Difference("data/data/corpus", "absent", "", "made", "not made")]
+    found = differing.differences(kin(results), kin(results)[1:])
+    assert found == [differing.Difference("data/data/corpus", "absent", "", "made", "not made")]
 
 
 def test_code_and_versions_are_apart_from_what_was_made(results, copy):
@@ -181,6 +185,7 @@ def test_code_and_versions_are_apart_from_what_was_made(results, copy):
     packages = {**made["environment"]["packages"], "numpy": "1.0"}
     environment = {**made["environment"], "packages": packages, "command": "another"}
     edit(path, environment=environment, code={**made["code"], "sha256": "0" * 64})
-    assert differences.differences(kin(results), kin(copy)) == []
-    changes = {what: there for what, _, there in differences.changed(kin(results), kin(copy))}
-    assert changes == {"code of residuum.lexical": "0" * 64, "numpy": "1.0"}
+    assert differing.differences(kin(results), kin(copy)) == []
+    code, numpy = differing.changes(kin(results), kin(copy))
+    assert re.fullmatch(r"code of residuum\.lexical [0-9a-f]{12} against 0{12}", code)
+    assert numpy == f"numpy {made['environment']['packages']['numpy']} against 1.0"

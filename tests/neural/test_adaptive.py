@@ -12,9 +12,10 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.config.schema.models import Reading
 from residuum.neural import devices
-from residuum.neural.adaptive import AdaptiveBatchSize, busy
 from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.devices import AdaptiveBatchSize, busy
 from residuum.neural.encoders import Encoder
+from residuum.neural.pretrained import Source
 from residuum.neural.termweighter import TermWeighter, Weighting
 from tiny_models import ENCODER, make_backbone, toy_docs
 
@@ -89,7 +90,7 @@ def test_one_that_does_not_fit_and_other_errors_are_raised() -> None:
 def test_encoding_goes_on_with_smaller_batches(
     backbone: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    encoder = Encoder.start(backbone, None, EncoderSchema.model_validate(ENCODER), CPU)
+    encoder = Encoder(Source(backbone), EncoderSchema.model_validate(ENCODER), CPU)
     texts = [text for _, text in toy_docs()]
     whole, sizes = encoder.encode(texts, "doc", 10), []
     monkeypatch.setattr(encoder, "forward", holding(5, encoder.forward, sizes))
@@ -107,8 +108,8 @@ def test_pairs_are_scored_in_smaller_batches_of_one_shape(
     backbone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading = Reading.model_validate({"query_length": 8, "length": 30})
-    model = CrossEncoder.start(backbone, None, reading, CPU)
-    docs = model.tokenise([text for _, text in toy_docs()], "doc")
+    model = CrossEncoder(Source(backbone), reading, CPU)
+    docs = list(model.tokenise([text for _, text in toy_docs()], "doc"))
     pairs = [Pair(docs[0][:2], doc) for doc in docs]
     whole, sizes = model.score(pairs, 16), []
     monkeypatch.setattr(model, "forward", holding(8, model.forward, sizes))
@@ -121,7 +122,7 @@ def test_pairs_are_scored_in_smaller_batches_of_one_shape(
 def test_term_weights_are_predicted_in_smaller_batches(
     backbone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weighter = TermWeighter.start(backbone, None, Weighting(length=24, scale=100), CPU)
+    weighter = TermWeighter(Source(backbone), Weighting(length=24, scale=100), CPU)
     with torch.no_grad():
         weighter.model.classifier.bias.fill_(0.5)
     texts = [text for _, text in toy_docs()]
@@ -134,7 +135,7 @@ def test_term_weights_are_predicted_in_smaller_batches(
 
 def test_in_bf16_weights_and_vectors_stay_float32(backbone: str, tmp_path: Path) -> None:
     half = devices.Device("cpu", "bf16")
-    encoder = Encoder.start(backbone, None, EncoderSchema.model_validate(ENCODER), half)
+    encoder = Encoder(Source(backbone), EncoderSchema.model_validate(ENCODER), half)
     seen: list[torch.dtype] = []
     hook = encoder.model.encoder.layer[0].attention.self.query.register_forward_hook(
         lambda part, given, made: seen.append(made.dtype)

@@ -1,12 +1,13 @@
 """The batch stream: resumable at any step, uniform negatives, disjoint parts, known positives."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
-from residuum.neural.batches import Batch, EpochSampler, GroupBatches, Positives, part_of
+from residuum.neural.batches import Batch, EpochSampler, draw_batch, other_positives, part_of
 
 
 def pairs(count: int, pool: int = 4) -> list[Tuple]:
@@ -15,19 +16,21 @@ def pairs(count: int, pool: int = 4) -> list[Tuple]:
     return [Tuple(f"q{i}", f"d{i}", 10.0 + i, names, scores) for i in range(count)]
 
 
-def stream(count: int, batch_size: int, seed: int, group: int = 1) -> GroupBatches:
-    return GroupBatches(pairs(count), group, batch_size, seed)
+def stream(count: int, batch_size: int, seed: int, group: int = 1) -> Callable[[int], Batch]:
+    """Return what gives the batch of a step."""
+    sampler = EpochSampler(count, batch_size, seed)
+    return lambda step: draw_batch(pairs(count), group, sampler.visits(step))
 
 
 def test_a_stream_started_later_gives_the_identical_batches() -> None:
-    whole = [stream(10, 4, seed=1).batch(step) for step in range(12)]
+    whole = [stream(10, 4, seed=1)(step) for step in range(12)]
     late = stream(10, 4, seed=1)
-    assert [late.batch(step) for step in range(7, 12)] == whole[7:]
+    assert [late(step) for step in range(7, 12)] == whole[7:]
 
 
 def test_each_epoch_visits_every_pair_once_in_its_own_order() -> None:
     batches = stream(12, 4, seed=1)
-    visits = [query for step in range(6) for query in batches.batch(step).query_ids]
+    visits = [query for step in range(6) for query in batches(step).query_ids]
     assert sorted(visits[:12]) == sorted(visits[12:]) == sorted(f"q{i}" for i in range(12))
     assert visits[:12] != visits[12:]
 
@@ -38,11 +41,11 @@ def test_visits_of_a_step_follow_from_its_number_alone() -> None:
 
 
 def test_seeds_differ() -> None:
-    assert stream(50, 8, seed=1).batch(0) != stream(50, 8, seed=2).batch(0)
+    assert stream(50, 8, seed=1)(0) != stream(50, 8, seed=2)(0)
 
 
 def test_rows_belong_together() -> None:
-    batch = stream(20, 8, seed=3).batch(5)
+    batch = stream(20, 8, seed=3)(5)
     for i, query in enumerate(batch.query_ids):
         assert batch.positives[i] == query.replace("q", "d")
         positive, negative = batch.lexical[i]
@@ -53,19 +56,19 @@ def test_rows_belong_together() -> None:
 def test_negatives_are_drawn_uniformly_and_anew_each_visit() -> None:
     batches = stream(20, 20, seed=1)
     drawn = Counter(
-        doc for step in range(200) for group in batches.batch(step).negatives for doc in group
+        doc for step in range(200) for group in batches(step).negatives for doc in group
     )
     assert set(drawn) == {"n0", "n1", "n2", "n3"}
     assert all(abs(count - 1000) < 150 for count in drawn.values())  # 5 standard deviations
 
 
 def test_a_batch_larger_than_the_pairs_is_full() -> None:
-    assert Counter(stream(3, 9, seed=1).batch(0).query_ids) == {"q0": 3, "q1": 3, "q2": 3}
+    assert Counter(stream(3, 9, seed=1)(0).query_ids) == {"q0": 3, "q1": 3, "q2": 3}
 
 
 def test_steps_of_epochs() -> None:
-    batches = stream(100, 32, seed=1)
-    assert [batches.sampler.steps(epochs) for epochs in (1, 2, 0.5, 0.001)] == [4, 7, 2, 1]
+    sampler = EpochSampler(100, 32, seed=1)
+    assert [sampler.steps(epochs) for epochs in (1, 2, 0.5, 0.001)] == [4, 7, 2, 1]
 
 
 def test_parts_are_disjoint_equal_and_cover_everything_in_any_order() -> None:
@@ -79,37 +82,35 @@ def test_parts_are_disjoint_equal_and_cover_everything_in_any_order() -> None:
 
 
 def test_groups_follow_from_seed_and_step_and_hold_distinct_negatives() -> None:
-    batches = [stream(10, 3, seed=1, group=3).batch(step) for step in range(8)]
+    batches = [stream(10, 3, seed=1, group=3)(step) for step in range(8)]
     late = stream(10, 3, seed=1, group=3)
-    assert [late.batch(step) for step in range(5, 8)] == batches[5:]
-    assert stream(10, 3, seed=2, group=3).batch(0) != batches[0]
+    assert [late(step) for step in range(5, 8)] == batches[5:]
+    assert stream(10, 3, seed=2, group=3)(0) != batches[0]
     groups = [group for batch in batches for group in batch.negatives]
     assert all(len({*group}) == 3 for group in groups)
     assert {doc for group in groups for doc in group} == {"n0", "n1", "n2", "n3"}
 
 
 def test_a_pool_smaller_than_the_group_repeats() -> None:
-    (group,) = GroupBatches(pairs(1, pool=2), 5, 1, seed=1).batch(0).negatives
+    (group,) = draw_batch(pairs(1, pool=2), 5, [(0, 7)]).negatives
     assert len(group) == 5 and {*group} <= {"n0", "n1"}
 
 
 def test_without_groups_a_batch_has_positives_only() -> None:
     bare = Tuple("q9", "d9", 1.0, [], [])
-    batch = GroupBatches([bare], 0, 2, seed=1).batch(0)
+    batch = draw_batch([bare], 0, [(0, 7), (0, 8)])
     assert batch == Batch(["q9"] * 2, ["d9"] * 2, [[], []], [[1.0], [1.0]])
     assert batch.docs == ["d9", "d9"]
 
 
 def test_no_pairs_is_an_error() -> None:
     with pytest.raises(ResiduumError, match="no training pair is left"):
-        GroupBatches([], 1, 4, seed=1)
+        EpochSampler(0, 4, seed=1)
 
 
 def test_known_positives_are_no_negatives_in_any_column() -> None:
     """By hand: positives a, b, c, a, then the sampled negatives of each pair."""
-    known = Positives(
-        [Tuple(q, d, 0.0, [], []) for q, d in [("q1", "a"), ("q1", "b"), ("q2", "c"), ("q3", "a")]]
-    )
+    known = {"q1": {"a", "b"}, "q2": {"c"}, "q3": {"a"}}
     negatives = [["x", "c"], ["c", "y"], ["a", "b"], ["b", "z"]]
     batch = Batch(["q1", "q1", "q2", "q3"], ["a", "b", "c", "a"], negatives, [])
     expected = [
@@ -118,5 +119,5 @@ def test_known_positives_are_no_negatives_in_any_column() -> None:
         [0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0],
         [1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
     ]
-    assert known.ignore(batch, slice(0, 4)).astype(int).tolist() == expected
-    assert known.ignore(batch, slice(1, 3)).astype(int).tolist() == expected[1:3]
+    assert other_positives(batch, slice(0, 4), known).astype(int).tolist() == expected
+    assert other_positives(batch, slice(1, 3), known).astype(int).tolist() == expected[1:3]

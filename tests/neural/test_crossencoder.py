@@ -26,8 +26,10 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.models import Reading
 from residuum.neural import devices
-from residuum.neural.crossencoder import CrossEncoder, Pair
-from residuum.neural.learners import Start, TrainingData, cross, training_data
+from residuum.neural.crossencoder import CrossEncoder, CrossLearner, Pair
+from residuum.neural.learners import Start, usable
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
 from tiny_models import (
     order_share,
     toy_docs,
@@ -67,7 +69,7 @@ def reading(**changes: object) -> Reading:
 
 def made(toy: Path, device: devices.Device, **changes: object) -> CrossEncoder:
     """Make an untrained cross-encoder with weights so large that scores differ."""
-    model = CrossEncoder.start(str(toy / "start"), None, reading(**changes), device)
+    model = CrossEncoder(Source(str(toy / "start")), reading(**changes), device)
     with torch.no_grad():
         for weights in model.model.parameters():
             weights *= 8 if weights.ndim > 1 else 1
@@ -102,7 +104,7 @@ def test_plain_transformers_gives_the_same_scores(
     assert np.abs(np.diff(expected[:, 0])).min() > 1e-3
     np.testing.assert_allclose(scores_of(model, TEXTS), expected[:, 0], atol=1e-5)
     again = CrossEncoder.load(tmp_path, device)
-    assert again.reading == reading()
+    assert again.settings == reading()
     assert (scores_of(again, TEXTS) == scores_of(model, TEXTS)).all()
 
 
@@ -148,7 +150,7 @@ def release(folder: Path, toy: Path, labels: int) -> Path:
 @pytest.mark.parametrize("labels", [1, 2])
 def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, labels: int) -> None:
     folder = release(tmp_path, toy, labels)
-    model = CrossEncoder.released(str(folder), None, reading(), device)
+    model = CrossEncoder(Source(str(folder), whole=True), reading(), device)
     logits = reference(folder)
     if labels == 2:
         odds = torch.tensor(logits).softmax(dim=1)
@@ -160,14 +162,17 @@ def test_released_rerankers(toy: Path, device: devices.Device, tmp_path: Path, l
 
 
 def test_what_is_no_reranker_is_refused(toy: Path, device: devices.Device, tmp_path: Path) -> None:
-    with pytest.raises(ResiduumError, match="is no ForSequenceClassification: no classifier"):
-        CrossEncoder.released(str(toy / "start"), None, reading(), device)
+    with pytest.raises(
+        ResiduumError,
+        match="no AutoModelForSequenceClassification: it lacks the weights classifier",
+    ):
+        CrossEncoder(Source(str(toy / "start"), whole=True), reading(), device)
     folder = str(release(tmp_path / "three", toy, 3))
     with pytest.raises(ResiduumError, match="gives 3 labels; a reranker has one or two"):
-        CrossEncoder.released(folder, None, reading(), device)
+        CrossEncoder(Source(folder, whole=True), reading(), device)
     folder = str(release(tmp_path / "one", toy, 1))
     with pytest.raises(ResiduumError, match="a released reranker has pooling cls"):
-        CrossEncoder.released(folder, None, reading(pooling="mean"), device)
+        CrossEncoder(Source(folder, whole=True), reading(pooling="mean"), device)
 
 
 def test_lengths_that_do_not_fit_are_refused(toy: Path, device: devices.Device) -> None:
@@ -220,7 +225,7 @@ def test_no_pairs_give_no_scores(toy: Path, device: devices.Device) -> None:
 
 def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> None:
     pairs = [*some_pairs(2, 0), *some_pairs(3, 2), *some_pairs(4, 5)]
-    assert training_data.usable(pairs, 4) == pairs[2:]
+    assert usable(pairs, 4) == pairs[2:]
     told = capfd.readouterr().err
     assert "2 of 9 training pairs have no negative: left out" in told
     assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in told
@@ -309,8 +314,8 @@ def test_part_seed_and_what_was_not_learned(
 
 def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) -> None:
     spec = CrossEncoderSchema.model_validate(spec_of())
-    data = TrainingData(toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
-    learner = cross.make(spec, Start(str(toy / "start"), None, device, 1), data)
+    texts, start = Texts(toy / "queries.tsv", toy / "corpus", "test"), Source(str(toy / "start"))
+    learner = CrossLearner(spec, Start(start, device, 1), toy / "tuples.jsonl.gz", texts)
     assert learner.convergence_warning([1.0] * 10) is None
     warning = learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]) or ""
     assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning
@@ -331,6 +336,6 @@ def test_a_start_without_token_types_is_read_without(
     config = BertConfig.from_pretrained(toy / "start", type_vocab_size=1)
     BertModel(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(toy / "start").save_pretrained(tmp_path)
-    model = CrossEncoder.start(str(tmp_path), None, reading(), device)
+    model = CrossEncoder(Source(str(tmp_path)), reading(), device)
     assert not model.typed
     assert np.isfinite(scores_of(model, TEXTS)).all()

@@ -13,6 +13,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
+from residuum.neural.pretrained import Source
 from tiny_models import ENCODER, make_backbone, toy_docs
 
 TEXTS = ["water here", "", "flour often flour there sound", "The MOTOR!", "frost " * 40]
@@ -35,7 +36,7 @@ def settings(**changes: object) -> EncoderSchema:
 
 @pytest.fixture(scope="module")
 def encoder(backbone: Path, device: devices.Device) -> Encoder:
-    return Encoder.start(str(backbone), None, settings(), device)
+    return Encoder(Source(str(backbone)), settings(), device)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -46,7 +47,7 @@ def test_sentence_transformers_gives_the_same_vectors(
     from sentence_transformers import SentenceTransformer
 
     same_length = settings(pooling=pooling, query_length=24)
-    ours = Encoder.start(str(backbone), None, same_length, device)
+    ours = Encoder(Source(str(backbone)), same_length, device)
     ours.save(tmp_path)
     theirs = SentenceTransformer(str(tmp_path), device="cpu")
     assert theirs.similarity_fn_name == "dot"
@@ -76,7 +77,7 @@ def test_a_doc_has_the_vectors_of_its_first_tokens(
 ) -> None:
     """Against AutoModel alone; a doc of fewer tokens has fewer vectors, a query one."""
     many = settings(pooling={"kind": "first", "vectors": 4}, doc_marker="")
-    encoder = Encoder.start(str(backbone), None, many, device)
+    encoder = Encoder(Source(str(backbone)), many, device)
     encoder.save(tmp_path)
     model, tokenizer = AutoModel.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
     texts = ["water", "", "flour often flour there"]
@@ -88,7 +89,7 @@ def test_a_doc_has_the_vectors_of_its_first_tokens(
             hidden = model.eval()(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
         expected.append(hidden[:4].numpy() * 0.5)
     np.testing.assert_allclose(rows, np.concatenate(expected), atol=1e-6)
-    assert encoder.vectors(texts, "query", 3).counts.tolist() == [1, 1, 1]
+    assert encoder.vectors(texts, "query", 3)[1].tolist() == [1, 1, 1]
 
 
 def test_saving_twice_gives_the_same_bytes(encoder: Encoder, tmp_path: Path) -> None:
@@ -119,21 +120,21 @@ def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
 
 def test_markers_are_single_tokens_before_the_text(encoder: Encoder) -> None:
     for kind, marker in (("query", "[QRY]"), ("doc", "[DOC]")):
-        tokens = encoder.tokenizer.convert_ids_to_tokens(encoder.tokenise(["water"], kind)[0])
+        tokens = encoder.tokenizer.convert_ids_to_tokens(next(encoder.tokenise(["water"], kind)))
         assert tokens == ["[CLS]", marker, "water", "[SEP]"]
 
 
 def test_lengths_count_special_tokens(encoder: Encoder) -> None:
     long = "water " * 100_000
-    assert len(encoder.tokenise([long], "query")[0]) == 12
-    doc = encoder.tokenise([long], "doc")[0]
+    assert len(next(encoder.tokenise([long], "query"))) == 12
+    doc = next(encoder.tokenise([long], "doc"))
     assert len(doc) == 24
     assert encoder.tokenizer.convert_ids_to_tokens(doc)[-1] == "[SEP]"
 
 
 def test_score_scale_scales_the_inner_product(backbone: Path, device: devices.Device) -> None:
     def score(scale: float) -> float:
-        encoder = Encoder.start(str(backbone), None, settings(score_scale=scale), device)
+        encoder = Encoder(Source(str(backbone)), settings(score_scale=scale), device)
         query, doc = encoder.encode(["water"], "query", 1), encoder.encode(["sound"], "doc", 1)
         return float((query @ doc.T)[0, 0])
 
@@ -154,9 +155,9 @@ def plain(tmp_path: Path) -> Path:
 def test_missing_markers_are_added_the_same_way_each_time(
     plain: Path, device: devices.Device
 ) -> None:
-    one, two = (Encoder.start(str(plain), None, settings(), device) for _ in range(2))
-    assert one.tokenise(["water"], "query")[0].tolist() == [2, 7, 5, 3]
-    assert one.tokenise(["water"], "doc")[0].tolist() == [2, 8, 5, 3]
+    one, two = (Encoder(Source(str(plain)), settings(), device) for _ in range(2))
+    assert next(one.tokenise(["water"], "query")).tolist() == [2, 7, 5, 3]
+    assert next(one.tokenise(["water"], "doc")).tolist() == [2, 8, 5, 3]
     weights = one.model.get_input_embeddings().weight
     assert weights.shape == (9, 8)
     assert torch.equal(weights, two.model.get_input_embeddings().weight)
@@ -170,15 +171,15 @@ def test_a_model_that_knows_the_markers_is_left_as_it_is(backbone: Path, encoder
 
 
 def test_dropout_can_be_replaced(backbone: Path, device: devices.Device) -> None:
-    encoder = Encoder.start(str(backbone), None, settings(), device, dropout=0.0)
+    encoder = Encoder(Source(str(backbone), dropout=0.0), settings(), device)
     encoder.model.train()
-    tokens = encoder.tokenise(["water here"], "doc")
+    tokens = list(encoder.tokenise(["water here"], "doc"))
     assert torch.equal(encoder.forward(tokens, "doc"), encoder.forward(tokens, "doc"))
 
 
 def test_a_length_beyond_the_model_is_refused(plain: Path, device: devices.Device) -> None:
     with pytest.raises(ResiduumError, match=r"doc_length is 25, but .* at most 24 tokens"):
-        Encoder.start(str(plain), None, settings(doc_length=25), device)
+        Encoder(Source(str(plain)), settings(doc_length=25), device)
 
 
 def test_an_unreachable_model_says_what_to_do(
@@ -186,12 +187,12 @@ def test_an_unreachable_model_says_what_to_do(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ResiduumError, match=r"no model 'no/such' at revision abc.*encoder=PATH"):
-        Encoder.start("no/such", "abc", settings(), device)
+        Encoder(Source("no/such", "abc"), settings(), device)
 
 
 def test_a_folder_without_a_model_is_refused(device: devices.Device, tmp_path: Path) -> None:
     with pytest.raises(ResiduumError, match="not a Hugging Face model directory"):
-        Encoder.start(str(tmp_path), None, settings(), device)
+        Encoder(Source(str(tmp_path)), settings(), device)
     with pytest.raises(ResiduumError, match=r"no residuum\.json"):
         Encoder.load(tmp_path, device)
 
@@ -207,9 +208,9 @@ def test_settings_are_checked_at_load(
 
 
 def test_devices_that_are_not_there_and_bf16_on_a_cpu_are_refused() -> None:
-    with pytest.raises(ResiduumError, match=r"no device .tpu. on this machine; found: .*cpu"):
+    with pytest.raises(ResiduumError, match=r"no device .tpu. on this machine; available: .*cpu"):
         devices.choose("tpu", "auto", 1)
-    with pytest.raises(ResiduumError, match="bf16 needs the device cuda, found cpu"):
+    with pytest.raises(ResiduumError, match="bf16 needs the device cuda, not cpu"):
         devices.choose("cpu", "bf16", 1)
     with pytest.raises(ResiduumError, match="no precision 'fp16'"):
         devices.choose("cpu", "fp16", 1)

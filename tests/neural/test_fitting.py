@@ -14,12 +14,14 @@ from residuum.config.schema.models import (
     DualEncoder,
     MaskedLanguage,
     TermWeights,
-    Training,
 )
-from residuum.neural import devices, fitting, gradients, learners
-from residuum.neural.adaptive import AdaptiveBatchSize
-from residuum.neural.learners import masked
-from residuum.neural.resume import TrainingState
+from residuum.neural import devices, fitting
+from residuum.neural.backbones import MaskedLearner
+from residuum.neural.devices import AdaptiveBatchSize
+from residuum.neural.learners import KINDS, Start
+from residuum.neural.pretrained import Source
+from residuum.neural.resumable import TrainingState
+from residuum.neural.tokens import Texts
 from tiny_models import (
     ENCODER,
     masked_language_spec,
@@ -79,23 +81,22 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(
-    toy: Path, name: str, precision: str = "fp32", dropout: float = 0.0
-) -> tuple[Any, Training]:
-    """Return a learner in training, and how it is trained."""
+    toy: Path, name: str, precision: str = "fp32", dropout: float = 0.0, **training: Any
+) -> Any:
+    """Return a learner in training."""
     record = json.loads(SPECS[name])
-    record["training"]["dropout"] = dropout
+    record["training"] |= {"dropout": dropout, **training}
     spec = FORMS.get(name, DualEncoder).model_validate(record)
-    device, start = devices.Device("cpu", precision), str(toy / "start")
+    source = Source(str(toy / "start"), dropout=dropout)
+    start = Start(source, devices.Device("cpu", precision), 1)
     if name == "masked":
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
-        learner: Any = masked.make(spec, learners.Start(start, None, device, 1), texts)
+        learner: Any = MaskedLearner(spec, start, texts)
     else:
-        paths = (toy / "tuples.jsonl.gz", toy / "corpus", toy / "queries.tsv")
-        learner = learners.make(
-            spec, learners.Start(start, None, device, 1), learners.TrainingData(*paths)
-        )
+        tuples, named = toy / "tuples.jsonl.gz", Texts(toy / "queries.tsv", toy / "corpus", "test")
+        learner = KINDS[spec.kind](spec, start, tuples, named)
     learner.model.train()
-    return learner, spec.training
+    return learner
 
 
 def gradients_of(learner: Any) -> dict[str, np.ndarray]:
@@ -106,7 +107,7 @@ def gradients_of(learner: Any) -> dict[str, np.ndarray]:
 def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], AdaptiveBatchSize]:
     """Take a step; return the log's row, the gradients, and how much was taken at once."""
     sizes = AdaptiveBatchSize("training examples", "length")
-    return gradients.of_step(learner, sizes, WHOLE, 1, 0), gradients_of(learner), sizes
+    return fitting.set_gradients(learner, sizes, WHOLE, 0), gradients_of(learner), sizes
 
 
 def hold(
@@ -137,7 +138,7 @@ def assert_equal(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) 
 def test_parts_add_up_to_the_gradient_and_the_log_of_the_whole(
     toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learner, _ = made(toy, name)
+    learner = made(toy, name)
     log, expected, _ = take(learner)
     batch = learner.batch(0)
     loss = learner.losses(batch, learner.forward(batch), WHOLE).losses
@@ -156,9 +157,9 @@ def test_cached_gradients_are_those_of_one_graph_with_the_same_dropout(
     toy: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reference keeps the graph of all parts, each with the random numbers of its part."""
-    learner, _ = made(toy, name, dropout=0.2)
+    learner = made(toy, name, dropout=0.2)
     monkeypatch.setattr(learner, "joint", True)
-    step = gradients._Step(learner, AdaptiveBatchSize("", ""), WHOLE, 1, 0)
+    step = fitting._Step(learner, AdaptiveBatchSize("", ""), WHOLE, 0)
     parts = [step._forward(rows) for rows in (slice(0, 3), slice(3, 6), slice(6, 7))]
     outputs = [torch.cat(own) for own in zip(*parts, strict=True)]
     found = learner.losses(step.batch, outputs, WHOLE)
@@ -174,7 +175,7 @@ def test_cached_gradients_are_those_of_one_graph_with_the_same_dropout(
 def test_memory_that_ends_on_the_way_back_lets_all_begin_anew(
     toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learner, _ = made(toy, "dpr")
+    learner = made(toy, "dpr")
     _, expected, _ = take(learner)
     sizes = hold(learner, 7, monkeypatch, graph_limit=2)
     _, found, batch_size = take(learner)
@@ -186,27 +187,25 @@ def test_memory_that_ends_on_the_way_back_lets_all_begin_anew(
 def test_what_fitted_is_kept_for_the_rest_and_told(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    learner, how = made(toy, "residual_margin")
+    learner = made(toy, "residual_margin")
     sizes = hold(learner, 3, monkeypatch)
-    rows, batch_size = fitting.fit(learner, how, 1, TrainingState(tmp_path, "mark"))
+    fitting.run(learner, 1, [], tmp_path / "work", tmp_path / "model", "residuum.train")
     assert sizes == [7, 3, 3, 1, 3, 3, 1]
-    assert len(rows) == 2
     assert capfd.readouterr().err.count("a batch of 7 training examples does not fit") == 1
-    trained = (rows, batch_size)
-    fitting.write(tmp_path / "model", learner, trained, {}, [], stage="residuum.train")
     artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
     assert artefact["largest_batch"] == 3
+    assert artefact["steps"] == 2
 
 
 def test_the_log_has_a_column_for_each_of_several_losses(toy: Path) -> None:
-    log, _, _ = take(made(toy, "several")[0])
+    log, _, _ = take(made(toy, "several"))
     assert list(log) == ["loss", "active", "positive", "negative", "residual_margin", "nll"]
     assert log["loss"] == pytest.approx(2 * log["residual_margin"] + 0.5 * log["nll"])
 
 
 def test_candidates_are_the_batch_and_all_that_was_drawn(toy: Path) -> None:
     """Against brute force with NumPy: s_emb of the best vectors, columns, and what is ignored."""
-    learner, _ = made(toy, "vectors")
+    learner = made(toy, "vectors")
     learner.model.eval()
     batch = learner.batch(0)
     seen = learner.candidates(batch, learner.forward(batch), slice(2, 5))
@@ -236,19 +235,18 @@ def test_candidates_are_the_batch_and_all_that_was_drawn(toy: Path) -> None:
 def test_bf16_is_used_in_training_and_kept_out_of_what_lasts(
     toy: Path, tmp_path: Path, name: str
 ) -> None:
-    learner, how = made(toy, name, "bf16")
+    learner = made(toy, name, "bf16")
     first = next(part for part in learner.model.modules() if isinstance(part, torch.nn.Linear))
     seen: set[torch.dtype] = set()
     first.register_forward_hook(lambda part, given, made: seen.add(made.dtype))
-    fitting.fit(learner, how, 1, TrainingState(tmp_path, "mark"))
+    fitting.fit(learner, TrainingState(tmp_path, "mark"))
     assert seen == {torch.bfloat16}
     lasting = [*learner.model.parameters(), *gradients_of(learner).values()]
     assert {str(some.dtype).removeprefix("torch.") for some in lasting} == {"float32"}
 
 
 def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
-    learner, how = made(toy, "nll", "bf16")
     state = TrainingState(tmp_path, "mark")
-    fitting.fit(learner, how.model_copy(update={"checkpoint_every": 1}), 1, state)
+    fitting.fit(made(toy, "nll", "bf16", checkpoint_every=1), state)
     kept = torch.load(state.path, weights_only=True)["optimizer"]["state"]
     assert {value.dtype for some in kept.values() for value in some.values()} == {torch.float32}

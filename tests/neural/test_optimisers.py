@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from residuum.config.schema.models import Training
-from residuum.neural import optimisers
+from residuum.neural import fitting
 
 
 def training(**changes: object) -> Training:
@@ -14,12 +14,12 @@ def training(**changes: object) -> Training:
 
 def test_the_rate_rises_and_falls_on_straight_lines() -> None:
     rising = training(warmup_steps=4)
-    rates = [optimisers.learning_rate(rising, step, 10) for step in range(6)]
+    rates = [fitting.learning_rate(rising, step, 10) for step in range(6)]
     assert rates == [0.0, 0.125, 0.25, 0.375, 0.5, 0.5]
     falling = training(warmup_steps=2, decay="linear")
-    rates = [optimisers.learning_rate(falling, step, 10) for step in range(10)]
+    rates = [fitting.learning_rate(falling, step, 10) for step in range(10)]
     assert rates == pytest.approx([0.0, 0.25, *(0.5 * left / 8 for left in range(8, 0, -1))])
-    assert optimisers.learning_rate(training(), 7, 10) == 0.5
+    assert fitting.learning_rate(training(), 7, 10) == 0.5
 
 
 def model() -> torch.nn.Module:
@@ -34,11 +34,11 @@ def gradients(number: int) -> list[torch.Tensor]:
 
 def trained(how: Training, steps: int = 5) -> list[torch.Tensor]:
     net = model()
-    optimiser = optimisers.make(net, how)
+    optimiser = fitting.make_optimiser(net, how)
     for number in range(steps):
         for some, gradient in zip(net.parameters(), gradients(number), strict=True):
             some.grad = gradient.clone()
-        optimisers.step(optimiser, how, number, steps)
+        fitting.take_step(optimiser, how, number, steps)
     return [some.detach() for some in net.parameters()]
 
 

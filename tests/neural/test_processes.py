@@ -76,18 +76,18 @@ def work(folder):
 
 def gradients():
     docs, rows = torch.tensor([[1.0], [2.0], [4.0]]), processes.share(3)
-    every = processes.gather(docs[rows], rows, 3)
+    every = processes.rows_of_all(docs[rows], rows, 3)
     other, unused = (torch.nn.Parameter(torch.zeros(2)) for _ in range(2))
     other.grad = torch.tensor([1.0, 10.0]) * (1 + processes.rank())
     processes.add_up_gradients([other, unused])
-    return processes.told_by_all((every.tolist(), other.grad.tolist()))
+    return processes.values_of_all((every.tolist(), other.grad.tolist()))
 
 folder = Path(sys.argv[1])
 with processes.joined("cpu"):
     processes.joined = lambda device: nullcontext()  # gloo cannot be joined twice in a process
     work(folder)
     told = gradients()
-    if processes.first():
+    if not processes.rank():
         (folder / "gradients.json").write_text(json.dumps(told))
 """
 
@@ -287,5 +287,5 @@ def test_more_processes_than_cards_are_refused(monkeypatch: pytest.MonkeyPatch) 
     refusal = pytest.raises(ResiduumError, match=r"started 4 processes .* shows 2 GPUs")
     with refusal, processes.joined("cuda"):
         pass
-    with pytest.raises(ResiduumError, match="cuda or cpu, found mps"), processes.joined("mps"):
+    with pytest.raises(ResiduumError, match="cuda or cpu, not mps"), processes.joined("mps"):
         pass

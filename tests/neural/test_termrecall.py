@@ -2,7 +2,7 @@
 
 import pytest
 
-from residuum.neural.termrecall import (
+from residuum.neural.termweighter import (
     STOP_WORDS,
     first_subwords,
     frequencies,

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from residuum.config.schema.sources import Windows
-from residuum.neural import windows
+from residuum.neural.tokens import passages
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "unknownword", "zetaeta", "x"]
 
@@ -46,7 +46,7 @@ def doc(words, url="http example", title="a title", seed=1):
 @pytest.mark.parametrize("stride", [3, 10, 20])
 def test_the_passages_cover_the_body_and_fit(tokenizer, words, stride):
     record = doc(words)
-    found = windows.passages(record, form(stride=stride), tokenizer, room=1000)
+    found = passages(record, form(stride=stride), tokenizer, room=1000)
     assert all(len(tokens(tokenizer, text)) <= 20 for text in found)
     head = "http example a title"
     assert all(text.startswith(f"{head} ") for text in found)
@@ -62,20 +62,18 @@ def test_the_passages_cover_the_body_and_fit(tokenizer, words, stride):
 
 
 def test_a_short_doc_is_one_passage_and_an_empty_one_its_head(tokenizer):
-    assert windows.passages(doc(3), form(), tokenizer, 1000) == [
-        f"http example a title {doc(3)['body']}"
-    ]
+    assert passages(doc(3), form(), tokenizer, 1000) == [f"http example a title {doc(3)['body']}"]
     empty = {"url": "http example", "title": "", "body": ""}
-    assert windows.passages(empty, form(), tokenizer, 1000) == ["http example"]
+    assert passages(empty, form(), tokenizer, 1000) == ["http example"]
     nothing = {"url": "", "title": "", "body": ""}
-    assert windows.passages(nothing, form(), tokenizer, 1000) == [""]
+    assert passages(nothing, form(), tokenizer, 1000) == [""]
 
 
 def test_by_hand(tokenizer):
     # One token per word in this vocabulary: 4 of head and body leave 3 for the body of each.
     record = {"url": "x", "title": "", "body": "alpha beta gamma delta epsilon alpha beta"}
     assert all(len(tokens(tokenizer, word)) == 1 for word in record["body"].split())
-    found = windows.passages(record, form(4, 2, ["url", "title"]), tokenizer, 1000)
+    found = passages(record, form(4, 2, ["url", "title"]), tokenizer, 1000)
     assert found == [
         "x alpha beta gamma",
         "x gamma delta epsilon",
@@ -84,17 +82,17 @@ def test_by_hand(tokenizer):
 
 
 def test_a_model_that_reads_less_gets_shorter_passages(tokenizer):
-    found = windows.passages(doc(60), form(), tokenizer, room=12)
+    found = passages(doc(60), form(), tokenizer, room=12)
     assert max(len(tokens(tokenizer, text)) for text in found) == 12
 
 
 def test_a_head_takes_half_at_most_and_a_word_longer_than_a_passage_is_cut(tokenizer):
     record = doc(30, title=" ".join(["gamma"] * 50))
-    found = windows.passages(record, form(), tokenizer, 1000)
+    found = passages(record, form(), tokenizer, 1000)
     assert all(len(tokens(tokenizer, text)) <= 20 for text in found)
     assert found[0].startswith("http example gamma")
     long = {"url": "", "title": "", "body": "qzj" * 40}
-    found = windows.passages(long, form(8, 8), tokenizer, 1000)
+    found = passages(long, form(8, 8), tokenizer, 1000)
     assert all(len(tokens(tokenizer, text)) <= 8 for text in found)
     assert "".join(found) == long["body"]
 

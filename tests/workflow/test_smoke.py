@@ -293,8 +293,9 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         edited(path, text, text.replace('"""', '"""In other words: ', 1) + "\n# and no more\n")
     for name, old, new in [
         ("cli/errors.py", "Did you mean", "Is it"),
-        ("cli/progress.py", "about {left:.0f} s left", "{left:.0f} s left"),
-        ("cli/command.py", "unknown key", "no such key"),
+        ("cli/progress.py", ", about {(total", ", {(total"),
+        ("cli/command.py", "missing key", "no key"),
+        ("config/schema/base.py", "unknown key;", "no such key;"),
         ("config/schema/models.py", "give exactly one of epochs", "choose one of epochs"),
         ("data.py", "A download may be incomplete", "A file may be cut short"),
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
@@ -307,8 +308,8 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
 
 
 def test_a_new_kind_reruns_nothing(project, edited):
-    entry = '    {\n        "new": "residuum.neural.learners.dual:make",\n'
-    edited(f"{PACKAGE}/neural/learners/__init__.py", "    {\n", entry)
+    entry = '    {\n        "new": "residuum.neural.encoders:DualLearner",\n'
+    edited(f"{PACKAGE}/neural/learners.py", "    {\n", entry)
     table = "LOSSES: OpenTable[type[Objective]] = OpenTable(\n    {\n"
     loss = 'class Soft(Nll):\n    kind: Literal["soft"]\n\n\n' + table
     loss += '        "soft": "residuum.neural.losses:Soft",\n'
@@ -325,7 +326,7 @@ def test_a_new_kind_reruns_nothing(project, edited):
          PAGES),
         ("evaluate.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),
-        ("neural/learners/cross.py", ".view(len(grouped), -1)", ".view(len(grouped), -1) * 2",
+        ("neural/crossencoder.py", ".view(len(grouped), -1)", ".view(len(grouped), -1) * 2",
          PAGES | {"models", "metrics", "tuning", "rerank", "runs"}),
         ("collections/words/articles.yaml", "airborne", "windborne", None),
     ],
@@ -356,14 +357,14 @@ ALTERED = [
      "runs/generated-smoke/dev/bm25.trec.gz", {"lexical"}),
     ("negatives.py", ".seed, query_id, positive)", ".seed, positive, query_id)",
      "training/clear/tuples.jsonl.gz", {"negatives"}),
-    ("neural/lsa.py", "DECIMALS = 6", "DECIMALS = 3", "backbones/mini-bert", {"pretrain"}),
-    ("neural/fitting.py", "(step + 1) * batch_size", "(step + 2) * batch_size",
+    ("neural/backbones.py", "DECIMALS = 6", "DECIMALS = 3", "backbones/mini-bert", {"pretrain"}),
+    ("neural/fitting.py", "(step + 1) * how.batch_size", "(step + 2) * how.batch_size",
      "models/clear/seed1", {"pretrain", "train"}),
-    ("neural/termrecall.py", "value >= 1}", "value >= 2}",
+    ("neural/termweighter.py", "value >= 1}", "value >= 2}",
      "weights/generated-smoke/deepct/seed1", {"termweights", "train"}),
     ("neural/encoders.py", "sqrt(self.", "sqrt(2 * self.",
      "embeddings/generated-smoke.queries/clear/seed1", {"encode", "train"}),
-    ("neural/search.py", "left.astype(np.float64)", "left.astype(np.float16)",
+    ("dense.py", "queries[left[part]].astype(np.float64)", "queries[left[part]].astype(np.float16)",
      "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
     ("evaluate.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),

@@ -4,13 +4,14 @@ Usage: `residuum --help`, or `python -m residuum --help`. Stages are commands of
 `python -m residuum.<stage>`. Imports what is heavy inside the verbs. Must not know how they work.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from residuum.cli import command
-from residuum.inspect import comparing
+from residuum.inspect.text import Finding
 from residuum.wiring.paths import results_of
 
 app = command.app(
@@ -18,9 +19,8 @@ app = command.app(
 )
 bundle = command.app("Write an archive from which every table can be made again, or check one.")
 app.add_typer(bundle, name="bundle")
-datasets = typer.Typer(help="List the datasets of config/ and which of their files are local.")
-app.add_typer(datasets, name="datasets")
-app.command("compare")(comparing.verb)
+catalogue = typer.Typer(help="List the datasets of config/ and which of their files are local.")
+app.add_typer(catalogue, name="datasets")
 
 Results = Annotated[Path, typer.Option(help="results folder of a scale")]
 RESULTS = Path(results_of("mini"))
@@ -53,6 +53,50 @@ def explain(
     print(differences if against else explaining.explain(results, cell, full))
 
 
+@app.command()
+def compare(
+    qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="TREC runs, plain or gzipped, two or more; join folds by commas"),
+    ],
+    measures: Annotated[
+        list[str],
+        typer.Option("--measures", "--measure", help="ir_measures names, as 'RR@10 nDCG@10'"),
+    ],
+    test: Annotated[str, typer.Option(help="permutation, t-test or wilcoxon")] = "permutation",
+    correction: Annotated[str, typer.Option(help="none, bonferroni or holm")] = "holm",
+    family: Annotated[
+        Literal["column", "table"],
+        typer.Option(help="corrected together: those of a measure, or all"),
+    ] = "column",
+    alpha: Annotated[float, typer.Option(help="threshold of the adjusted p")] = 0.05,
+    resamples: Annotated[int, typer.Option(help="sign flips of the permutation test")] = 99_999,
+    seed: Annotated[int, typer.Option(help="seed of the resamples")] = 1,
+    baseline: Annotated[
+        list[str] | None, typer.Option(help="only pairs with one of these runs; by file name")
+    ] = None,
+    missing: Annotated[
+        Literal["refuse", "zero"],
+        typer.Option(help="a judged query that a run lacks is an error, or counts 0"),
+    ] = "refuse",
+    form: Annotated[Literal["markdown", "latex"], typer.Option(help="of what is printed")] = (
+        "markdown"
+    ),
+    output: Annotated[
+        Path | None, typer.Option(help="TSV of all comparisons, unrounded, to write too")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
+) -> None:
+    """Test every pair of runs on the same judged queries, and print the table."""
+    from residuum.inspect import comparing
+
+    options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
+    options |= {"resamples": resamples, "seed": seed}
+    others = (baseline or (), missing, form, output, workers)
+    print(comparing.report(qrels, runs, measures, options, *others))
+
+
 @bundle.command()
 def write(
     output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],
@@ -67,12 +111,9 @@ def write(
 @bundle.command()
 def verify(archive: Annotated[Path, typer.Argument(help="archive of `bundle write`")]) -> None:
     """Make every page of an archive again and compare the bytes; exit with 1 if any differs."""
-    from residuum.inspect import verifying
+    from residuum.inspect import bundling
 
-    checks = verifying.verify(archive)
-    print(verifying.report(checks))
-    if not all(check.agrees for check in checks):
-        raise typer.Exit(1)
+    _print(bundling.verify(archive))
 
 
 @app.command()
@@ -88,33 +129,38 @@ def plan(
     print(planning.plan(scale, paper or [], tflops, utilisation))
 
 
-@datasets.callback(invoke_without_command=True)
+@catalogue.callback(invoke_without_command=True)
 def listing(context: typer.Context, config: Config = CONFIG) -> None:
     """List the datasets of config/: size, licence, download, disk, and which files are local."""
     if context.invoked_subcommand is None:
-        from residuum.inspect import local_files
+        from residuum.inspect import datasets
 
-        print(local_files.listing(config))
+        print(datasets.listing(config))
 
 
-@datasets.command()
+@catalogue.command()
 def show(name: Name, config: Config = CONFIG) -> None:
     """Show one dataset: its files and where they belong, its pins, licence and citation."""
-    from residuum.inspect import local_files
+    from residuum.inspect import datasets
 
-    print(local_files.show(config, name))
+    print(datasets.show(config, name))
 
 
-@datasets.command()
+@catalogue.command()
 def check(name: Name, config: Config = CONFIG) -> None:
     """Compare hashes and counts of a dataset with its pins; exit with 1 at any fault."""
-    from residuum.inspect import checking
+    from residuum.inspect import datasets
 
-    faults = 0
-    for finding in checking.check(config, name):
-        print(checking.report(finding), flush=True)
-        faults += not finding.good
-    if faults:
+    _print(datasets.check(config, name))
+
+
+def _print(findings: Iterable[Finding]) -> None:
+    """Print findings as they come; exit with 1 if any is not good."""
+    good = True
+    for finding in findings:
+        print(finding, flush=True)
+        good = good and bool(finding.good)
+    if not good:
         raise typer.Exit(1)
 
 

@@ -33,7 +33,7 @@ DOCS: OpenTable[Callable[[Collection], Iterator[tuple[str, dict[str, str]]]]] = 
 
 Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
 SpecText = Annotated[str, typer.Option(help="schema.Collection as JSON")]
-Page = Annotated[Path | None, typer.Option(help="the dataset's YAML, for its access note")]
+DatasetFile = Annotated[Path | None, typer.Option(help="the dataset's YAML, for its access note")]
 
 
 @app.command()
@@ -41,11 +41,11 @@ def corpus(
     dataset: Dataset,
     spec: SpecText,
     output: Annotated[Path, typer.Option(help="folder of the shards and manifest.json")],
-    page: Page = None,
+    dataset_file: DatasetFile = None,
     per_shard: int = contracts.DOCS_PER_SHARD,
 ) -> None:
     """Write the corpus as JSON-lines shards, whole or not at all."""
-    collection = _collection(spec, page)
+    collection = _collection(spec, dataset_file)
     expected = max(edition.docs for edition in collection.editions)
     stream = track(docs(collection), f"export {dataset}", expected, "docs")
     repeated: list[str] = []
@@ -61,11 +61,11 @@ def corpus(
         _write_manifest(folder, facts, collection, None)
 
 
-def _collection(spec: str, page: Path | None) -> Collection:
-    """Read the spec; the access note comes from the page, as editing it must not export again."""
+def _collection(spec: str, dataset_file: Path | None) -> Collection:
+    """Read the spec; the access note comes from the file: editing it exports nothing again."""
     collection = command.parse_spec(Collection, spec)
-    access = entries.parse(page, dict[str, object]).get("access", "") if page else ""
-    return collection.model_copy(update={"access": access})
+    note = entries.parse(dataset_file, dict[str, object]) if dataset_file else {}
+    return collection.model_copy(update={"access": note.get("access", "")})
 
 
 def _write_manifest(
@@ -115,13 +115,13 @@ def split(
     spec: SpecText,
     queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
-    page: Page = None,
+    dataset_file: DatasetFile = None,
 ) -> None:
     """Write queries and qrels of one split after checking one against the other.
 
     Where no judgements are public, the qrels say so in place of rows.
     """
-    collection = _collection(spec, page)
+    collection = _collection(spec, dataset_file)
     query_rows, qrel_rows = splits.load(dataset, collection, name)
     trec.write_queries(queries, query_rows)
     if collection.judged(name):
@@ -138,10 +138,10 @@ def answers(
     name: Annotated[str, typer.Option(help="id of the split")],
     spec: SpecText,
     output: Annotated[Path, typer.Option(help="answers.jsonl to write")],
-    page: Page = None,
+    dataset_file: DatasetFile = None,
 ) -> None:
     """Write the answers to the questions of one split."""
-    collection = _collection(spec, page)
+    collection = _collection(spec, dataset_file)
     queries, _ = splits.load(dataset, collection, name)
     texts = splits.answers(collection, name, queries)
     contracts.write_answers(output, texts)

@@ -5,14 +5,15 @@ python -m residuum.dense gather --hits DIR ... --split NAME --spec JSON --tag TE
 python -m residuum.dense score --embeddings DIR ... --queries DIR/NAME --run OTHER_RUN ... ...
 
 Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
-No model is loaded. Must not know how vectors are made or which systems use the runs.
+FAISS finds the candidates; float64 sums give scores that depend neither on the shards nor on what
+else was searched. No model is loaded. Must not know how vectors are made or who uses the runs.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,11 +25,16 @@ from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import DenseSystem
-from residuum.neural import search
 
 app = command.app(__doc__)
 
+SPARE = 64  # hits beyond the depth, to see whether its last one ties
+TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
+GPU_DEPTH = 2048  # faiss-gpu returns no more hits than this
+HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
+PAIR_VALUES = 4_000_000  # float64 values multiplied at once: 32 MB on each side
 
+Shard = tuple[list[str], np.ndarray]
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
 
@@ -44,17 +50,17 @@ def search_shard(
     device: command.Device = "auto",
 ) -> None:
     """Write, for each split, the shard's k docs per query with the largest inner product."""
-    said, asked = _facts([embeddings, queries])
+    shard, splits = _facts([embeddings, queries])
     ids, vectors = contracts.read_vectors(embeddings)
     gpu, counts = _gpu(device, threads), {}
     with files.whole_directory(output) as folder:
-        for split in asked["queries"]:
-            names, wanted = contracts.read_vectors(queries / split)
-            found = search.hits(ids, vectors, np.asarray(wanted), k, gpu)
-            run = pl.concat([trec.rank(_named(part, names), k) for part in found])
+        for split in splits["queries"]:
+            query_ids, rows = contracts.read_vectors(queries / split)
+            frames = best_hits(ids, vectors, np.asarray(rows), k, gpu)
+            run = pl.concat([trec.rank(_with_ids(frame, query_ids), k) for frame in frames])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
-        facts = {"shard": said["shard"], "weights": said["weights"], "hits": counts}
+        facts = {"shard": shard["shard"], "weights": shard["weights"], "hits": counts}
         inputs = [path / "manifest.json" for path in (embeddings, queries)]
         manifest.write(folder, facts, {"k": k}, inputs, "residuum.dense")
 
@@ -69,21 +75,17 @@ def gather(
 ) -> None:
     """Merge the hits of all shards into the run of the best k docs per query.
 
-    Docs are ordered by score, then doc_id, whatever their shard: the best k of all are among the
-    best k of each. Memory holds the run and the hits of one shard.
+    The best k of all are among the best k of each. Memory holds the run and one shard's hits.
     """
-    form = command.parse_spec(DenseSystem, spec)
-    _check_whole(hits, _facts(hits))
-    shallow = [path for path in hits if _read(path)["spec"]["k"] < form.k]
-    if shallow:
-        raise ResiduumError(f"{shallow[0]}: searched less deep than k {form.k} of {tag}")
+    system = command.parse_spec(DenseSystem, spec)
+    _check_shards(hits, _facts(hits))
     best = pl.DataFrame(schema=trec.HITS)
     for path in hits:
-        found = trec.read_hits(path / f"{split}.parquet")
-        best = trec.rank(pl.concat([best, found]), form.k).select(*trec.HITS)
-    run = trec.rank(best)
-    trec.write_run(output, run, tag)
-    _describe_run(output, run, form, [path / "manifest.json" for path in hits])
+        if json.loads(files.read_bytes(path / "manifest.json"))["spec"]["k"] < system.k:
+            raise ResiduumError(f"{path}: searched less deep than k {system.k} of {tag}")
+        both = pl.concat([best, trec.read_hits(path / f"{split}.parquet")])
+        best = trec.rank(both, system.k).select(*trec.HITS)
+    _write_run(output, trec.rank(best), tag, system, [path / "manifest.json" for path in hits])
 
 
 @app.command("score")
@@ -96,19 +98,107 @@ def score_run(
     output: command.Run,
 ) -> None:
     """Write the inner product of each (query, doc) pair of other runs, as a run."""
-    form = command.parse_spec(DenseSystem, spec)
+    system = command.parse_spec(DenseSystem, spec)
     folders = [*embeddings, queries.parent]
-    _check_whole(embeddings, _facts(folders)[:-1])
-    names, vectors = contracts.read_vectors(queries)
-    pairs = _numbered(trec.read_pairs(run), names, queries)
+    _check_shards(embeddings, _facts(folders)[:-1])
+    ids, vectors = contracts.read_vectors(queries)
+    numbers = pl.DataFrame({"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))})
+    pairs = trec.read_pairs(run).join(numbers, on="query_id", how="left", maintain_order="left")
+    unknown = pairs.filter(pl.col("query").is_null())
+    if unknown.height:
+        raise ResiduumError(
+            f"{unknown['run'][0]}: query_id {unknown['query_id'][0]} is not in {queries} "
+            f"({unknown['query_id'].n_unique()} such ids)"
+        )
     shards = (contracts.read_vectors(path) for path in embeddings)
-    scored = trec.rank(_named(search.pair_scores(shards, vectors, pairs), names))
-    trec.write_run(output, scored, tag)
-    _describe_run(output, scored, form, [*(path / "manifest.json" for path in folders), *run])
+    scored = trec.rank(_with_ids(pair_scores(shards, vectors, pairs), ids))
+    inputs = [*(path / "manifest.json" for path in folders), *run]
+    _write_run(output, scored, tag, system, inputs)
+
+
+def best_hits(
+    ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int, gpu: bool
+) -> Iterator[pl.DataFrame]:
+    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k.
+
+    Those are at least k docs per query, where the shard has as many, and all that tie with the
+    last. A doc with several vectors scores by its best. Memory holds a frame of some queries.
+    """
+    import faiss
+
+    names = pl.Series("doc_id", ids, pl.String)
+    docs = names.cast(pl.Categorical).to_physical().to_numpy()  # a number for each doc
+    index = None  # on a CPU the vectors are searched without a copy
+    if gpu:
+        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
+        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+    at_once = max(1, HITS_AT_ONCE // k)
+    for first in range(0, len(queries), at_once):
+        some, depth = queries[first : first + at_once], min(k + SPARE, len(docs))
+        while True:  # deeper and deeper until the last hit no longer ties with the k-th doc
+            if index is not None and depth <= GPU_DEPTH:
+                scores, rows = index.search(some, depth)
+            else:
+                scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
+            floor = _floor(scores, docs[rows], k)
+            if depth == len(docs) or (scores[:, -1] < floor).all():
+                break
+            depth = min(2 * depth, len(docs))
+        query, place = np.nonzero(scores >= floor[:, None])
+        pairs = pl.DataFrame({"query": query + first, "doc_id": names[rows[query, place]]})
+        yield pair_scores([(ids, vectors)], queries, pairs.unique(maintain_order=True))
+
+
+def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
+    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer."""
+    floor = np.full(len(scores), -np.inf)
+    for query, (own, row) in enumerate(zip(scores, docs, strict=True)):
+        firsts = np.sort(np.unique(row, return_index=True)[1])
+        if len(firsts) >= k:
+            floor[query] = own[firsts[k - 1]] - TIE * (np.abs(own).max() + 0.01)
+    return floor
+
+
+def pair_scores(shards: Iterable[Shard], queries: np.ndarray, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs with `score`, the inner product s_emb (CLEAR Eq. 4).
+
+    `pairs` has query (row of `queries`) and doc_id, each pair once; a doc with several vectors
+    scores by its best. One shard's ids are held at a time, and of memory-mapped vectors those of
+    the pairs are read. Raises ResiduumError for a doc that has no vector.
+    """
+    key = ["query", "doc_id"]
+    pairs = pairs.select(key)
+    parts = [_shard_scores(ids, vectors, queries, pairs) for ids, vectors in shards]
+    best = pl.concat(parts).group_by(key, maintain_order=True).agg(pl.col("score").max())
+    if len(best) < len(pairs):
+        lost = pairs.join(best, on=key, how="anti")["doc_id"]
+        raise ResiduumError(
+            f"doc_id {lost[0]} has no vector ({lost.n_unique()} such docs): the embeddings are "
+            "of another collection than the run"
+        )
+    return pairs.join(best, on=key, how="left", maintain_order="left")
+
+
+def _shard_scores(
+    ids: list[str], vectors: np.ndarray, queries: np.ndarray, pairs: pl.DataFrame
+) -> pl.DataFrame:
+    rows = pl.DataFrame({"doc_id": ids, "row": np.arange(len(ids))})
+    local = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
+    left, right = local["query"].to_numpy(), local["row"].to_numpy()
+    scores = [np.zeros(0)]
+    at_once = max(1, PAIR_VALUES // vectors.shape[1])
+    for first in range(0, len(local), at_once):
+        part = slice(first, first + at_once)
+        # Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends
+        # on the rows before it.
+        query = queries[left[part]].astype(np.float64)
+        scores.append(np.einsum("ij,ij->i", query, vectors[right[part]].astype(np.float64)))
+    score = pl.Series("score", np.concatenate(scores), pl.Float64)
+    return local.select("query", "doc_id", score)
 
 
 def _gpu(device: str, threads: int) -> bool:
-    """Fix FAISS's threads; say whether it searches on a GPU: where it has one that is wanted."""
+    """Fix FAISS's threads; say whether it searches on a GPU: where it has one that is allowed."""
     import faiss
 
     faiss.omp_set_num_threads(threads)
@@ -118,15 +208,12 @@ def _gpu(device: str, threads: int) -> bool:
     return device in ("auto", "cuda") and count > 0
 
 
-def _read(folder: Path) -> dict[str, Any]:
-    return dict(json.loads(files.read_bytes(folder / "manifest.json")))
-
-
 def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return what the manifests of folders say of them; all must stem from one model."""
-    facts = [_read(folder)["artefact"] for folder in folders]
-    for folder, said in zip(folders, facts, strict=True):
-        if said["weights"] != facts[0]["weights"]:
+    records = [json.loads(files.read_bytes(folder / "manifest.json")) for folder in folders]
+    facts = [record["artefact"] for record in records]
+    for folder, own in zip(folders, facts, strict=True):
+        if own["weights"] != facts[0]["weights"]:
             raise ResiduumError(
                 f"{folders[0]} and {folder} were made by different models (their weights differ). "
                 "Encode both with the same checkpoint."
@@ -134,39 +221,28 @@ def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
     return facts
 
 
-def _check_whole(folders: Sequence[Path], facts: Sequence[Mapping[str, Any]]) -> None:
+def _check_shards(folders: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
     """Refuse folders that are not all shards of one corpus, each once."""
     of = facts[0]["shard"]["of"]
-    found = sorted((said["shard"]["of"], said["shard"]["number"]) for said in facts)
-    if found != [(of, number) for number in range(of)]:
-        named = ", ".join(f"{number} of {count}" for count, number in found)
+    given = sorted((own["shard"]["of"], own["shard"]["number"]) for own in facts)
+    if given != [(of, number) for number in range(of)]:
+        named = ", ".join(f"{number} of {count}" for count, number in given)
         raise ResiduumError(
             f"{folders[0].parent}: given shards {named}; name each of the {of} shards once"
         )
 
 
-def _numbered(pairs: pl.DataFrame, names: list[str], queries: Path) -> pl.DataFrame:
-    """Return the pairs with each query's row number."""
-    rows = pl.DataFrame({"query_id": pl.Series(names, dtype=pl.String), "query": range(len(names))})
-    strange = pairs.join(rows, on="query_id", how="anti")
-    if strange.height:
-        raise ResiduumError(
-            f"{strange['run'][0]}: query_id {strange['query_id'][0]} is not in {queries} "
-            f"({strange['query_id'].n_unique()} such ids)"
-        )
-    return pairs.join(rows, on="query_id", how="left", maintain_order="left").select(
-        "query", "doc_id"
-    )
-
-
-def _named(scored: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    ids = pl.Series("query_id", names, pl.String)[scored["query"]]
+def _with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
+    ids = pl.Series("query_id", query_ids, pl.String)[scored["query"]]
     return scored.select(ids, "doc_id", "score")
 
 
-def _describe_run(output: Path, run: pl.DataFrame, form: DenseSystem, inputs: list[Path]) -> None:
+def _write_run(
+    output: Path, run: pl.DataFrame, tag: str, system: DenseSystem, inputs: list[Path]
+) -> None:
+    trec.write_run(output, run, tag)
     facts = {"queries": run["query_id"].n_unique(), "hits": len(run)}
-    manifest.write(output, facts, form, inputs, "residuum.dense")
+    manifest.write(output, facts, system, inputs, "residuum.dense")
 
 
 if __name__ == "__main__":

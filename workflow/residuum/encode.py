@@ -9,7 +9,7 @@ Must not know how the model was trained or how vectors are searched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,10 +22,9 @@ from residuum.cli.progress import track
 from residuum.config.schema.sources import Windows
 from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
-from residuum.neural.windows import passages
+from residuum.neural.tokens import passages
 
 app = command.app(__doc__)
-
 
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
 Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
@@ -50,50 +49,38 @@ def encode_docs(
 
     A doc may have several vectors, of its passages or tokens, all under its doc_id.
     """
-    positions = _positions(corpus, shard, of)
-    chosen = devices.choose(device, precision, threads)
-    encoder = Encoder.load(model, chosen)
-    form = command.parse_spec(Windows, windows) if windows else None
-    ids, texts = _texts(corpus, positions, form, encoder)
-    vectors, counts = encoder.vectors(texts, "doc", batch_size)
-    owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
-    which = {"number": shard, "of": of, "docs": len(positions)}
-    facts = {"dimensions": encoder.dimensions, "shard": which, **encoder.sizes.facts()}
-    setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
-    if len(owners) > len(positions):
-        facts |= {"vectors": len(owners)}
-    if form:
-        setting |= {"windows": form.model_dump()}
-    with files.whole_directory(output) as folder:
-        contracts.write_vectors(folder, owners, vectors)
-        _describe(folder, facts, setting, model, [corpus / "manifest.json"])
-
-
-def _texts(
-    corpus: Path, positions: range, form: Windows | None, encoder: Encoder
-) -> tuple[list[str], list[str]]:
-    """Return the doc_id and the text of all that is encoded: of docs, or of their passages."""
-    if form is None:
-        docs = list(contracts.read_corpus(corpus, positions))
-        return [doc_id for doc_id, _ in docs], [text for _, text in docs]
-    ids, texts = [], []
-    records = track(contracts.read_docs(corpus, positions), "cut docs", len(positions), "docs")
-    for record in records:
-        found = passages(record, form, encoder.tokenizer, encoder.doc_room)
-        ids += [record["doc_id"]] * len(found)
-        texts += found
-    return ids, texts
-
-
-def _positions(corpus: Path, shard: int, of: int) -> range:
-    """Return which docs of the corpus a shard holds, counted from 0."""
     if not 0 <= shard < of:
         raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
     total = contracts.corpus_manifest(corpus)["docs"]
     positions = range(total * shard // of, total * (shard + 1) // of)
     if not positions:
         raise ResiduumError(f"--of {of}: {corpus} has {total} docs, so that shard {shard} is empty")
-    return positions
+    chosen = devices.choose(device, precision, threads)
+    encoder = Encoder.load(model, chosen)
+    spec: dict[str, Any] = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    docs: Iterable[tuple[str, str]] = contracts.read_corpus(corpus, positions)
+    if windows:
+        form = command.parse_spec(Windows, windows)
+        spec["windows"] = form.model_dump()
+        records = track(contracts.read_docs(corpus, positions), "cut docs", len(positions), "docs")
+        docs = (
+            (record["doc_id"], text)
+            for record in records
+            for text in passages(record, form, encoder.tokenizer, encoder.doc_room)
+        )
+    ids, texts = zip(*docs, strict=True)
+    vectors, counts = encoder.vectors(texts, "doc", batch_size)
+    owners = [doc_id for doc_id, count in zip(ids, counts, strict=True) for _ in range(count)]
+    facts = {
+        "dimensions": encoder.dimensions,
+        "shard": {"number": shard, "of": of, "docs": len(positions)},
+        **encoder.sizes.facts(),
+        **({"vectors": len(owners)} if len(owners) > len(positions) else {}),
+        "weights": files.sha256(model / pretrained.WEIGHTS),
+    }
+    with files.whole_directory(output) as folder:
+        contracts.write_vectors(folder, owners, vectors)
+        manifest.write(folder, facts, spec, [corpus / "manifest.json", model], "residuum.encode")
 
 
 @app.command("queries")
@@ -110,7 +97,7 @@ def encode_queries(
     chosen = devices.choose(device, precision, threads)
     encoder, counts = Encoder.load(model, chosen), {}
     paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
-    setting = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    spec = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     with files.whole_directory(output) as folder:
         for name, path in paths.items():
             texts = trec.read_queries(path)
@@ -118,18 +105,8 @@ def encode_queries(
             contracts.write_vectors(folder / name, list(texts), vectors)
             counts[name] = len(texts)
         facts = {"queries": counts, **encoder.sizes.facts()}
-        _describe(folder, facts, setting, model, paths.values())
-
-
-def _describe(
-    folder: Path,
-    facts: Mapping[str, Any],
-    setting: Mapping[str, Any],
-    model: Path,
-    inputs: Iterable[Path],
-) -> None:
-    facts = {**facts, "weights": files.sha256(model / pretrained.WEIGHTS)}
-    manifest.write(folder, facts, setting, [*inputs, model], "residuum.encode")
+        facts["weights"] = files.sha256(model / pretrained.WEIGHTS)
+        manifest.write(folder, facts, spec, [*paths.values(), model], "residuum.encode")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ Must not know queries, losses or which models start from the backbone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,12 +24,12 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.models import Backbone, MaskedLanguage
 from residuum.config.specs import derive
-from residuum.neural import devices, fitting, lsa, processes, wordpiece
-from residuum.neural.learners import masked
-from residuum.neural.learners.base import Start
+from residuum.neural import backbones, devices, fitting, processes
+from residuum.neural.learners import Start
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import tokenise
 
 app = command.app(__doc__)
-
 
 Corpora = Annotated[list[Path], typer.Option(help="corpus folder, once for each of the spec's")]
 Output = Annotated[Path, typer.Option(help="folder of the Hugging Face model")]
@@ -43,18 +43,24 @@ def backbone(
     threads: command.Threads = 1,
 ) -> None:
     """Make a backbone and write it as a Hugging Face directory."""
-    parsed = command.parse_spec(Backbone, spec)
-    _check_corpora(corpus, parsed)
+    from transformers import BertTokenizer
+
+    form = command.parse_spec(Backbone, spec)
+    _check_corpora(corpus, form.corpora)
     devices.choose("cpu", "fp32", threads)
     devices.quiet()
-    tokenizer = make_tokenizer(corpus, parsed)
-    model = make_model(parsed, len(tokenizer))
-    dimensions = set_word_embeddings(model, _token_ids(corpus, tokenizer), parsed, threads)
+    vocabulary = backbones.train_wordpiece(texts(corpus, "vocabulary"), form.vocabulary)
+    numbered = {token: number for number, token in enumerate(vocabulary)}
+    tokenizer = BertTokenizer(vocab=numbered, model_max_length=form.max_length)
+    tokenizer.add_tokens(list(backbones.MARKERS), special_tokens=True)
+    model = make_model(form, len(tokenizer))
+    dimensions = set_word_embeddings(model, tokenizer, corpus, form, threads)
+    parameters = sum(weights.numel() for weights in model.parameters())
+    facts = {"vocabulary": len(tokenizer), "parameters": parameters, "lsa_dimensions": dimensions}
     with files.whole_directory(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        facts = _facts(model, len(tokenizer), dimensions)
-        made_by = {**parsed.model_dump(mode="json"), "threads": threads}
+        made_by = {**form.model_dump(mode="json"), "threads": threads}
         inputs = [path / "manifest.json" for path in corpus]
         manifest.write(folder, facts, made_by, inputs, "residuum.pretrain")
 
@@ -72,39 +78,28 @@ def adapt(
     precision: command.Precision = "auto",
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
-    parsed = command.parse_spec(MaskedLanguage, spec)
-    _check_corpora(corpus, parsed)
-    chosen = devices.choose(device, precision, threads)
-    begin = Start(start, revision, chosen, parsed.seed)
-    inputs, folders = [path / "manifest.json" for path in corpus], fitting.Folders(work, output)
-    with processes.joined(chosen.name):
-        learner = masked.make(parsed, begin, texts(corpus, "tokens"))
-        fitting.run(learner, parsed, begin, threads, inputs, folders, "residuum.pretrain")
+    form = command.parse_spec(MaskedLanguage, spec)
+    _check_corpora(corpus, form.corpora)
+    source = Source(start, revision, form.training.dropout)
+    begin = Start(source, devices.choose(device, precision, threads), form.seed)
+    inputs = [path / "manifest.json" for path in corpus]
+    with processes.joined(begin.device.name):
+        learner = backbones.MaskedLearner(form, begin, texts(corpus, "tokens"))
+        fitting.run(learner, threads, inputs, work, output, "residuum.pretrain")
 
 
-def _check_corpora(corpus: Sequence[Path], spec: Backbone | MaskedLanguage) -> None:
-    if len(corpus) != len(spec.corpora):
+def _check_corpora(corpus: Sequence[Path], named: Sequence[str]) -> None:
+    if len(corpus) != len(named):
         raise ResiduumError(
             f"--corpus is given {len(corpus)} times, but the spec's corpora are "
-            f"{', '.join(spec.corpora)}: give one folder for each, in this order"
+            f"{', '.join(named)}: give one folder for each, in this order"
         )
 
 
-def texts(corpora: Iterable[Path], what: str) -> Iterator[str]:
+def texts(corpora: Sequence[Path], what: str) -> Iterator[str]:
     """Stream the docs' texts of several corpora, one corpus after the other."""
     docs = chain.from_iterable(map(contracts.read_corpus, corpora))
     return (text for _, text in track(docs, what, unit="docs"))
-
-
-def make_tokenizer(corpora: Iterable[Path], spec: Backbone) -> Any:
-    """Learn a vocabulary from corpora; return BERT's uncased tokenizer with the markers."""
-    from transformers import BertTokenizer
-
-    vocabulary = wordpiece.train(texts(corpora, "vocabulary"), spec.vocabulary)
-    numbered = {token: number for number, token in enumerate(vocabulary)}
-    tokenizer = BertTokenizer(vocab=numbered, model_max_length=spec.max_length)
-    tokenizer.add_tokens(list(wordpiece.MARKERS), special_tokens=True)
-    return tokenizer
 
 
 def make_model(spec: Backbone, vocabulary: int) -> Any:
@@ -128,7 +123,7 @@ def make_model(spec: Backbone, vocabulary: int) -> Any:
 
 
 def set_word_embeddings(
-    model: Any, docs: Iterator[np.ndarray], spec: Backbone, threads: int
+    model: Any, tokenizer: Any, corpora: Sequence[Path], spec: Backbone, threads: int
 ) -> int:
     """Put LSA vectors into the word embeddings; return how many dimensions they fill.
 
@@ -139,24 +134,15 @@ def set_word_embeddings(
     import torch
 
     table = model.embeddings.word_embeddings.weight
-    vectors = lsa.token_vectors(docs, len(table), spec.hidden, derive(spec.seed, "lsa"), threads)
+    docs = tokenise(tokenizer, texts(corpora, "word embeddings"), None, special=False)
+    seed = derive(spec.seed, "lsa")
+    vectors = backbones.token_vectors(docs, len(table), spec.hidden, seed, threads)
     dimensions = vectors.shape[1]
-    found = torch.from_numpy(np.abs(vectors).sum(axis=1) > 0)
+    known = torch.from_numpy(np.abs(vectors).sum(axis=1) > 0)
     length = model.config.initializer_range * dimensions**0.5
     with torch.no_grad():
-        table[found, :dimensions] = torch.from_numpy(vectors)[found] * length
+        table[known, :dimensions] = torch.from_numpy(vectors)[known] * length
     return dimensions
-
-
-def _token_ids(corpora: Iterable[Path], tokenizer: Any) -> Iterator[np.ndarray]:
-    read = tokenizer.backend_tokenizer
-    for text in texts(corpora, "word embeddings"):
-        yield np.array(read.encode(text, add_special_tokens=False).ids, dtype=np.int32)
-
-
-def _facts(model: Any, vocabulary: int, dimensions: int) -> dict[str, Any]:
-    parameters = sum(weights.numel() for weights in model.parameters())
-    return {"vocabulary": vocabulary, "parameters": parameters, "lsa_dimensions": dimensions}
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import typer
 from pydantic import Field
 
 from residuum.artefacts import manifest, trec
+from residuum.artefacts.trec import PAIR
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
@@ -26,8 +27,10 @@ from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
-from residuum.neural.pairscores import PAIR, Store, Texts, fill
-from residuum.neural.resume import fingerprint
+from residuum.neural.pairscores import Store
+from residuum.neural.pretrained import Source
+from residuum.neural.resumable import fingerprint
+from residuum.neural.tokens import Texts
 from residuum.tuning.depths import best_depth, candidates, measured, with_scores
 from residuum.tuning.record import Record
 
@@ -75,7 +78,7 @@ def score(
     encoder = _encoder(model, revision, reading, chosen)
     local = [Path(model)] if Path(model).is_dir() else []
     setting = {
-        "reading": encoder.reading.model_dump(mode="json"),
+        "reading": encoder.settings.model_dump(mode="json"),
         "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
         "batch_size": form.batch_size,
         "threads": threads,
@@ -88,7 +91,8 @@ def score(
     kept = Store(store, mark)
     wanted = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
     todo = wanted.join(kept.read(), on=PAIR, how="anti")
-    fill(kept, todo, encoder, Texts(queries, corpus), form.batch_size, form.part_pairs)
+    named = Texts(queries, corpus, "a first-stage run")
+    kept.fill(todo, encoder, named, form.batch_size, form.part_pairs)
     scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
     trec.write_run(output, scored, "scores")
     setting["depths"] = {str(path): top for path, top in tops.items()}
@@ -101,9 +105,9 @@ def _encoder(
 ) -> CrossEncoder:
     if reading is not None:
         how = command.parse_spec(Reading, reading)
-        return CrossEncoder.released(model, revision, how, device)
+        return CrossEncoder(Source(model, revision, whole=True), how, device)
     if not Path(model).is_dir():
-        raise ResiduumError(f"{model} is no folder; a model of the hub needs --reading")
+        raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
     return CrossEncoder.load(Path(model), device)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +17,12 @@ import typer
 
 from residuum.artefacts import contracts, files, manifest
 from residuum.cli import command
+from residuum.cli.progress import track
 from residuum.neural import devices, pretrained
-from residuum.neural.parts import Part, open_folder, work_off
-from residuum.neural.resume import fingerprint
+from residuum.neural.resumable import MARK, fingerprint, open_folder
 from residuum.neural.termweighter import TermWeighter
 
 app = command.app(__doc__)
-COUNTS = ("words", "frequencies", "empty")
 
 
 @app.command("predict")
@@ -40,69 +38,53 @@ def predict(
 ) -> None:
     """Predict a corpus; memory holds one part of the docs."""
     chosen = devices.choose(device, precision, threads)
-    sizes = {"part_docs": part_docs, "batch_size": batch_size}
-    setting = {**sizes, "threads": threads, **chosen._asdict()}
+    spec = {"part_docs": part_docs, "batch_size": batch_size, "threads": threads}
+    spec |= chosen._asdict()
     inputs = [corpus / "manifest.json", model]
     folder = output.with_name(f"{output.name}.partial")
-    mark = open_folder(folder, fingerprint("residuum.termweights", setting, inputs))
+    open_folder(folder, fingerprint("residuum.termweights", spec, inputs))
     weighter = TermWeighter.load(model, chosen)
-    facts = {**_facts(_predict_parts(weighter, corpus, folder, **sizes)), **weighter.sizes.facts()}
-    facts |= {"weights": files.sha256(model / pretrained.WEIGHTS)}
-    manifest.write(folder, facts, setting, inputs, "residuum.termweights")
-    for path in (*folder.glob("*.done"), mark):
+    total = contracts.corpus_manifest(corpus)["docs"]
+    records = []
+    firsts = range(0, total, part_docs)
+    for number, first in enumerate(track(firsts, "predict", total=len(firsts), unit="parts")):
+        done = folder / f"part-{number:05d}.done"
+        if not done.exists():
+            positions = range(first, min(first + part_docs, total))
+            docs = dict(contracts.read_corpus(corpus, positions))
+            tfs = weighter.predict(list(docs.values()), batch_size)
+            record = _write_part(folder, number, dict(zip(docs, tfs, strict=True)))
+            files.write_text(done, json.dumps(record))
+        records.append(json.loads(done.read_text()))
+    sums = {name: sum(record[name] for record in records) for name in ("words", "tf", "empty")}
+    shards = [{key: record[key] for key in ("name", "docs", "sha256")} for record in records]
+    facts = {
+        "docs": total,
+        "shards": shards,
+        "words_per_doc": round(sums["words"] / max(total, 1), 3),
+        "tf_per_doc": round(sums["tf"] / max(total, 1), 3),
+        "docs_without_a_word": sums["empty"],
+        **weighter.sizes.facts(),
+        "weights": files.sha256(model / pretrained.WEIGHTS),
+    }
+    manifest.write(folder, facts, spec, inputs, "residuum.termweights")
+    for path in (*folder.glob("*.done"), folder / MARK):
         path.unlink()
     files.replace_directory(folder, output)
 
 
-def _predict_parts(
-    weighter: TermWeighter, corpus: Path, folder: Path, part_docs: int, batch_size: int
-) -> list[dict[str, Any]]:
-    """Predict the parts that are missing; return the record of each."""
-
-    def note(number: int) -> Path:
-        return folder / f"part-{number:05d}.done"
-
-    def make(number: int, part: Part) -> None:
-        frequencies = weighter.predict([text for _, text in part], batch_size)
-        docs = [(doc_id, own) for (doc_id, _), own in zip(part, frequencies, strict=True)]
-        record = {**_write_part(folder, number, docs), **_counts(frequencies)}
-        files.write_text(note(number), json.dumps(record))
-
-    parts = work_off(corpus, part_docs, lambda n: note(n).exists(), make, "predict")
-    return [json.loads(note(number).read_text()) for number in range(parts)]
-
-
-def _write_part(
-    folder: Path, number: int, docs: Sequence[tuple[str, dict[str, int]]]
-) -> dict[str, Any]:
-    """Write one part beside the finished ones and give it its number."""
-    name = f"part-{number:05d}.jsonl.gz"
-    with files.whole_directory(folder / f"part-{number:05d}") as alone:
-        [record] = contracts.write_term_weights(alone, docs, per_shard=len(docs))
-        os.replace(alone / record["name"], folder / name)
-    (folder / f"part-{number:05d}").rmdir()
-    return {**record, "name": name}
-
-
-def _counts(frequencies: Sequence[dict[str, int]]) -> dict[str, int]:
-    """Count words, their frequencies, and docs without a word."""
+def _write_part(folder: Path, number: int, tfs: dict[str, dict[str, int]]) -> dict[str, Any]:
+    """Write one part beside the finished ones; return its shard's facts and what it holds."""
+    path = folder / f"part-{number:05d}.jsonl.gz"
+    with files.scratch(path) as alone:
+        [shard] = contracts.write_term_weights(alone, tfs.items(), per_shard=len(tfs))
+        os.replace(alone / shard["name"], path)
     return {
-        "words": sum(len(own) for own in frequencies),
-        "frequencies": sum(sum(own.values()) for own in frequencies),
-        "empty": sum(not own for own in frequencies),
-    }
-
-
-def _facts(records: list[dict[str, Any]]) -> dict[str, Any]:
-    docs = sum(record["docs"] for record in records)
-    sums = {name: sum(record[name] for record in records) for name in COUNTS}
-    kept = ("name", "docs", "sha256")
-    return {
-        "docs": docs,
-        "shards": [{key: record[key] for key in kept} for record in records],
-        "words_per_doc": round(sums["words"] / max(docs, 1), 3),
-        "tf_per_doc": round(sums["frequencies"] / max(docs, 1), 3),
-        "docs_without_a_word": sums["empty"],
+        **shard,
+        "name": path.name,
+        "words": sum(map(len, tfs.values())),
+        "tf": sum(sum(own.values()) for own in tfs.values()),
+        "empty": sum(not own for own in tfs.values()),
     }
 
 

@@ -18,13 +18,12 @@ import typer
 
 from residuum.cli import command
 from residuum.config.schema.models import Trained
-from residuum.neural import devices, fitting, learners, processes
+from residuum.neural import devices, fitting, processes
+from residuum.neural.learners import KINDS, Start
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
 
 app = command.app(__doc__)
-
-
-class Spec(pydantic.RootModel[Trained]):
-    """The spec of a model of any trained kind."""
 
 
 @app.command("train")
@@ -43,14 +42,13 @@ def train(
     precision: command.Precision = "auto",
 ) -> None:
     """Train a model and write its checkpoint."""
-    model = command.parse_spec(Spec, spec).root
-    chosen = devices.choose(device, precision, threads)
-    begin = learners.Start(start, revision, chosen, seed)
-    data = learners.TrainingData(tuples, corpus, queries)
-    inputs, folders = [tuples, queries, corpus / "manifest.json"], fitting.Folders(work, output)
-    with processes.joined(chosen.name):
-        learner = learners.make(model, begin, data)
-        fitting.run(learner, model, begin, threads, inputs, folders, "residuum.train")
+    model = command.parse_spec(pydantic.RootModel[Trained], spec).root
+    source = Source(start, revision, model.training.dropout)
+    begin = Start(source, devices.choose(device, precision, threads), seed)
+    inputs = [tuples, queries, corpus / "manifest.json"]
+    with processes.joined(begin.device.name):
+        learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))
+        fitting.run(learner, threads, inputs, work, output, "residuum.train")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,1 @@
-"""Files that stages exchange: one writer and one checking reader per type, hashes, manifests.
-
-Must not know stages, rules or config/.
-"""
+"""One writer and one checking reader per type of file, hashes, manifests; no stage, no rule."""

@@ -8,7 +8,7 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, cast
@@ -51,15 +51,22 @@ class Tuple(NamedTuple):
 def write_corpus(
     folder: Path, docs: Iterable[tuple[str, dict[str, str]]], per_shard: int = DOCS_PER_SHARD
 ) -> list[Shard]:
-    """Write docs as `part-00000.jsonl.gz` shards; return name, docs and sha256 of each.
+    """Write docs, (doc_id, fields with `text`), as `part-00000.jsonl.gz` and further shards.
 
-    A doc is (doc_id, fields) where fields holds at least `text`. Ids must be unique and
-    free of white space, because run files separate by it.
+    Ids must be unique and free of white space, because run files separate by it.
     """
     with files.scratch(folder / "ids") as scratch:
         finder = DuplicateFinder(scratch)
         shards = _write_shards(folder, _checked_docs(docs, finder), per_shard)
-        _refuse_duplicates([folder / shard["name"] for shard in shards], finder)
+        for repeated in finder.repeated():  # digests: only an id that repeats is refused
+            first: dict[str, int] = {}
+            records = chain.from_iterable(_records(folder / shard["name"]) for shard in shards)
+            for number, doc_id in enumerate((record["doc_id"] for record in records), start=1):
+                if finder.of(doc_id) in repeated and first.setdefault(doc_id, number) != number:
+                    raise ResiduumError(
+                        f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
+                        f"{number}); ids must be unique. Remove or rename one of the two."
+                    )
     return shards
 
 
@@ -103,35 +110,21 @@ def _write_lines(path: Path, lines: Iterable[str]) -> int:
     return sum(counts)
 
 
-def _refuse_duplicates(parts: Sequence[Path], finder: DuplicateFinder) -> None:
-    """Read the written docs again where digests repeat: only an id that does is refused."""
-    for repeated in finder.repeated():
-        first: dict[str, int] = {}
-        for number, record in enumerate(chain.from_iterable(map(_records, parts)), start=1):
-            doc_id = record["doc_id"]
-            if finder.of(doc_id) in repeated and first.setdefault(doc_id, number) != number:
-                raise ResiduumError(
-                    f"duplicate doc_id {doc_id} in the corpus (docs number {first[doc_id]} and "
-                    f"{number}); ids must be unique. Remove or rename one of the two."
-                )
-
-
 def corpus_manifest(folder: Path) -> CorpusFacts:
     """Return the manifest's record of a corpus."""
-    record = json.loads(files.read_bytes(folder / "manifest.json"))
-    return cast(CorpusFacts, record["artefact"])
+    return cast(CorpusFacts, json.loads(files.read_bytes(folder / "manifest.json"))["artefact"])
 
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
-    """Stream (doc_id, text) in corpus order, checking each shard against the manifest.
-
-    `positions` keeps those docs only, counted from 0; a shard without any is not opened.
-    """
+    """Stream (doc_id, text) of a corpus, as `read_docs` does its records."""
     return ((record["doc_id"], record["text"]) for record in read_docs(folder, positions))
 
 
 def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
-    """Stream whole records, doc_id, text and named fields, in corpus order, as read_corpus does."""
+    """Stream records, doc_id, text and named fields, checking each shard against the manifest.
+
+    `positions` keeps those docs only, counted from 0; a shard without any is not opened.
+    """
     kept = range(sys.maxsize) if positions is None else positions
     end = 0
     for shard in corpus_manifest(folder)["shards"]:
@@ -154,10 +147,7 @@ def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
 def write_term_weights(
     folder: Path, docs: Iterable[tuple[str, dict[str, int]]], per_shard: int = DOCS_PER_SHARD
 ) -> list[Shard]:
-    """Write predicted term frequencies as shards, {word: tf of 1 or more} for each doc_id.
-
-    Returns what a manifest says of shards, as `write_corpus` does; a doc may hold no word.
-    """
+    """Write predicted term frequencies as shards, {word: tf of 1 or more}, of docs in order."""
 
     def records() -> Iterator[Record]:
         for doc_id, weights in docs:
@@ -223,7 +213,7 @@ def write_tuples(path: Path, tuples: Iterable[Tuple]) -> int:
 
 def read_tuples(path: Path) -> list[Tuple]:
     """Read and check training tuples."""
-    return [_checked(path, Tuple(**record)) for record in _records(Path(path))]
+    return [_checked(path, Tuple(**record)) for record in _records(path)]
 
 
 def _checked(path: Path, item: Tuple) -> Tuple:

@@ -40,23 +40,20 @@ STOP_WORDS = {
 
 
 def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
-    """Rank scored docs: score descending, then doc_id; cut at `k` hits per query.
+    """Rank query_id, doc_id, score: by score descending, then doc_id; `k` hits per query.
 
-    `scores` has query_id, doc_id, score. Scores are rounded to the decimals a run file
-    keeps before they are compared, so that a file never contradicts its own order.
+    Scores are first rounded to the decimals of a run file, which never contradicts its own order.
     Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
     """
-    ranked = (
-        scores.select(
-            pl.col("query_id").cast(pl.String),
-            pl.col("doc_id").cast(pl.String),
-            pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0,
-        )
-        .sort(["query_id", "score", "doc_id"], descending=[False, True, False])
-        .with_columns(POSITION.alias("rank"))
-    )
+    rounded = pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0
+    ranked = _by_score(scores.select(pl.col(PAIR).cast(pl.String), rounded))
     kept = ranked if k is None else cut(ranked, k)
-    return kept.select("query_id", "doc_id", "rank", "score")
+    return kept.select(*PAIR, "rank", "score")
+
+
+def _by_score(scores: pl.DataFrame) -> pl.DataFrame:
+    ordered = scores.sort("query_id", "score", "doc_id", descending=[False, True, False])
+    return ordered.with_columns(POSITION.alias("rank"))
 
 
 def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
@@ -65,10 +62,7 @@ def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) -> None:
-    """Write a ranked frame as a gzipped TREC run after checking its contract.
-
-    A run may come in parts: the ranked lists of some queries, then those of others.
-    """
+    """Check and write a gzipped TREC run, whole or in parts: lists of some queries, then others."""
     fixed = pl.lit("Q0").alias("q0"), pl.lit(tag).alias("tag")
 
     def blocks() -> Iterator[bytes]:
@@ -82,10 +76,7 @@ def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) 
 
 
 def read_run(path: Path) -> pl.DataFrame:
-    """Read and check a TREC run (gzipped or plain); errors name the file, line and value.
-
-    Returns query_id, doc_id, rank, score, in the file's order of ranks within each query.
-    """
+    """Read and check a TREC run, gzipped or plain: query_id, doc_id, rank, score, in its order."""
     run = _read(path, RUN).drop("q0", "tag")
     _check_run(path, run)
     return run
@@ -94,19 +85,16 @@ def read_run(path: Path) -> pl.DataFrame:
 def read_any_run(path: Path) -> tuple[pl.DataFrame, str]:
     """Read a TREC run of any origin, and describe what was made of its ranks, if anything.
 
-    Where scores fall along the ranks, their order stands and they are counted from 1. Else docs are
-    ranked by score, ties by doc_id. A score that is not a number and a duplicate document are
-    errors all the same.
+    Where scores fall along the ranks, their order stands and is counted from 1. Else docs are
+    ranked by score. A score that is not a number and a duplicate document are errors all the same.
     """
     run = _read(path, RUN).drop("q0", "tag")
     _check_run(path, run, ranked=False)
     ordered = run.sort("query_id", "rank", maintain_order=True)
-    message = ""
     if ordered.select(RISES.any()).item():
-        ordered = run.sort("query_id", "score", "doc_id", descending=[False, True, False])
-        message = "scores rise along its ranks: ranked anew by score, then doc_id"
-    elif ordered.select((pl.col("rank") != POSITION).any()).item():
-        message = "its ranks do not count 1, 2, 3: counted anew, in their order"
+        return _by_score(run), "scores rise along its ranks: ranked anew by score, then doc_id"
+    counts = ordered.select((pl.col("rank") == POSITION).all()).item()
+    message = "" if counts else "its ranks do not count 1, 2, 3: counted anew, in their order"
     return ordered.with_columns(POSITION.alias("rank")), message
 
 
@@ -163,9 +151,9 @@ def refuse(path: Path, table: pl.DataFrame, bad: pl.Expr, rule: str, header: boo
     lines = table.with_row_index("line", 1 + header).filter(bad)
     if lines.height:
         line, *values = lines.row(0)
-        found = ", ".join(map("{} {}".format, table.columns, values))
+        shown = ", ".join(map("{} {}".format, table.columns, values))
         more = f" ({lines.height} such lines)" if lines.height > 1 else ""
-        raise ResiduumError(f"{path}, line {line}: {rule}; found {found}{more}")
+        raise ResiduumError(f"{path}, line {line}: {rule}; found {shown}{more}")
 
 
 def write_refusal(path: Path, reason: str) -> None:
@@ -185,8 +173,8 @@ def read_queries(path: Path) -> dict[str, str]:
     for number, line in enumerate(files.read_lines(path), start=1):
         query_id, tab, text = line.partition("\t")
         if not tab or not query_id:
-            want = "expected query_id TAB text"
-            raise ResiduumError(f"{path}, line {number}: {want}, found {line!r}")
+            rule = "expected query_id TAB text"
+            raise ResiduumError(f"{path}, line {number}: {rule}, found {line!r}")
         if query_id in queries:
             raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
         queries[query_id] = text
@@ -245,8 +233,7 @@ def _csv(table: pl.DataFrame, separator: str) -> str:
 def _read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
     """Read lines of these columns: with a header, apart by tabs; else by any white space.
 
-    A line that does not fit is an error that names it. Where the file gives the reason why there is
-    nothing, NotRun is raised.
+    A line that does not fit is an error that names it; a reason in place of lines is a NotRun.
     """
     text = files.read_bytes(path)
     if text.startswith(REFUSED.encode()):
@@ -282,10 +269,10 @@ def _fault(path: Path, text: bytes, columns: Columns, header: bool) -> ResiduumE
     for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
         words = line.split("\t" if header else " ")
         if len(words) != len(columns) or not all(words):
-            want = f"expected {len(columns)} columns ({', '.join(columns)})"
-            return ResiduumError(f"{path}, line {number}: {want}, found {len(words)}: {line!r}")
+            rule = f"expected {len(columns)} columns ({', '.join(columns)})"
+            return ResiduumError(f"{path}, line {number}: {rule}, found {len(words)}: {line!r}")
         for (name, dtype), word in zip(columns.items(), words, strict=True):
             if pl.Series([word]).cast(dtype, strict=False).null_count():
-                what = f"{name} must be a number, found {word!r}"
-                return ResiduumError(f"{path}, line {number}: {what}")
+                rule = f"{name} must be a number, found {word!r}"
+                return ResiduumError(f"{path}, line {number}: {rule}")
     return ResiduumError(f"{path}: cannot be read")

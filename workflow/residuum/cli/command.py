@@ -109,6 +109,6 @@ def _sentence(fault: ErrorDetails) -> str:
         if "tag" in context:
             return unknown(key, context["tag"], known.replace("'", "").split(", "))
         return f"missing key {key}" + (f"; one of {known}" if known else "")
-    found = json.dumps(fault.get("input"), default=str)
-    found = found if len(found) <= 80 else found[:77] + "..."
-    return f"{fault['msg'].removeprefix('Value error, ')} (found {found})"
+    given = json.dumps(fault["input"], default=str)
+    given = given if len(given) <= 80 else given[:77] + "..."
+    return f"{fault['msg'].removeprefix('Value error, ')} (found {given})"

@@ -23,15 +23,14 @@ from residuum.code.statements import Module, Statement
 PACKAGE = Path(__file__).resolve().parents[1]
 # What cannot change a byte of a result, and why.
 APART = {
-    "residuum.code": "finds out what is reached",
-    "residuum.code.tables": "an entry is followed to where it stands",
+    "residuum.code": "finds out what is reached; entries of tables are followed",
     "residuum.config.roots:packaged": "a file counts where it is named",
     "residuum.cli.progress": "hands items through and says how far the work is",
     "residuum.artefacts.manifest:environment": "stands apart in manifests",
     "residuum.artefacts.manifest:command_line": "stands apart in manifests",
     "residuum.artefacts.manifest:made_by": "stands apart in manifests",
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
-    "residuum.neural.resume:log": "a line in a log",
+    "residuum.neural.resumable:log": "a line in a log",
 }
 BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
 Kinds = frozenset[str]
@@ -56,7 +55,7 @@ def kinds_of(*texts: str) -> Kinds | None:
 class Library:
     """The modules of a package, read when they are reached and never imported.
 
-    What is missing or cannot be told is a ValueError.
+    What is missing is a ValueError.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -80,7 +79,7 @@ class Library:
         return next((p for p in paths if first == self.name and p.is_file()), None)
 
     def existing(self, name: str) -> Module:
-        """Return a module that must be there."""
+        """Return a module of the package; a ValueError where there is none."""
         if (module := self.module(name)) is None:
             raise ValueError(f"no module {name} under {self.folder}")
         return module
@@ -105,7 +104,7 @@ class Library:
             if not bound and first not in BUILTINS:
                 raise self.refusal(statement, f"nothing binds the name {first}")
             try:
-                targets = [found for target in bound for found in self.find(target, rest)]
+                targets = [one for target in bound for one in self.find(target, rest)]
             except ValueError as error:
                 raise self.refusal(statement, error) from None
             self.resolved[statement, use] = targets or [f"builtins.{first}"]
@@ -123,7 +122,7 @@ class Library:
             return list(module.statements)
         first, rest = attributes[0], attributes[1:]
         if first in module.bindings:
-            return [found for bound in module.bindings[first] for found in self.find(bound, rest)]
+            return [one for bound in module.bindings[first] for one in self.find(bound, rest)]
         if self.module(f"{name}.{first}"):
             return self.find(f"{name}.{first}", rest)
         raise ValueError(f"{name} has no {first}")
@@ -145,8 +144,8 @@ class Library:
 class _Walk:
     """The statements that are reached from a start, and what each of their names stands for."""
 
-    def __init__(self, library: Library, kinds: Kinds | None, spoken: bool = False) -> None:
-        self.library, self.kinds, self.spoken = library, kinds, spoken
+    def __init__(self, library: Library, kinds: Kinds | None, worded: bool = False) -> None:
+        self.library, self.kinds, self.worded = library, kinds, worded
         self.reached: dict[Statement, str] = {}
         self.run: set[str] = set()
         self.waiting: list[Statement] = []
@@ -177,7 +176,7 @@ class _Walk:
         if statement.opaque:
             raise library.refusal(statement, f"{statement.opaque} cannot be followed")
         self._load(statement.imports.values())
-        form = statement.spoken if self.spoken else statement.quiet
+        form = statement.worded if self.worded else statement.wordless
         parts = [_name(statement), form.sha256]
         for use in form.uses:
             parts.append(f"{'.'.join(use)}={self._reach(library.resolve(statement, use))}")
@@ -229,8 +228,8 @@ def closure(
     if verb is not None and not start:
         raise ValueError(f"{module} has no verb {verb}")
     reached = _Walk(library, kinds).follow(start or every)
-    if any(statement.hears for statement in reached):
-        reached = _Walk(library, kinds, spoken=True).follow(start or every)
+    if any(statement.reads_errors for statement in reached):
+        reached = _Walk(library, kinds, worded=True).follow(start or every)
 
     def place(statement: Statement) -> tuple[str, str, int]:
         """Functions and classes may stand in any order."""

@@ -2,7 +2,7 @@
 
 Usage: `NormalForm(statement, dotted).tree`, where `dotted` writes a name as its import does. Left
 out are docstrings, annotations that nothing reads, the words of exceptions and of messages;
-`spoken` keeps those of exceptions, for code whose caller writes them into a result. Members of
+`worded` keeps those of exceptions, for code whose caller writes them into a result. Members of
 unions by kind and entries of open tables are taken out, so that a new one changes no statement.
 Must not know modules, nor how statements depend on one another.
 """
@@ -22,7 +22,7 @@ MESSAGES = {
     "typer.echo": 0,
     "warnings.warn": 0,
     "residuum.cli.progress.track": 1,
-    "residuum.neural.resume.log": 0,
+    "residuum.neural.resumable.log": 0,
 }
 RAISED = {"residuum.artefacts.trec.refuse": 3}  # likewise, of what functions raise
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
@@ -39,6 +39,11 @@ BLIND = {
 EXCEPTION = re.compile(r"(Error|Exception|Warning)$")
 WRITTEN = {"residuum.cli.errors.NotRun"}  # exceptions whose words are results, wherever made
 TERMINAL = {"sys.stderr", "sys.stdout"}
+# What a message is made of: nothing that may hand a value on, such as `yield` or a subscript.
+WITHIN_TEXTS = (
+    *(ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BinOp, ast.BoolOp, ast.Attribute),
+    *(ast.List, ast.Tuple, ast.Starred, ast.ListComp, ast.GeneratorExp),
+)
 OF_TEXTS = {"join", "format", "replace", "split", "strip", "sub"}
 TABLE = "residuum.code.tables.OpenTable"
 FIELD = "residuum.code.tables.Kinds"  # annotates a field that holds an entry of a table
@@ -69,11 +74,11 @@ class NormalForm(ast.NodeTransformer):
 
     `verb` is that of a command, `kinds` are those of a schema class, `members` those of unions by
     kind; `entries` are (kind, `module:name`) of open tables: an empty kind is any, an empty target
-    is not written out. `hears` says that the words of an exception are used for more than messages.
+    is not written out. `reads_errors`: the words of an exception are used for more than messages.
     """
 
-    def __init__(self, statement: ast.stmt, dotted: Dotted, spoken: bool = False) -> None:
-        self.dotted, self.spoken = dotted, spoken
+    def __init__(self, statement: ast.stmt, dotted: Dotted, worded: bool = False) -> None:
+        self.dotted, self.worded = dotted, worded
         self.verb: str | None = None
         self.kinds: tuple[str, ...] = ()
         self.members: list[Chain] = []
@@ -82,12 +87,12 @@ class NormalForm(ast.NodeTransformer):
         self.fields: set[ast.AST] = set()  # whose annotations a class may read
         copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
         self.tree: ast.Module = self.visit(ast.Module([copied], []))
-        if not spoken:
+        if not worded:
             for function in [n for n in ast.walk(self.tree) if isinstance(n, Function)]:
                 self.silent |= _silenced(function, self.silent)
-        self.hears = any(map(self._hears, ast.walk(self.tree)))
+        self.reads_errors = any(map(self._reads_error, ast.walk(self.tree)))
 
-    def _hears(self, node: ast.AST) -> bool:
+    def _reads_error(self, node: ast.AST) -> bool:
         if not isinstance(node, ast.ExceptHandler) or node.type is None:
             return False
         names = {name.id for part in node.body for name in _read(part, self.silent)}
@@ -174,7 +179,7 @@ class NormalForm(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _exception(self, node: ast.Call) -> ast.Call:
-        if self.spoken or self.dotted(node.func) in WRITTEN:
+        if self.worded or self.dotted(node.func) in WRITTEN:
             super().generic_visit(node)
             return node
         return ast.Call(self.visit(node.func), [], [])
@@ -188,7 +193,7 @@ class NormalForm(ast.NodeTransformer):
         node.keywords = [k for k in node.keywords if k.arg not in HELP.get(name, ())]
         self.generic_visit(node)
         elsewhere = [k for k in node.keywords if k.arg == "file"]
-        first = {**MESSAGES, **({} if self.spoken else RAISED)}.get(name)
+        first = {**MESSAGES, **({} if self.worded else RAISED)}.get(name)
         if first is not None and all(self.dotted(k.value) in TERMINAL for k in elsewhere):
             node.args[first:] = [_Texts().visit(argument) for argument in node.args[first:]]
             self.silent |= set(node.args[first:])
@@ -226,12 +231,15 @@ class _Unquoted(ast.NodeTransformer):
 class _Texts(ast.NodeTransformer):
     """Empties the texts of a message; the arguments of a call stay, unless it works on texts."""
 
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        return super().generic_visit(node) if isinstance(node, WITHIN_TEXTS) else node
+
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.Constant("") if isinstance(node.value, str) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         of_texts = isinstance(node.func, ast.Attribute) and node.func.attr in OF_TEXTS
-        return self.generic_visit(node) if of_texts else node
+        return super().generic_visit(node) if of_texts else node
 
 
 def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:

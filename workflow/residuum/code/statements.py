@@ -53,16 +53,16 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A top-level statement; from `hears` to `entries` see `NormalForm`."""
+    """A top-level statement; from `reads_errors` to `entries` see `NormalForm`."""
 
     module: str
     name: str
     line: int
     defines: bool  # a function or class, which may stand anywhere
     acts: bool  # does more than bind its name
-    quiet: Form
-    spoken: Form
-    hears: bool
+    wordless: Form
+    worded: Form
+    reads_errors: bool
     verb: str | None
     kinds: tuple[str, ...]
     members: list[Chain]
@@ -140,8 +140,8 @@ class _Reader:
         return ".".join([root.replace(":", "."), *rest])
 
     def _statement(self, node: ast.stmt) -> Statement:
-        quiet, spoken = (NormalForm(node, self.dotted, spoken) for spoken in (False, True))
-        parts = list(ast.walk(spoken.tree))
+        wordless, worded = (NormalForm(node, self.dotted, worded) for worded in (False, True))
+        parts = list(ast.walk(worded.tree))
         calls = [part for part in parts if isinstance(part, ast.Call)]
         imports = {n: target for part in parts for n, target in imported(part).items()}
         return Statement(
@@ -149,17 +149,17 @@ class _Reader:
             name=",".join(self.binds[node]),
             line=node.lineno,
             defines=isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef),
-            acts=self._acts(quiet.tree.body[0]),
-            quiet=self._form(quiet.tree, imports),
-            spoken=self._form(spoken.tree, imports),
-            hears=quiet.hears,
-            verb=quiet.verb,
-            kinds=quiet.kinds,
-            members=quiet.members,
-            entries=quiet.entries,
+            acts=self._acts(wordless.tree.body[0]),
+            wordless=self._form(wordless.tree, imports),
+            worded=self._form(worded.tree, imports),
+            reads_errors=wordless.reads_errors,
+            verb=wordless.verb,
+            kinds=wordless.kinds,
+            members=wordless.members,
+            entries=wordless.entries,
             imports=imports,
             data=[text(c.args[0]) for c in calls if self.dotted(c.func) == PACKAGED],
-            opaque=self._opaque(list(_whole(spoken.tree))),
+            opaque=self._opaque(list(_whole(worded.tree))),
         )
 
     def _form(self, tree: ast.Module, imports: Imports) -> Form:

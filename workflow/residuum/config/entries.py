@@ -1,6 +1,5 @@
 """Reading the YAML files under config/ into their schema, collecting every fault.
 
-Usage: `entries = load_folder(Path("config/systems"), System, faults := [])`.
 Must not know how entries refer to one another; the registry does.
 """
 

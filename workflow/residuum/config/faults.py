@@ -1,7 +1,7 @@
 """Faults between the entries of config/: names that nothing defines, entries that contradict.
 
-Called by `residuum.config.loading`. What a key may name is said in the schemas; here are the few
-rules that no single key can say. Must not know paths below results/ or any stage.
+What a key may name is said in the schemas; these are the few rules that no single key can say.
+Must not know paths below results/ or any stage.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,12 +25,11 @@ BOUND = ("role", "backbone", "reranker", "budget")  # names that scales bind
 
 def between(registry: Registry) -> list[str]:
     """Return one line per name that nothing defines, and per contradiction between entries."""
-    file = registry.file
     files: list[tuple[str, BaseModel]] = [("config", registry.config)]
-    files += [(file("scale", registry.config.scale), registry.scale)]
     for kind, entries in registry.entries.items():
-        files += [(file(kind, name), entry) for name, entry in entries.items()]
-    files += [(file("paper", "/".join(parts_of(n))), page) for n, page in registry.pages.items()]
+        files += [(registry.file(kind, name), entry) for name, entry in entries.items()]
+    for name, page in registry.pages.items():
+        files.append((registry.file("paper", "/".join(parts_of(name))), page))
     faults = [
         f"{file}: {key}: {text}"
         for file, entry in files
@@ -82,9 +81,8 @@ def _reference_faults(
         if name in entries or Path(add).exists():  # a broken file has faults of its own
             return
     elif kind in BOUND:
-        known = {
-            bound for scale in registry.scales.values() for bound in getattr(scale, f"{kind}s")
-        }
+        scales = registry.scales.values()  # all of them: a role of another scale is no fault
+        known = {bound for scale in scales for bound in getattr(scale, f"{kind}s")}
         add = f"{kind}s: of a {folder}/scales/*.yaml"
         kind = f"{kind} role" if kind in ("backbone", "reranker") else kind
     elif kind == "paper":
@@ -165,7 +163,7 @@ def _cycles(registry: Registry) -> Iterator[str]:
         except CycleError as error:
             name, *others = error.args[1]
             text = f"at scale {registry.config.scale} the {kind} would be made from itself"
-            yield f"{registry.file(kind, name)}: {text}: {' from '.join([name, *others])}"
+            yield f"{registry.file(kind, name)}: {text}: {' -> '.join([name, *others])}"
 
 
 def _made_from(registry: Registry, name: str) -> list[str]:

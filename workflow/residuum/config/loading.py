@@ -20,21 +20,18 @@ from residuum.config import entries
 from residuum.config.faults import between
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
+from residuum.config.schema import datasets, models, papers, systems
 from residuum.config.schema.base import ID
-from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import Model
-from residuum.config.schema.papers import Page, Tests
 from residuum.config.schema.scales import Config, Scale
-from residuum.config.schema.systems import System
 
 Entries = dict[str, Any]  # by id
 FORMS: dict[str, Any] = {
-    "datasets": Dataset,
-    "models": Model,
-    "systems": System,
-    "tests": Tests,
+    "datasets": datasets.Dataset,
+    "models": models.Model,
+    "systems": systems.System,
+    "tests": papers.Tests,
     "scales": Scale,
-    "papers": Page,
+    "papers": papers.Page,
 }
 
 
@@ -78,7 +75,7 @@ def _load_pages(folder: Path, faults: list[str]) -> Entries:
         if not re.match(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
-        for name, page in entries.load_folder(paper, Page, faults).items():
+        for name, page in entries.load_folder(paper, papers.Page, faults).items():
             pages[f"{paper.name}-{name}"] = page
             if "-" in name:
                 faults.append(f"{paper}/{name}.yaml: a page's name has no hyphen; write _ for it")

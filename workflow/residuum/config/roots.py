@@ -1,8 +1,4 @@
-"""The project's folder, and the two outside: that of your own files, and ir_datasets' home.
-
-Usage: `roots.data() / "cacm/docs.jsonl"`, `roots.irds() / "nfcorpus"`,
-`roots.packaged("collections/words/places.yaml")`. Must not know datasets.
-"""
+"""The project's folder, and the two outside: that of your own files, and ir_datasets' home."""
 
 import os
 from pathlib import Path

@@ -1,7 +1,6 @@
 """What is made of specs: canonical JSON, ids of runs, indexes and rerankers, and seeds.
 
-Usage: `of_entry(registry.system("bm25"))`, `str(RunId("clear", 1))` is `clear.seed1`, `derive(1,
-"train", "clear")`. Must not know what a spec is of, the registry, or any path.
+Usage: `of_entry(registry.systems["bm25"])`; `str(RunId("clear", 1))` is `clear.seed1`.
 """
 
 import hashlib

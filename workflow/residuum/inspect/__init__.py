@@ -1,5 +1,1 @@
-"""The verbs of the command `residuum`: a module or two for each, none of them a stage of the graph.
-
-A new verb is a module here and a function of a few lines in `residuum.__main__`. They read finished
-results or files from anywhere, and call what the stages call; no stage may import them.
-"""
+"""What the command `residuum` answers, by calling what the stages call; no stage imports it."""

@@ -1,42 +1,53 @@
-"""One archive of a results folder's metrics, pages, specs, manifests and environment.
+"""One archive of a results folder's pages and what they are made from, and every page made again.
 
-Usage: `residuum bundle write --results results/mini --output mini.tar.gz`. The same results give
-the same bytes, as long as the folder's name, the commit and the packages are the same too: its
-index records them. Holds what every table, figure's data and the ledger are made from, and no
-texts, runs, indexes or models. Must not know how a page is made: `residuum.inspect.verifying` does.
+Usage: `residuum bundle write --output mini.tar.gz`, `residuum bundle verify mini.tar.gz`. Equal
+results give equal bytes, as long as the folder's name, the commit and the packages are the same
+too: its index records them. Holds no texts, runs, indexes or models. Must not know how a page is
+computed: a check calls what the stages run.
 """
 
 import gzip
 import io
 import json
+import re
 import tarfile
+import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from itertools import zip_longest
+from pathlib import Path
 from typing import NamedTuple
 
-from residuum import __version__
+from pydantic import BaseModel, Field, ValidationError
+
+from residuum import __version__, characteristics, figures, ledger, significance, tables
 from residuum.artefacts import files, manifest
+from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
+from residuum.config.specs import canonical_json
+from residuum.inspect import provenance
+from residuum.inspect.text import Finding
+from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
 from residuum.wiring.paths import Paths, Template
 
 FORMAT = 2
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
+MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
 PAGES = [PATHS.table, PATHS.figure, PATHS.cases, PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
-HINT = "Get it again, or write it anew: residuum bundle write"
+MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
+LONG = 90  # characters of a differing line that are shown
 
 
-class Opened(NamedTuple):
-    """An unpacked bundle: its results folder, and what is wrong with its files."""
+class Index(BaseModel):
+    """What a bundle says of itself, as far as it is read again."""
 
-    results: Path
-    faults: list[str]
+    format: int = Field(ge=FORMAT, le=FORMAT)
+    files: dict[str, str]  # name: sha256
 
 
 def write(results: Path, output: Path) -> str:
@@ -46,14 +57,15 @@ def write(results: Path, output: Path) -> str:
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
             "(--results results/<scale>) or run snakemake --cores all"
         )
-    if bare := [page for page in pages(results) if not manifest.beside(results / page).is_file()]:
+    pages = provenance.finished(results, PAGES)
+    if bare := [page for page in pages if not manifest.beside(results / page).is_file()]:
         raise ResiduumError(
             f"{results}: no manifest beside {', '.join(bare)}, so they cannot be made again from a "
             "bundle; run snakemake --cores all again, or delete what is no page of residuum"
         )
     locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
-    members = {f"{RESULTS}/{name}": results / name for name in _finished(results, KEPT)}
-    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in _finished(ROOT, locks)}
+    members = {f"{RESULTS}/{name}": results / name for name in provenance.finished(results, KEPT)}
+    members |= {f"{ENVIRONMENT}/{name}": ROOT / name for name in provenance.finished(ROOT, locks)}
     index = {
         "format": FORMAT,
         "residuum": __version__,
@@ -67,22 +79,6 @@ def write(results: Path, output: Path) -> str:
     return f"{output}: {len(members)} files, {size:.1f} MB, sha256 {files.sha256(output)}"
 
 
-def pages(results: Path) -> list[str]:
-    """Return the TSVs of the tables, figures, cases and ledger, relative to their folder."""
-    return _finished(results, PAGES)
-
-
-def _finished(folder: Path, patterns: Iterable[str]) -> list[str]:
-    """Return the files below a folder that templates or patterns match, sorted; no work files."""
-    matching = (path for pattern in patterns for path in folder.glob(Template(pattern).pattern))
-    names = {path.relative_to(folder) for path in matching if path.is_file()}
-    return [
-        name.as_posix()
-        for name in sorted(names)
-        if name.parts[0] != "work" and not any(part.startswith(".") for part in name.parts)
-    ]
-
-
 def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
     """Write a tar without clock, owner or order of its own, gzipped without a name."""
     with (
@@ -90,76 +86,159 @@ def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        _add(archive, INDEX, index.encode())
-        for name, source in sorted(members.items()):
-            _add(archive, name, source.read_bytes())
+        for name in [INDEX, *sorted(members)]:
+            data = members[name].read_bytes() if name in members else index.encode()
+            member = tarfile.TarInfo(name)  # mode 0644, owner 0, mtime 0
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
-    member = tarfile.TarInfo(name)  # mode 0644, owner 0, mtime 0
-    member.size = len(data)
-    archive.addfile(member, io.BytesIO(data))
+def unpack(archive: Path, folder: Path) -> list[Finding]:
+    """Unpack a bundle into an empty folder; return what is wrong with its files.
 
-
-def unpack(archive: Path, folder: Path) -> Opened:
-    """Unpack a bundle into an empty folder and check every file against the index.
-
-    A file that is not a bundle, is cut short or names a path outside itself is a ResiduumError; a
-    file that is not what the index says is among the faults.
+    What is not a bundle, is cut short or names a path outside itself is a ResiduumError.
     """
     try:
         with tarfile.open(archive, "r:gz") as packed:
-            for name, data in _members(archive, packed):
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
+            for member in packed:
+                if not (member.isreg() and MEMBER.fullmatch(member.name)):
+                    raise _refusal(archive, f"holds '{member.name}', which no bundle does")
+                if (folder / member.name).exists():
+                    raise _refusal(archive, f"holds '{member.name}' twice")
+                packed.extract(member, folder, filter="data")
     except FileNotFoundError:
         raise ResiduumError(f"{archive}: no such file") from None
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ResiduumError(f"{archive}: damaged, or not a bundle ({error}). {HINT}") from None
-    return Opened(folder / RESULTS, list(_faults(_index(archive, folder / INDEX), folder)))
-
-
-def _members(archive: Path, packed: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    names = set()
-    for member in packed:
-        parts = PurePosixPath(member.name).parts
-        inside = member.name == INDEX or parts[:1] in ((RESULTS,), (ENVIRONMENT,))
-        plain = "/".join(parts) == member.name and "\\" not in member.name
-        if not (member.isreg() and inside and plain and ".." not in parts):
-            raise ResiduumError(
-                f"{archive}: holds '{member.name}', which no bundle does; nothing is unpacked from "
-                "it. " + HINT
-            )
-        if member.name in names:
-            raise ResiduumError(f"{archive}: holds '{member.name}' twice. {HINT}")
-        names.add(member.name)
-        data = packed.extractfile(member)
-        yield member.name, data.read() if data else b""
-
-
-def _index(archive: Path, path: Path) -> dict[str, str]:
-    """Return {file: sha256} of a bundle's files."""
-    if not path.is_file():
-        raise ResiduumError(f"{archive}: not a bundle of residuum, it lacks {INDEX}. {HINT}")
+        raise _refusal(archive, f"damaged, or not a bundle ({error})") from None
+    if not (folder / INDEX).is_file():
+        raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
     try:
-        index = json.loads(path.read_bytes())
-        version, listed = index["format"], index["files"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ResiduumError(f"{archive}: {INDEX} cannot be read ({error!r}). {HINT}") from None
-    if version != FORMAT or not isinstance(listed, dict):
-        raise ResiduumError(
-            f"{archive}: format {version} of a bundle; residuum {__version__} reads format {FORMAT}"
-        )
-    return listed
-
-
-def _faults(index: dict[str, str], folder: Path) -> Iterator[str]:
-    local = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - {INDEX}
-    for name in sorted(local | set(index)):
+        index = Index.model_validate_json((folder / INDEX).read_bytes())
+    except ValidationError as error:
+        why = describe(f"{INDEX} cannot be read by residuum {__version__}", error)
+        raise _refusal(archive, why) from None
+    local = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    faults = []
+    for name in sorted({*local, *index.files} - {INDEX}):
         if name not in local:
-            yield f"{name}: is missing"
-        elif name not in index:
-            yield f"{name}: is not in {INDEX}"
-        elif files.sha256(folder / name) != index[name]:
-            yield f"{name}: was changed after the bundle was written (its sha256 is another)"
+            faults.append(Finding(name, "is missing", False))
+        elif name not in index.files:
+            faults.append(Finding(name, f"is not in {INDEX}", False))
+        elif files.sha256(local[name]) != index.files[name]:
+            why = "was changed after the bundle was written (its sha256 is another)"
+            faults.append(Finding(name, why, False))
+    return faults
+
+
+def _refusal(archive: Path, why: str) -> ResiduumError:
+    hint = "Get it again, or write it anew: residuum bundle write"
+    return ResiduumError(f"{archive}: {why}. {hint}")
+
+
+class Bench(NamedTuple):
+    """Where pages are made again: the bundle's results, its manifests, and an empty folder."""
+
+    results: Path
+    graph: provenance.Graph
+    made: Path
+
+    def files(self, path: str, template: Template) -> list[Path]:
+        """Return the inputs of one sort that a page records, as made again where they were."""
+        names = [name for name in self.graph.manifest(path).inputs if template.parse(name)]
+        return [self.made / n if (self.made / n).is_file() else self.results / n for n in names]
+
+
+def verify(archive: Path) -> list[Finding]:
+    """Check an archive: a finding per faulty file and per page, the ledger last, and their sum."""
+    with tempfile.TemporaryDirectory(prefix="residuum-bundle-") as folder:
+        root, unreadable = Path(folder) / "bundle", dict[str, str]()
+        findings = unpack(archive, root)
+        results = root / RESULTS
+        graph = provenance.read(results, unreadable)
+        findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
+        bench = Bench(results, graph, Path(folder) / "made")
+        pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
+        pages |= {*provenance.finished(results, PAGES)}
+        in_order = sorted(pages, key=lambda path: (path == PATHS.ledger, path))
+        findings += [_page(bench, path) for path in in_order]
+    made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
+    faults = sum(not finding.good for finding in findings)
+    end = f"{faults} faults" if faults else "no fault"
+    total = f"{made} pages made again byte for byte, {carried} carried; {end}"
+    return [*findings, Finding("bundle", total, not faults)]
+
+
+def _page(bench: Bench, path: str) -> Finding:
+    """Check the page that a TSV belongs to; what differs or cannot be made is no exception."""
+    page = Path(path).stem
+    if bench.graph[path].manifest is None:
+        return Finding(page, f"no manifest of {path}: it cannot be made again", False)
+    if PATHS.cases.parse(path):
+        return Finding(page, f"{CARRIED}: it quotes texts of the corpus", True)
+    tests = PATHS.significance.fill(page=page)
+    names = [tests, *(Template(path).beside(ending) for ending in (".tsv", ".md", ".tex"))]
+    try:
+        note = _make(bench, path)
+        written = [n for n in names if (bench.results / n).exists() or (bench.made / n).exists()]
+        unlike = [_unlike(name, bench.results, bench.made) for name in written]
+    except Exception as error:  # a file that was changed can raise whatever its reader raises
+        kind = "" if isinstance(error, ResiduumError) else f"{type(error).__name__}: "
+        text = " ".join(str(error).split()).replace(f"{bench.results}/", "")
+        fault = f"cannot be made again: {kind}{text}"
+    else:
+        fault = next((f"differs: {text}" for text in unlike if text), "")
+    if not fault:
+        return Finding(page, f"{MADE}{note}", True)
+    made = (bench.graph[name].manifest for name in (tests, path))
+    others = [record.module for record in made if record and not manifest.same_code(record.code)]
+    other = f" (made by other code of {', '.join(others)} than is installed)" if others else ""
+    return Finding(page, fault + other, False)
+
+
+def _make(bench: Bench, path: str) -> str:
+    """Make a page again, as its stage does; return a note on how."""
+    record, output = bench.graph.manifest(path), bench.made / path
+    spec = canonical_json(record.spec)
+    if path == PATHS.ledger:
+        judged = [name for name in record.inputs if PATHS.table.parse(name)]
+        specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
+        tests = bench.files(path, PATHS.significance)
+        ledger.write(specs, bench.files(path, PATHS.table), tests, output)
+        return ""
+    if PATHS.figure.parse(path):
+        scored = bench.files(path, PATHS.pairs.manifest)
+        figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output)
+        return "; drawings carried, checked by hash"
+    if "runs" not in record.spec:
+        counted = BoundCharacteristics.model_validate(record.spec)
+        characteristics.write(counted, record.artefact["counts"], output)
+        return ", from the counts in its manifest"
+    tests_made = bench.made / PATHS.significance.fill(page=output.stem)
+    metrics = bench.results / PATHS.metrics_root
+    significance.compare(spec, metrics, tests_made, together=_corrected_with(bench, output.stem))
+    tables.render(spec, metrics, tests_made, output, bench.files(path, PATHS.tuning))
+    return ""
+
+
+def _corrected_with(bench: Bench, page: str) -> list[str]:
+    """Return the specs of the other tables whose comparisons are corrected with a table's."""
+    names = [name for name in bench.graph if PATHS.table.parse(name)]
+    specs = {Path(name).stem: bench.graph.manifest(name).spec for name in names}
+    jobs = {n: BoundTable.model_validate(spec) for n, spec in specs.items() if "runs" in spec}
+    tables_of_all = {name: job.table for name, job in jobs.items()}
+    others = corrected_with(page, tables_of_all, jobs[page].tests)
+    return [canonical_json(specs[other]) for other in others]
+
+
+def _unlike(name: str, results: Path, made: Path) -> str | None:
+    """Return the first line in which a page of the bundle and the one made again differ."""
+    pages = [(folder / name).read_bytes() for folder in (results, made)]
+    if pages[0] == pages[1]:
+        return None
+    lines = (page.decode(errors="backslashreplace").split("\n") for page in pages)
+    pairs = enumerate(zip_longest(*lines, fillvalue=""), start=1)
+    number, (a, b) = next((n, pair) for n, pair in pairs if pair[0] != pair[1])
+    same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
+    start = max(0, same - LONG // 2)
+    shown = (f"'{text[start : start + LONG]}'" for text in (a, b))
+    return f"{name}, line {number}: {' in the bundle, '.join(shown)} made again"

@@ -1,105 +1,133 @@
-"""Compare TREC runs of any origin: measures, paired tests and a table like those of the papers.
+"""TREC runs of any origin compared: measures, paired tests and a table like those of the papers.
 
-Usage: `residuum compare QRELS RUN RUN ... --measures nDCG@10 --test permutation --correction holm`,
-or `compare(judged, runs, measures, tests)` for the same as frames. Needs no config and no DAG.
-Must not know systems, papers or scales.
+Usage: `scores, rows = compare(judged, runs, measures, tests)` on frames; `report` on files. Needs
+no config and no DAG. Must not know systems, papers or scales.
 """
-
-from __future__ import annotations
 
 import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Literal
 
-import typer
+import polars as pl
 from pydantic import ValidationError
 
+from residuum import paired
+from residuum.artefacts import files, trec
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config.schema.papers import Tests
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from residuum.pages.layout import Layout
-    from residuum.paired import Comparison, ScoreMatrix
+from residuum.evaluate import evaluate
+from residuum.pages import layout, tsv
+from residuum.pages.layout import Layout, TextCell
+from residuum.paired import Comparison, ScoreMatrix, notes
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
+ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
+RELEVANT = 1  # the lowest grade that a measure without a level of its own counts
 
 
-class Compared(NamedTuple):
-    """What `compare` returns: values per query of each (run, measure), and the comparisons."""
-
-    scores: dict[tuple[str, str], ScoreMatrix]
-    tests: list[Comparison]
+Scores = dict[tuple[str, str], ScoreMatrix]  # (run, measure): its values per query
 
 
-def verb(
-    qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped")],
-    runs: Annotated[
-        list[str],
-        typer.Argument(help="TREC runs, plain or gzipped, two or more; join folds by commas"),
-    ],
-    measures: Annotated[
-        list[str],
-        typer.Option("--measures", "--measure", help="ir_measures names, as 'RR@10 nDCG@10'"),
-    ],
-    test: Annotated[str, typer.Option(help="permutation, t-test or wilcoxon")] = "permutation",
-    correction: Annotated[str, typer.Option(help="none, bonferroni or holm")] = "holm",
-    family: Annotated[
-        Literal["column", "table"],
-        typer.Option(help="corrected together: those of a measure, or all"),
-    ] = "column",
-    alpha: Annotated[float, typer.Option(help="threshold of the adjusted p")] = 0.05,
-    resamples: Annotated[int, typer.Option(help="sign flips of the permutation test")] = 99_999,
-    seed: Annotated[int, typer.Option(help="seed of the resamples")] = 1,
-    baseline: Annotated[
-        list[str] | None, typer.Option(help="only pairs with one of these runs; by file name")
-    ] = None,
-    missing: Annotated[
-        Literal["refuse", "zero"],
-        typer.Option(help="a judged query that a run lacks is an error, or counts 0"),
-    ] = "refuse",
-    form: Annotated[Literal["markdown", "latex"], typer.Option(help="of what is printed")] = (
-        "markdown"
-    ),
-    output: Annotated[
-        Path | None, typer.Option(help="TSV of all comparisons, unrounded, to write too")
-    ] = None,
-    workers: Annotated[int, typer.Option(help="threads; p does not depend on them")] = 1,
-) -> None:
-    """Test every pair of runs on the same judged queries, and print the table."""
-    from residuum.artefacts import files, trec
-    from residuum.inspect import external_runs
-    from residuum.pages import layout, tsv
-    from residuum.paired import Comparison
-
-    options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
-    tests = _tests({**options, "resamples": resamples, "seed": seed})
-    judged = trec.read_qrels(qrels)
-    named, notes = external_runs.read(runs)
-    lists, absent = external_runs.same_queries(named, judged, missing)
-    split = (name for text in measures for name in SEPARATOR.split(text) if name)
-    requested = list(dict.fromkeys(split))
-    if not requested:
-        raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
-    compared = compare(judged, lists, requested, tests, baseline or (), workers)
-    notes += [*absent, *external_runs.without_relevant(judged), *_notes(tests, compared)]
-    render = {"markdown": layout.markdown, "latex": layout.latex}[form]
-    pages = [values_page(compared, requested, notes), tests_page(compared)]
-    print("\n".join(map(render, pages)))
-    if output:
-        table = tsv.frame(compared.tests, Comparison)
-        files.write_text(output, table.write_csv(separator="\t"))
-
-
-def _tests(options: dict[str, object]) -> Tests:
+def report(
+    qrels: Path,
+    runs: Sequence[str],
+    measures: Sequence[str],
+    options: Mapping[str, object],
+    baselines: Sequence[str] = (),
+    missing: Literal["refuse", "zero"] = "refuse",
+    form: Literal["markdown", "latex"] = "markdown",
+    output: Path | None = None,
+    workers: int = 1,
+) -> str:
+    """Return the pages of a comparison by `Tests`' options; write it, unrounded, to `output`."""
     try:
-        return Tests.model_validate(options)
+        tests = Tests.model_validate(options)
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
+    judged = trec.read_qrels(qrels)
+    named, remarks = read(runs, judged, missing)
+    requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]
+    if not requested:
+        raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
+    scores, rows = compare(judged, named, requested, tests, baselines, workers)
+    drawn = (row.method for row in rows if not row.method.startswith("exact,"))
+    methods = ", ".join(dict.fromkeys(drawn))
+    remarks += [
+        f"Superscripts: runs significantly beaten. {notes.tests_note(tests, 'measure')}"
+        + f" Method: {methods}." * bool(methods),
+        *notes.remarks(rows, tests.alpha, lambda row: f"{row.a} and {row.b} in {row.measure}"),
+    ]
+    if output:
+        files.write_text(output, tsv.frame(rows, Comparison).write_csv(separator="\t"))
+    render = layout.latex if form == "latex" else layout.markdown
+    return "\n".join(map(render, [values_page(scores, rows, remarks), tests_page(rows)]))
+
+
+def read(
+    runs: Sequence[str], judged: pl.DataFrame, missing: Literal["refuse", "zero"]
+) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Return the runs by name, cut to the judged queries, and what a reader should know of them.
+
+    Files joined by commas are the folds of one run, which has the first one's name. What a run
+    lacks of the judged queries is a ResiduumError, or with `missing` zero a remark.
+    """
+    best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
+    queries, empty = best["query_id"].to_list(), (best["relevance"] < RELEVANT).sum()
+    if empty == len(queries):
+        raise ResiduumError("the qrels hold no relevant doc: every measure would be 0")
+    remarks = [f"{len(queries)} judged queries."]
+    if empty:
+        remarks.append(f"Judged queries without a relevant doc, which count 0 for all: {empty}.")
+    named: dict[str, pl.DataFrame] = {}
+    for text in runs:
+        paths = [Path(part) for part in text.split(",") if part]
+        if not paths:
+            raise ResiduumError(f"'{text}' names no run")
+        name = ENDINGS.sub("", paths[0].name)
+        if name in named:
+            raise ResiduumError(f"two runs are named {name} ({paths[0]}). Rename one of the files.")
+        run = _pooled(paths, remarks)
+        named[name] = run.filter(pl.col("query_id").is_in(queries))
+        lacking = sorted({*queries} - {*run["query_id"]})
+        if len(lacking) == len(queries):
+            raise ResiduumError(
+                f"{name}: no line for any judged query, such as {queries[0]}; it ranks docs for "
+                f"{min(run['query_id'])}. Are the qrels those of its topics?"
+            )
+        if lacking and missing == "refuse":
+            raise ResiduumError(
+                f"{name}: no line for query {lacking[0]}, which is judged ({len(lacking)} of "
+                f"{len(queries)} judged queries lack a list). Runs over different queries cannot "
+                "be compared; with --missing zero these queries count 0."
+            )
+        remarks += [f"{name}: {len(paths)} folds, pooled."] * (len(paths) > 1)
+        if lacking:
+            remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
+    return named, remarks
+
+
+def _pooled(paths: list[Path], remarks: list[str]) -> pl.DataFrame:
+    """Read the folds of a run, as cross-validation leaves them: they share no query."""
+    folds: list[pl.DataFrame] = []
+    source: dict[str, Path] = {}
+    for path in paths:
+        try:
+            fold, note = trec.read_any_run(path)
+        except NotRun as reason:
+            raise ResiduumError(f"{path}: not a run, it was refused: {reason}") from None
+        for query_id in fold["query_id"].unique(maintain_order=True):
+            if query_id in source:
+                raise ResiduumError(
+                    f"{path}: holds query {query_id}, which {source[query_id]} holds too; folds to "
+                    "pool share no query"
+                )
+            source[query_id] = path
+        folds.append(fold)
+        remarks += [f"{ENDINGS.sub('', path.name)}: {note}."] if note else []
+    return pl.concat(folds)
 
 
 def compare(
@@ -109,119 +137,77 @@ def compare(
     tests: Tests,
     baselines: Sequence[str] = (),
     workers: int = 1,
-) -> Compared:
+) -> tuple[Scores, list[Comparison]]:
     """Evaluate runs on the judged queries and test every pair, or those with a baseline.
 
     `judged` has query_id, doc_id, relevance; a run query_id, doc_id, rank, score. A judged query
     that a run lacks counts 0. Raises ResiduumError where nothing can be compared.
     """
-    from residuum import paired
-
-    scores = _scores(judged, runs, measures)
+    if len(runs) < 2:
+        raise ResiduumError("give two runs or more: there is nothing to compare")
+    for name in baselines:
+        if name not in runs:
+            raise ResiduumError(f"--baseline: {unknown('run', name, runs)}")
+    scores: Scores = {}
+    for name, run in runs.items():
+        values = evaluate(run, judged, list(measures)).sort("query_id")
+        for measure in measures:
+            own = values.filter(measure=measure)
+            column = own["value"].to_numpy().reshape(-1, 1)
+            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), [name], column)
+    names = sorted(runs, key=lambda name: name in baselines)
     pairs = [
         paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")
         for measure in measures
-        for a, b in _pairs(list(runs), baselines)
+        for a, b in itertools.combinations(names, 2)
+        if not baselines or {a, b} & set(baselines)
     ]
     rows = paired.compare(scores, pairs, tests, workers)
-    return Compared(scores, paired.adjust(rows, tests.correction, tests.alpha))
+    return scores, paired.adjust(rows, tests.correction, tests.alpha)
 
 
-def _pairs(names: list[str], baselines: Sequence[str]) -> list[tuple[str, str]]:
-    if len(names) < 2:
-        raise ResiduumError("give two runs or more: there is nothing to compare")
-    for name in baselines:
-        if name not in names:
-            raise ResiduumError(f"--baseline: {unknown('run', name, names)}")
-    ordered = [*(n for n in names if n not in baselines), *(n for n in names if n in baselines)]
-    pairs = itertools.combinations(ordered, 2)
-    return [pair for pair in pairs if not baselines or set(pair) & set(baselines)]
-
-
-def _scores(
-    judged: pl.DataFrame, runs: Mapping[str, pl.DataFrame], measures: Sequence[str]
-) -> dict[tuple[str, str], ScoreMatrix]:
-    import polars as pl
-
-    from residuum.evaluate import evaluate
-    from residuum.paired import ScoreMatrix
-
-    scores: dict[tuple[str, str], ScoreMatrix] = {}
-    for name, run in runs.items():
-        values = evaluate(run, judged, list(measures))
-        for measure in measures:
-            own = values.filter(pl.col("measure") == measure).sort("query_id")
-            column = own["value"].to_numpy().reshape(-1, 1)
-            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), [name], column)
-    return scores
-
-
-def _notes(tests: Tests, compared: Compared) -> list[str]:
-    from residuum.paired import notes
-
-    drawn = (test.method for test in compared.tests if not test.method.startswith("exact,"))
-    methods = ", ".join(dict.fromkeys(drawn))
-    note = notes.tests_note(tests, "measure")
-    return [
-        f"Superscripts: runs significantly beaten. {note}{f' Method: {methods}.' * bool(methods)}",
-        *notes.remarks(
-            compared.tests, tests.alpha, lambda test: f"{test.a} and {test.b} in {test.measure}"
-        ),
-    ]
-
-
-def values_page(compared: Compared, measures: Sequence[str], notes: list[str]) -> Layout:
+def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str]) -> Layout:
     """Lay out a line per run with its means; raised are the numbers of the runs it beats."""
-    from residuum.pages.layout import Layout, TextCell, span
-
-    names = list(dict.fromkeys(name for name, _ in compared.scores))
-    index = {name: number for number, name in enumerate(names, start=1)}
-    beaten: dict[tuple[str, str], list[int]] = {}
-    for test in compared.tests:
+    names, measures = (list(dict.fromkeys(each)) for each in zip(*scores, strict=True))
+    beaten: dict[tuple[str, str], list[int]] = {key: [] for key in scores}
+    for test in tests:
         if test.significant:
             better, worse = test.ordered
-            beaten.setdefault((better, test.measure), []).append(index[worse])
-
-    def cell(name: str, measure: str) -> TextCell:
-        mean = compared.scores[name, measure].values.mean()
-        return TextCell(f"{mean:.4f}", span(beaten.get((name, measure), [])))
-
+            beaten[better, test.measure].append(names.index(worse) + 1)
+    cells = {
+        key: TextCell(f"{matrix.values.mean():.4f}", layout.span(beaten[key]))
+        for key, matrix in scores.items()
+    }
     rows = [
-        [TextCell(f"{number} {name}"), *(cell(name, measure) for measure in measures)]
-        for name, number in index.items()
+        [TextCell(f"{number} {name}"), *(cells[name, measure] for measure in measures)]
+        for number, name in enumerate(names, start=1)
     ]
     align = ["l", *"c" * len(measures)]
-    return Layout("Runs", "means over the judged queries", ["Run", *measures], rows, notes, align)
+    return Layout("Runs", "means over the judged queries", ["Run", *measures], rows, remarks, align)
 
 
-def tests_page(compared: Compared) -> Layout:
+def tests_page(tests: Sequence[Comparison]) -> Layout:
     """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show."""
-    from residuum.pages.layout import Layout, TextCell
-
     header = ["Measure", "A", "B", "A - B", "95% interval", "p", "p adjusted", "effect size"]
     header += ["wins/ties/losses", "detectable at 80% power"]
-    notes = [
+    remarks = [
         "A - B: mean difference, bold where significant; t interval; effect size: mean over "
         "standard deviation of the differences; detectable: the smallest difference that these "
         "queries would show four times in five, uncorrected."
     ]
     rows = []
-    for test in compared.tests:
+    for test in tests:
+        low, high = test.ci_low, test.ci_high
         difference = TextCell(f"{test.difference:+.4f}", bold=((0, 7),) * test.significant)
-        rest = map(TextCell, _statistics(test))
-        rows.append([*map(TextCell, (test.measure, test.a, test.b)), difference, *rest])
+        statistics = [
+            "" if low is None or high is None else f"[{low:+.4f}, {high:+.4f}]",
+            f"{test.p:.2g}",
+            f"{test.p_adjusted:.2g}",
+            "" if test.effect is None else f"{test.effect:+.2f}",
+            f"{test.wins}/{test.ties}/{test.losses}",
+            "" if test.min_detectable is None else f"{test.min_detectable:.4f}",
+        ]
+        names = map(TextCell, (test.measure, test.a, test.b))
+        rows.append([*names, difference, *map(TextCell, statistics)])
     align = ["l", "l", "l", *"r" * 7]
-    return Layout("Comparisons", "paired over queries", header, rows, notes, align)
-
-
-def _statistics(test: Comparison) -> list[str]:
-    """Return what follows the difference; empty where it does not exist."""
-    low, high = test.ci_low, test.ci_high
-    return [
-        "" if low is None or high is None else f"[{low:+.4f}, {high:+.4f}]",
-        f"{test.p:.2g}",
-        f"{test.p_adjusted:.2g}",
-        "" if test.effect is None else f"{test.effect:+.2f}",
-        f"{test.wins}/{test.ties}/{test.losses}",
-        "" if test.min_detectable is None else f"{test.min_detectable:.4f}",
-    ]
+    return Layout("Comparisons", "paired over queries", header, rows, remarks, align)

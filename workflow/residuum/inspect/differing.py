@@ -1,133 +1,177 @@
 """Where two results folders first differ for a cell, and what that did to its value.
 
 Usage: `residuum explain clear/table1/bm25/dev-rr --against other/results/mini`. Walks from the
-sources to the cell by the manifests, then compares runs and per-query values.
-Must not know how anything was computed.
+sources to the cell by the manifests, then compares runs and values. Must not know what made them.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
-from residuum.inspect import provenance
-from residuum.inspect.differences import Difference, changed, differences
 from residuum.inspect.explaining import PATHS, Cell, find, values
-from residuum.inspect.text import line, short
+from residuum.inspect.provenance import FOLDER, Artefact, ancestors, artefact_of
+from residuum.inspect.text import flat, line, short
 
 SHOWN = 5
 SOURCES = {"corpus": "corpus", "queries.tsv": "topics", "qrels.trec": "qrels"}
-KINDS = {
-    "parameter": "parameter {key}: {values}",
-    "inputs": "made from other files: {values}",
-    "data": "{key}: {values}",
-    "manifest": "{values}",
-    "absent": "{values}",
-}
+
+
+class Difference(NamedTuple):
+    """Where two provenances differ: what kind, under which key, and both values."""
+
+    path: str
+    kind: str  # parameter, inputs, data, manifest or absent
+    key: str
+    value: object
+    other: object
 
 
 def compared(results: Path, against: Path, address: str) -> str:
     """Describe where the provenance of a cell first differs, what else does, and the effect."""
     a, b = find(results, address), find(against, address)
-    a, b = (  # so that both go on past a manifest that one folder lacks
-        a._replace(graph=provenance.completed(a.graph, b.graph)),
-        b._replace(graph=provenance.completed(b.graph, a.graph)),
-    )
+    # each goes on past a manifest that its folder lacks, as the other folder says
+    kin = ancestors(a.graph, a.roots, b.graph)
+    others = ancestors(b.graph, b.roots, a.graph)
     lines = [f"{a.address}: {a.results} against {b.results}", ""]
-    if a.roots or b.roots:
-        differing = differences(a.kin, b.kin)
-        lines.append(line("first", first(differing, a, b)))
-        lines += [line("then", text) for text in _later(differing)]
-        lines += [line("also", text) for text in _changes(a.kin, b.kin)] if differing else []
-        lines.append("")
-    return "\n".join([*lines, *outcome(a, b)])
+    if kin or others:
+        splits = [cell.line.split_ref or "nothing" for cell in (a, b)]
+        unlike = differences(kin, others)
+        first = _first(unlike, kin, others)
+        if splits[0] != splits[1]:
+            first = f"another collection: measured on {_against(*splits)}"
+        also = [line("also", text) for text in changes(kin, others) if unlike]
+        lines += [line("first", first), *_later(unlike), *also, ""]
+    return "\n".join([*lines, *_outcome(a, b, kin, others)])
+
+
+def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]:
+    """Return all differences of two provenances, from the sources to the last artefact.
+
+    Within an artefact: the bytes that it read, its parameters, what it was made from, its facts.
+    Its code and what varies between machines (command, versions, commit) are for `changes`.
+    """
+    own, theirs = ({artefact.path: artefact for artefact in each} for each in (kin, others))
+    result: list[Difference] = []
+    for path in (path for path in own if path in theirs):
+        result += [each for each in _between(own[path], theirs[path]) if each not in result]
+    result += [Difference(p, "absent", "", "made", "not made") for p in own if p not in theirs]
+    lost = [path for path in theirs if path not in own]
+    return result + [Difference(path, "absent", "", "not made", "made") for path in lost]
+
+
+def differing(value: object, other: object) -> list[tuple[str, object, object]]:
+    """Return (key, value, other value) wherever two mappings differ; absent is None."""
+    a, b = (dict(flat(mapping, lists=True)) for mapping in (value, other))
+    return [(k, a.get(k), b.get(k)) for k in dict.fromkeys([*a, *b]) if a.get(k) != b.get(k)]
+
+
+def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
+    if not (a.manifest and b.manifest):
+        if a.manifest or b.manifest:
+            lacks = (artefact.lacks or "a manifest" for artefact in (a, b))
+            yield Difference(a.path, "manifest", a.path, *lacks)
+        return
+    for path, digest in sorted(a.manifest.inputs.items()):
+        other = b.manifest.inputs.get(path, digest)
+        # a manifest says more than the artefact that it belongs to, so its hash is left out
+        is_file = "." in path.rpartition("/")[2] and not path.endswith(FOLDER)
+        if is_file and digest != other:
+            yield Difference(artefact_of(path), "data", f"sha256 of {path}", digest, other)
+    only = (" ".join(sorted({*x.parents} - {*y.parents})) for x, y in ((a, b), (b, a)))
+    parents, other_parents = ({"made from": names} for names in only)
+    for kind, value, other_value in (
+        ("parameter", a.manifest.spec, b.manifest.spec),
+        ("inputs", parents, other_parents),
+        ("data", a.manifest.artefact, b.manifest.artefact),
+    ):
+        yield from (Difference(a.path, kind, *each) for each in differing(value, other_value))
+
+
+def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
+    """Describe the code and the environments that differ, each once."""
+    theirs = {artefact.path: artefact.manifest for artefact in others}
+    changed: dict[str, tuple[str, object, object]] = {}
+    for a, b in ((artefact.manifest, theirs.get(artefact.path)) for artefact in kin):
+        if not (a and b):
+            continue
+        if a.code != b.code:
+            changed.setdefault(a.module, (f"code of {a.module}", a.sha256, b.sha256))
+        for key, x, y in differing(a.environment, b.environment):
+            if key not in ("command", "path"):
+                changed.setdefault(key, (key.removeprefix("packages."), x, y))
+    return [f"{what} {_against(x, y, 'absent')}" for what, x, y in changed.values()]
 
 
 def _against(value: object, other: object, absent: str = "none") -> str:
     return f"{short(value) or absent} against {short(other) or absent}"
 
 
-def first(differing: list[Difference], a: Cell, b: Cell) -> str:
+def _first(unlike: list[Difference], kin: list[Artefact], others: list[Artefact]) -> str:
     """Describe the first difference; data without a parameter: by code or packages."""
-    splits = [cell.line.split_ref or "nothing" for cell in (a, b)]
-    if splits[0] != splits[1]:
-        return f"another collection: measured on {_against(*splits)}"
-    if not differing:
-        changes = "; ".join(_changes(a.kin, b.kin))
+    if not unlike:
+        causes = "; ".join(changes(kin, others))
         equal = "nothing differs: same sources, parameters, code and environment"
-        return f"everything made is equal; {changes} differ without effect" if changes else equal
-    difference, text = differing[0], _described(differing[0])
-    if difference.kind != "data":
+        return f"everything made is equal; {causes} differ without effect" if causes else equal
+    text = _described(unlike[0])
+    if unlike[0].kind != "data":
         return text
-    artefact = a.graph.get(difference.path)
-    if artefact is None or not artefact.record:
-        missing = artefact is not None and artefact.lacks
-        return f"{text} ({'its manifest is missing' if missing else 'a file from outside'})"
-    kins = ([x for x in cell.kin if x.path == difference.path] for cell in (a, b))
-    cause = "; ".join(_changes(*kins))
+    own = [artefact for artefact in kin if artefact.path == unlike[0].path]
+    if own[0].manifest is None:
+        return f"{text} ({'its manifest is missing' if own[0].lacks else 'a file from outside'})"
     unknown = "same code, same versions; it was edited since, or its making is not repeatable"
-    return f"{text}, with equal parameters and sources: {cause or unknown}"
-
-
-def _changes(kin: list[provenance.Artefact], others: list[provenance.Artefact]) -> list[str]:
-    return [f"{what} {_against(x, y, 'absent')}" for what, x, y in changed(kin, others)]
+    causes = "; ".join(changes(own, others)) or unknown
+    return f"{text}, with equal parameters and sources: {causes}"
 
 
 def _described(difference: Difference) -> str:
     """Name an artefact, what it is (corpus, topics, qrels, index statistics), and the values."""
-    path, kind, key = difference[:3]
+    path, kind, key, value, other = difference
     names = (key.rpartition("/")[2], path.rpartition("/")[2])
-    source = next((SOURCES[name] for name in names if name in SOURCES), None)
-    if PATHS.index.parse(f"{path}/manifest.json") and kind == "data":
-        source = "index statistics"
-    values = _against(difference.value, difference.other)
-    name = f"{source} of {path}" if source else path
-    return f"{name}: {KINDS[kind].format(key=key, values=values)}"
+    source = next((f"{SOURCES[name]} of " for name in names if name in SOURCES), "")
+    if kind == "data" and PATHS.index.parse(f"{path}/{FOLDER}"):
+        source = "index statistics of "
+    words = {"parameter": f"parameter {key}: ", "inputs": "made from other files: "}
+    what = words.get(kind, f"{key}: " if kind == "data" else "")
+    return f"{source}{path}: {what}{_against(value, other)}"
 
 
-def _later(differing: list[Difference]) -> list[str]:
+def _later(unlike: list[Difference]) -> list[str]:
     """Describe later differences: parameters and lacking manifests in full, the rest counted."""
-    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(differing)}
-    later = [d for d in differing[1:] if d in once.values()]
+    once = {(d.kind, d.key, str(d.value), str(d.other)): d for d in reversed(unlike)}
+    later = [d for d in unlike[1:] if d in once.values()]
     shown = [d for d in later if d.kind in ("parameter", "manifest")][:SHOWN]
-    rest = len(later) - len(shown)
-    more = [f"{rest} more facts or files that differ further on"] if rest else []
-    return [*map(_described, shown), *more]
+    lines = [line("then", _described(difference)) for difference in shown]
+    if rest := len(later) - len(shown):
+        lines.append(line("then", f"{rest} more facts or files that differ further on"))
+    return lines
 
 
-def outcome(a: Cell, b: Cell) -> list[str]:
+def _outcome(a: Cell, b: Cell, kin: list[Artefact], others: list[Artefact]) -> list[str]:
     """Describe how the cell, its runs and its queries differ."""
     x, y = a.line.measured, b.line.measured
     if x is None or y is None:
-        return [line("cell", _not_run(a, b))]
+        absent = [cell for cell in (a, b) if cell.line.measured is None]
+        texts = [f"not run in {cell.results}: {cell.line.not_run}" for cell in absent]
+        if x is y and a.line.not_run == b.line.not_run:
+            texts = [f"not run in either: {a.line.not_run}"]
+        return [line("cell", "; ".join(texts))]
     lines = [line("cell", f"{x:.6g} against {y:.6g} ({y - x:+.4g})")]
-    theirs = _runs(b)
-    lines += [line("run", _run(path, a.results, b.results)) for path in _runs(a) if path in theirs]
+    measured = [path for own in kin if own.path in a.roots for path in own.parents]
+    theirs = {artefact.path for artefact in others}
+    both = [path for path in measured if path in theirs and PATHS.run.parse(path)]
+    lines += [line("run", _run(path, a.results, b.results)) for path in both]
     try:
         return lines + _deltas(values(a), values(b))
     except ResiduumError as error:
         return [*lines, line("queries", f"cannot be compared: {error}")]
 
 
-def _not_run(a: Cell, b: Cell) -> str:
-    """Name the folders in which a cell has no value, and why."""
-    cells = [cell for cell in (a, b) if cell.line.measured is None]
-    reasons = [cell.line.not_run for cell in cells]
-    if len(cells) == 2 and reasons[0] == reasons[1]:
-        return f"not run in either: {reasons[0]}"
-    return "; ".join(f"not run in {cell.results}: {cell.line.not_run}" for cell in cells)
-
-
-def _runs(cell: Cell) -> list[str]:
-    kin = (cell.graph[root] for root in cell.roots if root in cell.graph)
-    return [path for artefact in kin for path in artefact.parents if PATHS.run.parse(path)]
-
-
 def _run(path: str, results: Path, against: Path) -> str:
     """Count the queries whose lists differ, and those where docs of equal score alone moved."""
-    if not all((folder / path).is_file() for folder in (results, against)):
-        return f"{path}: cannot be compared, it is not in both folders"
     try:
         a, b = (_lists(folder / path) for folder in (results, against))
     except ResiduumError as error:

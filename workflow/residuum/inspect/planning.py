@@ -1,27 +1,39 @@
 """What a run needs before its first byte: downloads, jobs, disk, memory, hours, and gaps.
 
-Command: `residuum plan --scale full --paper clear`. The jobs and what they take are those of
-Snakemake's own dry run. Must not know how a job is estimated.
+Command: `residuum plan --scale full --paper clear`. Jobs and what they take are those of
+Snakemake's own dry run, with every hub model available (`--summary` and `--d3dag` would ask the
+hub); files are looked for by name and size. Must not know how a job is estimated.
 """
 
+import importlib.util
 import os
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
-from residuum.config import entries, loading
-from residuum.config.registry import Registry
-from residuum.inspect import downloads, dryrun
-from residuum.inspect.dryrun import Job
-from residuum.inspect.local_files import File, amount
+from residuum.config import entries, loading, roots
+from residuum.config.registry import Registry, Start
+from residuum.config.schema.scales import FromHub
+from residuum.inspect.datasets import File, amount, needed
 from residuum.inspect.text import line, wrapped
 from residuum.pages import layout
 from residuum.wiring import assumptions, sizes
 from residuum.wiring.availability import all_available
+from residuum.wiring.corpora import start_of
 from residuum.wiring.pages import gaps
 from residuum.wiring.paths import results_of
+from residuum.wiring.runs import player_of
 
+HUB = "hub"
+BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
 STAGES = [
@@ -29,6 +41,21 @@ STAGES = [
     *("fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"),
     *("cases", "figures", "ledger"),
 ]
+JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
+FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
+WILDCARD = re.compile(r"(\w+)=([^,]*)")
+NUMBER = re.compile(r"\b(\w+)=(\d+)(?=,|$)")
+CORES = 1_000_000  # so that Snakemake does not lower any job's threads to what this machine has
+
+
+class Job(NamedTuple):
+    """A planned job, and what its rule declares that it takes (residuum.wiring.resources)."""
+
+    rule: str
+    wildcards: dict[str, str]
+    outputs: list[str]
+    threads: int
+    resources: Counter[str]  # 0 where the rule declares none
 
 
 def plan(
@@ -41,57 +68,140 @@ def plan(
     chosen = {"scale": scale, "papers": [*papers], "tflops": tflops, "utilisation": utilisation}
     chosen = {key: value for key, value in chosen.items() if value not in (None, [])}
     file = Path("config/config.yaml")
-    if not file.is_file():
-        raise ResiduumError(f"no {file} in {Path.cwd()}. Run this in the project's folder.")
+    for name in (file, Path("Snakefile")):
+        if not name.is_file():
+            raise ResiduumError(f"no {name} in {Path.cwd()}. Run this in the project's folder.")
     registry = loading.load(file.parent, {**entries.parse(file, dict[str, object]), **chosen})
     results = Path(results_of(registry.config.scale))
-    written = {"papers": f"[{','.join(papers)}]"} if papers else {}
-    config = [f"{key}={value}" for key, value in {**chosen, **written}.items()]
-    todo, every = dryrun.plans(config, results)
-    files, needs = downloads.required(registry, todo), {results: _sum(todo, "disk_mb") * 1e6}
-    parts = [
-        _head(registry, len(todo), len(every)),
-        "\n".join(_downloads(registry, files)),
-        "\n".join(_rules(todo, every)),
-        "\n".join(_gaps(registry)),
-        "\n".join(disks({**needs, **downloads.homes(registry, files)})),
-        "\n".join(_assumptions(registry, todo)),
+    todo, every = plans([f"{key}={value}" for key, value in chosen.items()], results)
+    files = required(registry, todo)
+    jobs = f"{len(todo)} of {len(every)} jobs have to run"
+    head = (
+        f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}: "
+        f"{jobs if todo else f'all {len(every)} jobs are finished'}. "
+        "Sizes, memory and hours are estimates; their assumptions are listed at the end."
+    )
+    parts: list[Iterable[str]] = [
+        [wrapped(head)],
+        _downloads(registry, files),
+        _rules(todo, every),
+        _gaps(registry),
+        disks({results: 1e6 * _sums(todo)["disk_mb"], **homes(registry, files)}),
+        _assumptions(registry, todo) if todo else (),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(text for part in parts if (text := "\n".join(part)))
 
 
-def _sum(jobs: list[Job], resource: str) -> int:
-    return sum(job.takes(resource) for job in jobs)
+def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
+    """Return the jobs that have to run, and all jobs, finished ones too.
+
+    `config` are values of `--config`. A ResiduumError says why Snakemake cannot plan.
+    """
+    if importlib.util.find_spec("snakemake") is None:
+        raise ResiduumError(
+            "no Snakemake in this environment, and it is Snakemake that plans the jobs. Install "
+            "the project whole: make, or pip install -r requirements.lock"
+        )
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
+    command += ["--quiet", "host", "--config", *config]  # in place of the profile's quiet rules
+    commands = [command]
+    if results.exists():  # else all jobs have to run, and a second dry run takes longer
+        commands.append([*command, "--forceall"])
+    runs = [Popen(each, stdout=PIPE, stderr=PIPE, text=True) for each in commands]
+    jobs = []
+    for run in runs:
+        printed, faults = run.communicate()
+        if run.returncode:
+            text = faults + printed
+            start = re.search(r"^\w*(Error|Exception)\b", text, re.MULTILINE)
+            message = text[start.start() if start else 0 :].strip()
+            raise ResiduumError(f"Snakemake cannot plan {' '.join(config)}:\n{message}")
+        jobs.append(read(printed))
+    return jobs[0], jobs[-1]
 
 
-def _head(registry: Registry, todo: int, every: int) -> str:
-    papers = ", ".join(registry.config.papers)
-    jobs = f"{todo} of {every} jobs have to run" if todo else f"all {every} jobs are finished"
-    estimates = "Sizes, memory and hours are estimates; their assumptions are listed at the end."
-    return wrapped(f"Scale {registry.config.scale}, papers {papers}: {jobs}. {estimates}", "", 0)
+def read(printed: str) -> list[Job]:
+    """Return the jobs that a dry run prints; a rule without outputs, such as all, is none."""
+    jobs = []
+    for rule, body in JOB.findall(printed):
+        fields = dict(FIELD.findall(body))
+        if outputs := [path for path in fields.get("output", "").split(", ") if path]:
+            wildcards = dict(WILDCARD.findall(fields.get("wildcards", "")))
+            numbers = NUMBER.findall(fields.get("resources", ""))
+            resources = Counter({name: int(number) for name, number in numbers})
+            jobs.append(Job(rule, wildcards, outputs, int(fields.get("threads", 1)), resources))
+    return jobs
+
+
+def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
+    """Return the files that jobs export each dataset from, and `HUB`'s models, each once."""
+    files: dict[str, dict[str, File]] = {}
+    for job in jobs:
+        if job.rule.startswith("data_"):
+            name = job.wildcards["dataset"]
+            read = needed(registry.datasets[name], job.wildcards.get("split"))
+            files.setdefault(name, {}).update({file.name: file for file in read})
+        start: Start | None = None
+        if "reranker" in job.wildcards:
+            start = player_of(registry, job.wildcards["reranker"])
+        elif job.rule in ("train_train", "pretrain_adapt"):
+            start = start_of(registry, job.wildcards["model"])
+        if isinstance(start, FromHub):
+            files.setdefault(HUB, {})[f"{start.hub}@{start.revision}"] = _hub_file(start)
+    names = sorted(files, key=lambda name: name == HUB)
+    return {name: [*files[name].values()] for name in names if files[name]}
+
+
+def _hub_file(model: FromHub) -> File:
+    """Return a model as a file whose size follows from the shape that its name states."""
+    folder = hub_home() / f"models--{model.hub.replace('/', '--')}"
+    ref = folder / "refs" / model.revision
+    commit = ref.read_text().strip() if ref.is_file() else model.revision
+    url = f"https://huggingface.co/{model.hub}/tree/{model.revision}"
+    size = BYTES_PER_PARAMETER * sizes.shape_of_hub(model.hub).parameters
+    made = [folder / "snapshots" / commit / "config.json"]
+    return File(model.hub, None, url, size, None, [], made, by_hand=False)
+
+
+def hub_home() -> Path:
+    """Return the hub's cache: HF_HUB_CACHE, or hub/ in HF_HOME, which is in your home's .cache."""
+    home = os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE", Path(home) / "hub"))
+
+
+def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
+    """Return the bytes still to be written, unpacked, into each folder outside the project."""
+    needs: dict[Path, float] = {}
+    for name, of in files.items():
+        if all(file.available for file in of):
+            continue
+        local = sum(file.bytes or 0 for file in of if file.available)
+        unpacked = 0 if name == HUB else 1e9 * registry.datasets[name].disk_gb
+        size = max(sum(file.bytes or 0 for file in of), unpacked) - local
+        home = hub_home() if name == HUB else roots.irds()
+        needs[home] = needs.get(home, 0) + size
+    return {home: size for home, size in needs.items() if size}
 
 
 def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str]:
     if not files:
         yield "Downloads: none."
         return
-    absent = downloads.absent(file for of in files.values() for file in of)
-    yield f"Downloads: {amount(absent)} to come" if absent else "Downloads: all available"
-    rows = [_download(name, file) for name, of in files.items() for file in of]
+    missing = sum(f.bytes or 0 for of in files.values() for f in of if not f.available)
+    yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
+    rows = []
+    for name, of in files.items():
+        for file in of:
+            size = "about " * (name == HUB) + (amount(file.bytes) if file.bytes else "unknown")
+            rows.append([name, file.name, size, file.state, file.url or "see access"])
     yield layout.grid(["of", "file", "size", "local", "from"], rows)
     for name in files:
         yield name
-        if name == downloads.HUB:
-            yield line("licence", "each model's own, on its page at its address")
-        else:
-            yield line("licence", registry.datasets[name].licence)
-            yield line("access", registry.datasets[name].access)
-
-
-def _download(name: str, file: File) -> list[str]:
-    size = amount(file.bytes) if file.bytes else "unknown"
-    about = "about " * (name == downloads.HUB)
-    return [name, file.name, about + size, file.state, file.url or "see access"]
+        dataset = registry.datasets.get(name)
+        own = "each model's own, on its page at its address"
+        yield line("licence", dataset.licence if dataset else own)
+        if dataset:
+            yield line("access", dataset.access)
 
 
 def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
@@ -103,49 +213,35 @@ def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
         f"threads of its rule.\nJVM heap in jobs of lexical and negatives: {heap} "
         "(RESIDUUM_JVM_HEAP)."
     )
-    if gflop := _sum(todo, "gflop"):
+    if gflop := _sums(todo)["gflop"]:
         instead = hours(gflop / assumptions.CORE_GFLOPS)
         yield f"Without a card: {instead} core hours in place of the GPU hours."
 
 
 def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
     """Return the cells of a row for each rule, in the order of the stages, and of their total."""
+    rules = sorted({job.rule for job in every}, key=lambda r: (STAGES.index(r.split("_")[0]), r))
     rows = []
-    for rule in [*sorted({job.rule for job in every}, key=_order), "total"]:
+    for rule in [*rules, "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
-        rows.append([rule, f"{len(own)} of {len(total)}", *_numbers(own)])
+        sums, largest = _sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
+        seconds = (max(j.resources["gpu_s"], j.resources["core_s"] / j.threads) for j in own)
+        megabytes = (sums["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
+        row = [amount(1e6 * mb) if mb else "" for mb in megabytes]
+        row += map(hours, (sums["core_s"], sums["gpu_s"], max(seconds, default=0)))
+        rows.append([rule, f"{len(own)} of {len(total)}", *row])
     return rows
 
 
-def _order(rule: str) -> tuple[int, str]:
-    stage = rule.partition("_")[0]
-    return STAGES.index(stage) if stage in STAGES else len(STAGES), rule
-
-
-def _numbers(jobs: list[Job]) -> list[str]:
-    if not jobs:
-        return [""] * 6
-    return [
-        _size(_sum(jobs, "disk_mb")),
-        _size(max(job.takes("mem_mb") for job in jobs)),
-        _size(max(job.takes("gpu_mb") for job in jobs)),
-        hours(_sum(jobs, "core_s")),
-        hours(_sum(jobs, "gpu_s")),
-        hours(max(job.seconds for job in jobs)),
-    ]
-
-
-def _size(mb: float) -> str:
-    return amount(1e6 * mb) if mb else ""
+def _sums(jobs: list[Job]) -> Counter[str]:
+    return sum((job.resources for job in jobs), Counter[str]())
 
 
 def hours(seconds: float) -> str:
     """Write seconds as hours, with no more digits than an estimate bears; nothing of none."""
-    if seconds == 0:
-        return ""
     value = seconds / 3600
     if value < 0.1:
-        return "<0.1"
+        return "<0.1" if seconds else ""
     return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
@@ -158,43 +254,34 @@ def _gaps(registry: Registry) -> Iterator[str]:
     if reasons:
         yield "Not run at this scale:"
         for why, where in reasons.items():
-            yield wrapped(f"{why} ({', '.join(where)})", "- ", 2)
+            yield wrapped(f"{why} ({', '.join(where)})", "- ")
 
 
 def disks(needs: dict[Path, float]) -> Iterator[str]:
-    """Yield what each folder needs and what is free on its disk, and what is not enough.
-
-    Folders on one file system share what is free.
-    """
+    """Yield what each folder needs, what is free on its disk, and which disk is too small."""
     rows: list[list[str]] = []
-    free: dict[int, int] = {}  # by file system, as are the sizes by folder
-    required: dict[int, dict[Path, float]] = {}
+    disks: dict[int, tuple[int, dict[Path, float]]] = {}  # free bytes and needs of a file system
     for folder, size in needs.items():
-        parents = [folder.absolute(), *folder.absolute().parents]
-        existing = next(path for path in parents if path.exists())
-        device = existing.stat().st_dev
-        free[device] = shutil.disk_usage(existing).free
-        required.setdefault(device, {})[folder] = size
-        rows.append([str(folder), amount(size) if size else "nothing", amount(free[device])])
+        existing = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+        free = shutil.disk_usage(existing).free
+        disks.setdefault(existing.stat().st_dev, (free, {}))[1][folder] = size
+        rows.append([str(folder), amount(size) if size else "nothing", amount(free)])
     yield layout.grid(["folder", "needs", "free"], rows)
-    for device, folders in required.items():
-        if (size := sum(folders.values())) > free[device]:
+    for free, folders in disks.values():
+        if (size := sum(folders.values())) > free:
             names = ", ".join(map(str, folders))
-            text = f"not enough disk: {amount(size)} needed, {amount(free[device])} free: {names}"
-            yield wrapped(text, "warning: ", 9)
+            text = f"not enough disk: {amount(size)} needed, {amount(free)} free: {names}"
+            yield wrapped(text, "warning: ")
 
 
 def _assumptions(registry: Registry, todo: list[Job]) -> Iterator[str]:
-    if not todo:
-        return
     yield "Estimates rest on:"
     for name in sorted({job.wildcards.get("dataset", "") for job in todo} & {*registry.datasets}):
         docs = f"{sizes.docs(registry, name):,} docs of {sizes.doc_bytes(name):,} bytes"
-        yield wrapped(f"{name} has {docs} on average", "- ", 2)
-    card = (
-        f"{registry.config.tflops:g} TFLOPS, of which {registry.config.utilisation:.0%} are reached"
-    )
+        yield wrapped(f"{name} has {docs} on average", "- ")
+    speed, reached = registry.config.tflops, registry.config.utilisation
     source = "--tflops, --utilisation; 312 is an A100's in bf16"
-    yield wrapped(f"a card of {card} ({source}); a hub model is as large as its name says", "- ", 2)
+    card = f"a card of {speed:g} TFLOPS, of which {reached:.0%} are reached ({source})"
+    yield wrapped(f"{card}; a hub model is as large as its name says", "- ")
     for number in assumptions.ALL:
-        yield wrapped(number.text, "- ", 2)
+        yield wrapped(number.text, "- ")

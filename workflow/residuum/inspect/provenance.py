@@ -1,81 +1,101 @@
-"""What an artefact was made from: the graph that the manifests of a results folder make.
+"""What an artefact was made from: the graph of a results folder's manifests, and as text.
 
 Usage: `graph = read(Path("results/mini")); ancestors(graph, ["metrics/data/dev/bm25.tsv"])`.
 Reads manifests only. Must not know tables, measures, or how a difference is worded.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from pydantic import AliasPath, BaseModel, Field, ValidationError
+
 from residuum.artefacts import files
+from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
-from residuum.wiring.paths import MANIFEST, Paths
+from residuum.inspect.text import LONG, NUMBERED, line, listed, together, wrapped
+from residuum.wiring.paths import MANIFEST, Paths, Template
 
 FOLDER = "manifest.json"
 SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one manifest for both
-MADE = ("artefact", "spec", "inputs", "code")  # sections in which paths are below results
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
 AGAIN = "run snakemake --cores all again"
+# Facts that another artefact's lines or the path show, or nobody reads.
+ELSEWHERE = ("shards", "index", "shard")
 
-Record = dict[str, Any]
-Graph = Mapping[str, "Artefact"]
+
+class Manifest(BaseModel):
+    """A manifest as `residuum.artefacts.manifest` writes it, and where it was written to."""
+
+    artefact: dict[str, Any]
+    spec: dict[str, object]
+    inputs: dict[str, str]
+    code: Any  # manifest.Code, which is checked by the two names that it must have
+    environment: dict[str, object]
+    module: str = Field(validation_alias=AliasPath("code", "module"))
+    sha256: str = Field(validation_alias=AliasPath("code", "sha256"))
+    written: PurePosixPath = Field(validation_alias=AliasPath("environment", "path"))
 
 
 class Artefact(NamedTuple):
     """A file or folder below results, its manifest, and the artefacts that it was made from.
 
-    A file from outside the results folder has no manifest; one of the folder that should have one
-    says under `lacks` what is missing.
+    A file from outside the results folder has no manifest; one that should have one says under
+    `lacks` what is missing.
     """
 
     path: str
-    record: Record
-    parents: tuple[str, ...]
+    manifest: Manifest | None = None
+    parents: tuple[str, ...] = ()
     lacks: str = ""
 
-    @property
-    def inputs(self) -> dict[str, str]:
-        """Return {path: sha256} of the files that it was made from."""
-        return dict(self.record.get("inputs", {}))
+
+class Graph(dict[str, Artefact]):
+    """Artefacts by path; a path of which nothing is known is a file from outside."""
+
+    def __missing__(self, path: str) -> Artefact:
+        return Artefact(path)
+
+    def manifest(self, path: str) -> Manifest:
+        """Return the manifest of an artefact; without one it is a ResiduumError."""
+        if made := self[path].manifest:
+            return made
+        raise ResiduumError(f"{path}: no manifest, so what it was made from is not known; {AGAIN}")
 
 
-def read(results: Path) -> dict[str, Artefact]:
+def read(results: Path, unreadable: dict[str, str] | None = None) -> Graph:
     """Read every manifest below a results folder into {path: artefact}, sorted by path.
 
-    Paths are relative to the folder, wherever it lies now and whatever it was called. What
-    manifests name and has none itself is included, without a record.
+    Paths are relative to the folder, wherever it lies now. What manifests name is included even
+    without one. What cannot be read is a ResiduumError, or a message in `unreadable` if given.
     """
-    graph, unreadable = read_what_can_be(results)
-    if unreadable:
-        raise ResiduumError(f"{unreadable[0]}; delete it, then {AGAIN}")
-    if not graph:
-        raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")
-    return graph
-
-
-def read_what_can_be(results: Path) -> tuple[dict[str, Artefact], list[str]]:
-    """Read as `read` does; return the manifests that cannot be read as messages, not errors."""
-    graph: dict[str, Artefact] = {}
-    unreadable = []
+    graph = Graph()
     below: set[str] = set()
-    for path in sorted(results.rglob("*manifest.json")):
-        name = path.relative_to(results).as_posix()
-        if name.startswith("work/") or any(part.startswith(".") for part in name.split("/")):
-            continue
+    for name in finished(results, ["**/*manifest.json"]):
         try:
-            record, inside = _record(path, name)
+            made, inside = _manifest(results / name, name)
         except ResiduumError as error:
-            unreadable.append(str(error))
+            if unreadable is None:
+                raise ResiduumError(f"{results / name}: {error}; delete it, then {AGAIN}") from None
+            unreadable[name] = str(error)
             continue
-        parents = dict.fromkeys(map(artefact_of, record["inputs"]))
-        graph[artefact_of(name)] = Artefact(artefact_of(name), record, tuple(parents))
+        parents = dict.fromkeys(map(artefact_of, made.inputs))
+        graph[artefact_of(name)] = Artefact(artefact_of(name), made, tuple(parents))
         below |= inside
+    if not graph and unreadable is None:
+        raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")
     for name in below - set(graph):
-        lacks = NO_MANIFEST if (results / name).exists() else NO_FILE
-        graph[name] = Artefact(name, {}, (), lacks)
-    return dict(sorted(graph.items())), unreadable
+        graph[name] = Artefact(name, lacks=NO_MANIFEST if (results / name).exists() else NO_FILE)
+    return Graph(sorted(graph.items()))
+
+
+def finished(folder: Path, patterns: Iterable[str]) -> list[str]:
+    """Return the files below a folder that templates or patterns match, sorted; no work files."""
+    paths = {path for pattern in patterns for path in folder.glob(Template(pattern).pattern)}
+    names = [path.relative_to(folder).as_posix() for path in sorted(paths) if path.is_file()]
+    return [name for name in names if not re.match(r"work/|(.*/)?\.", name)]
 
 
 def artefact_of(path: str) -> str:
@@ -84,69 +104,79 @@ def artefact_of(path: str) -> str:
     return str(artefact.parent if artefact.name in (FOLDER, *SPLIT) else artefact)
 
 
-def _record(path: Path, name: str) -> tuple[Record, set[str]]:
+def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
     """Return a manifest with paths relative to the results folder, and its parents within that."""
+    text = files.read_bytes(path)
     try:
-        record = json.loads(files.read_bytes(path))
-    except ValueError as error:
-        raise ResiduumError(f"{path}: cannot be read as a manifest ({error})") from None
-    sections = (*MADE, "environment")
-    whole = isinstance(record, dict) and all(isinstance(record.get(s), dict) for s in sections)
-    if not (
-        whole and {"module", "sha256"} <= {*record["code"]} and "path" in record["environment"]
-    ):
-        raise ResiduumError(f"{path}: not a manifest of residuum (needs {', '.join(sections)})")
-    written = PurePosixPath(record["environment"]["path"])
-    prefix = f"{written.parents[name.count('/')]}/".removeprefix("./")
-    inside = (key.removeprefix(prefix) for key in record["inputs"] if key.startswith(prefix))
-    return record | {section: _relative(record[section], prefix) for section in MADE}, set(
-        map(artefact_of, inside)
-    )
+        made = Manifest.model_validate_json(text)
+    except ValidationError as error:
+        faults = describe("not a manifest of residuum", error)
+        raise ResiduumError(faults.splitlines()[0]) from None
+    prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
+    inside = {artefact_of(p.removeprefix(prefix)) for p in made.inputs if p.startswith(prefix)}
+    start = re.escape(json.dumps(prefix, ensure_ascii=False)[:-1])
+    return Manifest.model_validate_json(re.sub(rf"(?<!\\){start}", '"', text.decode())), inside
 
 
-def _relative(value: Any, prefix: str) -> Any:
-    """Remove the prefix from every path in a section."""
-    if isinstance(value, dict):
-        return {key.removeprefix(prefix): _relative(item, prefix) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_relative(item, prefix) for item in value]
-    return value.removeprefix(prefix) if isinstance(value, str) else value
+def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) -> list[Artefact]:
+    """Return the roots and all that they were made from, sources first, each once.
 
-
-def ancestors(graph: Graph, roots: Iterable[str]) -> list[Artefact]:
-    """Return the roots and all that they were made from, sources first, each once."""
+    What has no manifest is followed by that of an `other` graph, if it has one there.
+    """
     done: dict[str, Artefact] = {}
-    waiting = [(root, False) for root in reversed(list(roots))]
-    while waiting:
-        path, entered = waiting.pop()
-        artefact = graph.get(path, Artefact(path, {}, ()))
-        if entered:
-            done.setdefault(path, artefact)
-        elif path not in done:
-            waiting.append((path, True))
-            waiting += [(parent, False) for parent in reversed(artefact.parents)]
+
+    def visit(path: str) -> None:
+        artefact, elsewhere = graph[path], (other or graph)[path]
+        if elsewhere.manifest and not artefact.manifest:
+            lacks = artefact.lacks or NO_FILE
+            artefact = Artefact(path, parents=elsewhere.parents, lacks=lacks)
+        for parent in artefact.parents:
+            if parent not in done:
+                visit(parent)
+        done.setdefault(path, artefact)
+
+    for root in roots:
+        visit(root)
     return list(done.values())
 
 
-def completed(graph: Graph, other: Graph) -> dict[str, Artefact]:
-    """Return a graph in which what has no manifest has the parents that it has in the other."""
-    whole = dict(graph)
-    for path, artefact in other.items():
-        own = graph.get(path, Artefact(path, {}, (), NO_FILE))
-        if artefact.record and not own.record:
-            whole[path] = own._replace(parents=artefact.parents)
-    return whole
+def described(kin: list[Artefact], full: bool = False) -> str:
+    """Lay out what `ancestors` returns, last artefacts first, seeds and shards together.
 
-
-def flat(value: object, key: str = "", lists: bool = False) -> Iterator[tuple[str, object]]:
-    """Yield the items of nested mappings, as ("bm25.k1", 0.9).
-
-    A list is a value; with `lists`, one of mappings is taken apart: ("shards.0.docs", 640).
+    `full` keeps long arguments and values whole.
     """
-    if lists and isinstance(value, list) and all(isinstance(item, dict) for item in value):
-        value = {str(position): item for position, item in enumerate(value)}
-    if not isinstance(value, dict):
-        yield key, value
+    groups: dict[tuple[str, str], list[Artefact]] = {}
+    for artefact in reversed(kin):
+        alike = (NUMBERED.sub(r"\1*", artefact.path), artefact.lacks)
+        groups.setdefault(alike, []).append(artefact)
+    numbers = {a.path: n for n, group in enumerate(groups.values(), 1) for a in group}
+    shown = ["Provenance"] if kin else []
+    for group in (sorted(group, key=lambda artefact: artefact.path) for group in groups.values()):
+        head = f"[{numbers[group[0].path]}] {together([artefact.path for artefact in group])}"
+        shown.append("\n".join([head, *_lines(group, numbers, full)]))
+    return "\n\n".join(shown)
+
+
+def _lines(group: list[Artefact], numbers: Mapping[str, int], full: bool) -> Iterator[str]:
+    """Yield what is known of artefacts that differ by their seed or shard."""
+    first = group[0]
+    if first.manifest is None:
+        gone = " and so is the file" * (first.lacks == NO_FILE)
+        missing = f"its manifest is missing{gone}, so what it was made from is not known; {AGAIN}"
+        yield wrapped(missing if first.lacks else "a file from outside the results folder", " " * 4)
         return
-    for name, item in value.items():
-        yield from flat(item, f"{key}.{name}" if key else str(name), lists)
+    command = str(first.manifest.environment.get("command") or "not recorded")
+    if not full:
+        command = re.sub(rf"'\{{.{{{LONG},}}?\}}'(?= |$)", "'{...}'", command)
+    yield line("command", command, 4)
+    yield line("spec", listed(first.manifest.spec, full), 4)
+    facts: dict[str, list[str]] = {}
+    for path, made in ((a.path, a.manifest) for a in group if a.manifest):
+        kept = {key: fact for key, fact in made.artefact.items() if key not in ELSEWHERE}
+        label = "/".join(match[0] for match in NUMBERED.finditer(path))
+        facts.setdefault(listed(kept, full), []).append(label or path)
+    for text, labels in facts.items():
+        yield line("facts", text if len(facts) == 1 else f"{together(labels)}: {text}", 4)
+    yield line("code", f"{first.manifest.module} {first.manifest.sha256[:12]}", 4)
+    if parents := sorted({numbers[parent] for a in group for parent in a.parents}):
+        yield line("from", " ".join(f"[{number}]" for number in parents), 4)

@@ -1,6 +1,6 @@
 """The stream of training batches: which pairs and which negatives make up step s.
 
-Usage: `batch = GroupBatches(pairs, group=1, batch_size=32, seed=1).batch(step)`. A batch follows
+Usage: `batch = draw_batch(pairs, 1, EpochSampler(len(pairs), 32, seed=1).visits(step))`. It follows
 from the seed and the step number alone, so that training resumed at a step sees the identical
 stream. Must not know texts, encoders or losses.
 """
@@ -8,7 +8,7 @@ stream. Must not know texts, encoders or losses.
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -47,12 +47,12 @@ def part_of(pairs: Sequence[Tuple], part: tuple[int, int]) -> list[Tuple]:
     Pairs are shuffled by the hash of their ids: parts are disjoint across models, whatever
     their seeds and the order of their tuples.
     """
+
+    def digest(pair: Tuple) -> bytes:
+        return hashlib.sha256(f"{pair.query_id}\t{pair.positive}".encode()).digest()
+
     number, parts = part
-    return sorted(pairs, key=_pair_hash)[number - 1 :: parts]
-
-
-def _pair_hash(pair: Tuple) -> bytes:
-    return hashlib.sha256(f"{pair.query_id}\t{pair.positive}".encode()).digest()
+    return sorted(pairs, key=digest)[number - 1 :: parts]
 
 
 class EpochSampler:
@@ -73,13 +73,12 @@ class EpochSampler:
 
     def visits(self, step: int) -> list[tuple[int, int]]:
         """Return the visits of a step, counted from 0: what is visited, a large random number."""
-        first = step * self.batch_size
-        return [self._visit(first + offset) for offset in range(self.batch_size)]
-
-    def _visit(self, position: int) -> tuple[int, int]:
-        epoch, offset = divmod(position, self.count)
-        order, draws = self._epoch(epoch)
-        return int(order[offset]), int(draws[offset])
+        visits = []
+        for position in range(step * self.batch_size, (step + 1) * self.batch_size):
+            epoch, offset = divmod(position, self.count)
+            order, draws = self._epoch(epoch)
+            visits.append((int(order[offset]), int(draws[offset])))
+        return visits
 
     def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         random = np.random.default_rng(derive(self.seed, "batches", str(epoch)))
@@ -87,27 +86,18 @@ class EpochSampler:
         return order, random.integers(2**62, size=self.count)
 
 
-class GroupBatches:
-    """An endless sequence of full batches of pairs; a visit draws its group of negatives anew."""
-
-    def __init__(self, pairs: Sequence[Tuple], group: int, batch_size: int, seed: int) -> None:
-        self.pairs, self.group = pairs, group
-        self.sampler = EpochSampler(len(pairs), batch_size, seed)
-
-    def batch(self, step: int) -> Batch:
-        """Return the batch of a step, counted from 0."""
-        visits = [(self.pairs[number], draw) for number, draw in self.sampler.visits(step)]
-        picks = [draw_group(len(pair.negatives), self.group, draw) for pair, draw in visits]
-        rows = [(pair, own) for (pair, _), own in zip(visits, picks, strict=True)]
-        return Batch(
-            query_ids=[pair.query_id for pair, _ in rows],
-            positives=[pair.positive for pair, _ in rows],
-            negatives=[[pair.negatives[pick] for pick in own] for pair, own in rows],
-            lexical=[
-                [pair.positive_score, *(pair.negative_scores[pick] for pick in own)]
-                for pair, own in rows
-            ],
-        )
+def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[tuple[int, int]]) -> Batch:
+    """Return the batch of some visits, each of which draws its group of negatives anew."""
+    batch = Batch([], [], [], [])
+    for number, draw in visits:
+        pair = pairs[number]
+        picks = draw_group(len(pair.negatives), group, draw)
+        batch.query_ids.append(pair.query_id)
+        batch.positives.append(pair.positive)
+        batch.negatives.append([pair.negatives[pick] for pick in picks])
+        scores = (pair.negative_scores[pick] for pick in picks)
+        batch.lexical.append([pair.positive_score, *scores])
+    return batch
 
 
 def draw_group(pool: int, group: int, draw: int) -> list[int]:
@@ -122,26 +112,18 @@ def draw_group(pool: int, group: int, draw: int) -> list[int]:
     return [int(pick) for pick in picks]
 
 
-class Positives:
-    """The known positives of each query, to tell what is no negative within a batch."""
+def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:
+    """Return a boolean (rows, candidates): the doc is a positive of the query, not its own.
 
-    def __init__(self, pairs: Iterable[Tuple]) -> None:
-        self._of: defaultdict[str, set[str]] = defaultdict(set)
-        for pair in pairs:
-            self._of[pair.query_id].add(pair.positive)
-
-    def ignore(self, batch: Batch, rows: slice) -> np.ndarray:
-        """Return a boolean (rows, candidates): the doc is a positive of the query, not its own.
-
-        The candidates are `batch.docs`; the own positive of row i is in column i.
-        """
-        columns: defaultdict[str, list[int]] = defaultdict(list)
-        for column, doc in enumerate(batch.docs):
-            columns[doc].append(column)
-        own = range(len(batch.positives))[rows]
-        mask = np.zeros((len(own), len(batch.docs)), dtype=bool)
-        for row, number in zip(mask, own, strict=True):
-            for doc in self._of[batch.query_ids[number]] & columns.keys():
-                row[columns[doc]] = True
-            row[number] = False
-        return mask
+    The candidates are `batch.docs`, the own positive of row i in column i; `known` by query.
+    """
+    columns: defaultdict[str, list[int]] = defaultdict(list)
+    for column, doc in enumerate(batch.docs):
+        columns[doc].append(column)
+    own = range(len(batch.positives))[rows]
+    mask = np.zeros((len(own), len(batch.docs)), dtype=bool)
+    for row, number in zip(mask, own, strict=True):
+        for doc in known[batch.query_ids[number]] & columns.keys():
+            row[columns[doc]] = True
+        row[number] = False
+    return mask

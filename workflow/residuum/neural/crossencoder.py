@@ -2,24 +2,28 @@
 
 Usage: `model = CrossEncoder.load(folder, device)`, then `model.score(pairs, batch_size=64)` of
 pairs whose texts `model.tokenise` has cut into tokens, once per text and not once per pair.
-Must not know losses, corpora, runs or depths.
+Must not know corpora, runs or depths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.models import Reading
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
-from residuum.neural.adaptive import AdaptiveBatchSize, busy
-from residuum.neural.encoders import TEXTS_AT_ONCE
+from residuum.neural.batches import Batch
 from residuum.neural.heads import Kind, mean
+from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
+from residuum.neural.losses import Candidates
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts, padded, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,105 +41,65 @@ class Pair(NamedTuple):
     doc: np.ndarray
 
 
-class CrossEncoder:
+class CrossEncoder(pretrained.TextModel):
     """A classifier over [CLS] query [SEP] doc [SEP] (Nogueira and Cho 2019, section 3).
 
     With pooling `cls` the model is AutoModelForSequenceClassification. With `mean` no such class
     exists for BERT: it is an AutoModel and a linear layer, which sentence-transformers reads.
     """
 
-    def __init__(
-        self, model: Any, tokenizer: Any, reading: Reading, device: devices.Device
-    ) -> None:
-        self.model = model.to(device.name)
-        self.tokenizer, self.reading, self.device = tokenizer, reading, device
-        self.sizes = AdaptiveBatchSize("pairs", "reading.length")
-        marks = (tokenizer.cls_token_id, tokenizer.sep_token_id)
-        self._first, self._last = (_alone(mark) for mark in marks)
+    schema, unit, remedy = Reading, "pairs", "reading.length"
+    settings: Reading
+
+    def __init__(self, source: Source, settings: Reading, device: devices.Device) -> None:
+        self.hold(*self._read(source, settings), settings, device)
+        marks = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
+        self._cls, self._sep = (np.array([-1 if m is None else m], dtype=np.int32) for m in marks)
         if device.precision != "fp32":
-            _head_in_float32(model, device.name)
+            _head_in_float32(self.model, device.name)
+        query, length = settings.query_length, settings.length
+        pretrained.check_length(self.model, "reading.length", length)
+        if query + SPECIALS >= length:
+            raise ResiduumError(
+                f"reading.query_length {query} leaves no room for a doc in reading.length {length}"
+            )
+        joined = self.tokenizer("a", "b")
+        if joined["input_ids"] != self.join(Pair(*self.tokenise(["a", "b"], "doc"))).tolist():
+            raise ResiduumError(
+                f"{source.name} does not read a pair as [CLS] query [SEP] doc [SEP]"
+            )
+        types = getattr(self.model.config, "type_vocab_size", 0)
+        self.typed = "token_type_ids" in joined and types > 1
 
-    @classmethod
-    def load(cls, folder: Path, device: devices.Device) -> CrossEncoder:
-        """Load a checkpoint that `save` wrote; its settings are checked."""
-        reading = pretrained.read_settings(folder, Reading)
-        return cls.start(str(folder), None, reading, device)
-
-    @classmethod
-    def start(
-        cls,
-        name: str,
-        revision: str | None,
-        reading: Reading,
-        device: devices.Device,
-        dropout: float | None = None,
-    ) -> CrossEncoder:
-        """Make a cross-encoder of one label from a Hugging Face directory or hub id.
-
-        A head that is not there is drawn from a fixed seed. Raises ResiduumError if the model
-        cannot be had, reads less than the lengths, or does not read pairs as BERT does.
-        """
+    def _read(self, source: Source, settings: Reading) -> list[Any]:
+        """Return model and tokenizer: of one label, or a whole one of (not relevant,) relevant."""
         from transformers import AutoModel, AutoModelForSequenceClassification
 
-        if reading.pooling == "cls":
-            head = AutoModelForSequenceClassification
-            model, tokenizer = pretrained.load(head, name, revision, dropout, num_labels=1)
-        else:
-            backbone, tokenizer = pretrained.load(AutoModel, name, revision, dropout)
-            model = _with_linear(backbone, Path(name) / HEAD)
-        return cls(model, tokenizer, reading, device)._checked(name)
+        if settings.pooling == "mean":
+            if source.whole:
+                raise ResiduumError(f"{source.name}: a released reranker has pooling cls")
+            backbone, tokenizer = pretrained.load(AutoModel, source)
+            return [_with_linear(backbone, Path(source.name) / HEAD), tokenizer]
+        labels = {} if source.whole else {"num_labels": 1}
+        model, tokenizer = pretrained.load(AutoModelForSequenceClassification, source, **labels)
+        if (count := model.config.num_labels) not in (1, 2):
+            raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")
+        return [model, tokenizer]
 
-    @classmethod
-    def released(
-        cls, name: str, revision: str | None, reading: Reading, device: devices.Device
-    ) -> CrossEncoder:
-        """Load somebody else's reranker, of one label or of two: not relevant, relevant."""
-        from transformers import AutoModelForSequenceClassification
-
-        head = AutoModelForSequenceClassification
-        model, tokenizer = pretrained.load(head, name, revision, whole=True)
-        if model.config.num_labels not in (1, 2):
-            raise ResiduumError(
-                f"{name} gives {model.config.num_labels} labels; a reranker has one or two"
-            )
-        if reading.pooling != "cls":
-            raise ResiduumError(f"{name}: a released reranker has pooling cls, as its class says")
-        return cls(model, tokenizer, reading, device)._checked(name)
-
-    def _checked(self, name: str) -> CrossEncoder:
-        reading = self.reading
-        pretrained.check_length(name, self.model.config, "reading.length", reading.length)
-        if reading.query_length + SPECIALS >= reading.length:
-            raise ResiduumError(
-                f"reading.query_length {reading.query_length} leaves no room for a doc in "
-                f"reading.length {reading.length}"
-            )
-        one, other = self.tokenise(["a", "b"], "doc")
-        if self.tokenizer("a", "b")["input_ids"] != self.join(Pair(one, other)).tolist():
-            raise ResiduumError(f"{name} does not read a pair as [CLS] query [SEP] doc [SEP]")
-        types = getattr(self.model.config, "type_vocab_size", 0)
-        self.typed = "token_type_ids" in self.tokenizer("a", "b") and types > 1
-        return self
-
-    def tokenise(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
-        """Return each text's token ids without special ones, cut to what a pair can hold of it."""
-        query, whole = self.reading.query_length, self.reading.length - SPECIALS
-        cut = {"truncation": True, "max_length": query if kind == "query" else whole}
-        tokens: list[np.ndarray] = []
-        for first in range(0, len(texts), TEXTS_AT_ONCE):
-            some = list(texts[first : first + TEXTS_AT_ONCE])
-            ids = self.tokenizer(some, add_special_tokens=False, verbose=False, **cut)["input_ids"]
-            tokens += [np.array(row, dtype=np.int32) for row in ids]
-        return tokens
+    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids without special ones, cut to what a pair can hold of it."""
+        settings = self.settings
+        length = settings.query_length if kind == "query" else settings.length - SPECIALS
+        return tokenise(self.tokenizer, texts, length, special=False)
 
     def join(self, pair: Pair) -> np.ndarray:
         """Return the token ids of a pair, special ones included, its doc cut to the length."""
-        room = self.reading.length - SPECIALS - len(pair.query)
-        return np.concatenate([self._first, pair.query, self._last, pair.doc[:room], self._last])
+        room = self.settings.length - SPECIALS - len(pair.query)
+        return np.concatenate([self._cls, pair.query, self._sep, pair.doc[:room], self._sep])
 
     def lengths(self, queries: np.ndarray, docs: np.ndarray) -> np.ndarray:
         """Return how many tokens pairs have whose texts have so many: integers (pairs,)."""
-        return np.minimum(queries + docs + SPECIALS, self.reading.length)
+        return np.minimum(queries + docs + SPECIALS, self.settings.length)
 
     def forward(self, pairs: Sequence[Pair], width: int = 0) -> Tensor:
         """Return the scores of pairs: float32 (pairs,), with gradient.
@@ -143,82 +107,89 @@ class CrossEncoder:
         Pairs are padded to `width` tokens, or to the longest. Of two labels the score is the
         logarithm of the odds: the logit of "relevant" minus that of "not relevant".
         """
-        rows = [self.join(pair) for pair in pairs]
-        width = width or max(map(len, rows))
-        logits = self._logits(*self._arrays(rows, [len(pair.query) for pair in pairs], width))
-        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
-
-    def _arrays(
-        self, rows: list[np.ndarray], queries: Sequence[int], width: int
-    ) -> tuple[Tensor, ...]:
-        """Return ids, mask and token types: integers (pairs, width)."""
-        places = np.arange(width)
-        mask = places < np.array([len(row) for row in rows])[:, None]
-        ids = np.full(mask.shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
-        ids[mask] = np.concatenate(rows)
-        types = mask & (places >= np.array(queries)[:, None] + 2)
-        arrays = (ids, mask.astype(np.int64), types.astype(np.int64))
-        return tuple(devices.put(array, self.device.name) for array in arrays)
-
-    def _logits(self, ids: Tensor, mask: Tensor, types: Tensor) -> Tensor:
+        rows, device = [self.join(pair) for pair in pairs], self.device.name
+        ids, mask = padded(rows, self.tokenizer.pad_token_id or 0, device, width)
         inputs = {"input_ids": ids, "attention_mask": mask}
         if self.typed:
-            inputs["token_type_ids"] = types
+            docs = np.array([len(pair.query) + 2 for pair in pairs])[:, None]
+            of_doc = np.arange(ids.shape[1]) >= docs
+            inputs["token_type_ids"] = mask * devices.put(of_doc.astype(np.int64), device)
         with self.device.autocast():
-            if self.reading.pooling == "cls":
-                return self.model(**inputs).logits.float()
-            hidden = self.model["backbone"](**inputs).last_hidden_state.float()
-            return self.model["linear"](mean(hidden, mask))
+            if self.settings.pooling == "cls":
+                logits = self.model(**inputs).logits.float()
+            else:
+                hidden = self.model["backbone"](**inputs).last_hidden_state.float()
+                logits = self.model["linear"](mean(hidden, mask))
+        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> np.ndarray:
         """Return float32 scores (pairs,) in the order of the pairs.
 
-        A pair's score is the same to the last bit whatever stands beside it, because the shape
-        of its batch follows from its own length: a short batch is filled with repeats, and on a
-        CPU a batch is no larger than keeps it `busy`. On a GPU this holds for batches of one size:
-        where memory ends it is halved, as `sizes` knows.
+        A pair's score is the same to the last bit whatever stands beside it: the shape of its batch
+        follows from its own length, and a short batch is filled with repeats. On a GPU this holds
+        for batches of one size: where memory ends it is halved, as `sizes` knows.
         """
         import torch
 
         sizes = [(len(pair.query), len(pair.doc)) for pair in pairs]
-        widths = self._widths(self.lengths(*np.array(sizes, dtype=np.int64).reshape(-1, 2).T))
+        lengths = self.lengths(*np.array(sizes, dtype=np.int64).reshape(-1, 2).T)
+        limit = self.settings.length
+        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
+        # Below 0 where a pair fills its width to the end: transformers leaves out a mask without a
+        # zero and then computes in another way, so that all rows of a batch have padding, or none.
+        widths = np.where(lengths < limit, widths, -limit)
         scores = np.empty(len(pairs), dtype=np.float32)
         self.model.eval()
         with torch.inference_mode():
-            for width in np.unique(widths):
+            for width in map(int, np.unique(widths)):
 
-                def score(batch: np.ndarray, size: int, width: int = abs(width)) -> None:
+                def score(batch: Sequence[int], size: int, width: int = abs(width)) -> None:
                     full = [pairs[i] for i in np.resize(batch, size)]
                     scores[batch] = self.forward(full, width)[: len(batch)].cpu().numpy()
 
                 hidden = self.model.config.hidden_size
-                size = busy(batch_size, abs(int(width)), hidden, self.device.name)
-                self.sizes.each(np.flatnonzero(widths == width), size, score)
+                size = devices.busy(batch_size, abs(width), hidden, self.device.name)
+                self.sizes.each(np.flatnonzero(widths == width).tolist(), size, score)
         return scores
 
-    def _widths(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the width of each pair's batch; below 0 where a pair fills it to the end.
-
-        transformers leaves out a mask without a zero and then computes in another way, so that
-        the rows of a batch must either all have padding or all have none.
-        """
-        limit = self.reading.length
-        widths = np.minimum((lengths // STEP + 1) * STEP, limit)
-        return np.where(lengths < limit, widths, -limit)
-
     def save(self, folder: Path) -> None:
-        """Write the checkpoint into a folder: Hugging Face files and settings."""
-        self.tokenizer.model_max_length = self.reading.length
-        if self.reading.pooling == "cls":
+        """Write the checkpoint into a folder; with mean pooling its linear layer apart."""
+        from safetensors.torch import save_file
+
+        self.tokenizer.model_max_length = self.settings.length
+        if self.settings.pooling == "cls":
             self.model.config.sentence_transformers = {"activation_fn": IDENTITY}
-            pretrained.save(self.model, self.tokenizer, folder)
-        else:
-            _save_parts(self.model, self.tokenizer, folder, self.reading.length)
-        pretrained.write_settings(folder, self.reading)
+        super().save(folder)
+        if self.settings.pooling == "mean":
+            state = self.model["linear"].state_dict().items()
+            save_file({f"linear.{name}": value for name, value in state}, Path(folder) / HEAD)
 
-
-def _alone(mark: int | None) -> np.ndarray:
-    return np.array([-1 if mark is None else mark], dtype=np.int32)
+    def records(self) -> dict[str, Any]:
+        """Return the files by which sentence-transformers 6 reads the parts of mean pooling."""
+        if self.settings.pooling == "cls":
+            return {}
+        dimensions = self.model["linear"].in_features
+        types = {
+            "": "sentence_transformers.base.modules.transformer.Transformer",
+            "1_Pooling": "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
+            "2_Dense": "sentence_transformers.base.modules.dense.Dense",
+        }
+        return {
+            "modules.json": pretrained.modules(types),
+            "1_Pooling/config.json": {"embedding_dimension": dimensions, "pooling_mode": "mean"},
+            "2_Dense/config.json": {
+                "in_features": dimensions,
+                "out_features": 1,
+                "bias": True,
+                "activation_function": IDENTITY,
+                "module_output_name": "scores",
+            },
+            "sentence_bert_config.json": {"max_seq_length": self.settings.length},
+            "config_sentence_transformers.json": {
+                "model_type": "CrossEncoder",
+                "activation_fn": IDENTITY,
+            },
+        }
 
 
 def _with_linear(backbone: Any, saved: Path) -> Any:
@@ -229,10 +200,10 @@ def _with_linear(backbone: Any, saved: Path) -> Any:
     with devices.seeded(derive(0, "new-weights")):
         linear = torch.nn.Linear(backbone.config.hidden_size, 1)
     if saved.is_file():
-        found = load_file(saved).items()
-        linear.load_state_dict({name.removeprefix("linear."): value for name, value in found})
+        state = load_file(saved).items()
+        linear.load_state_dict({name.removeprefix("linear."): value for name, value in state})
     model = torch.nn.ModuleDict({"backbone": backbone, "linear": linear})
-    model.config = backbone.config
+    model.config, model.save_pretrained = backbone.config, backbone.save_pretrained
     return model
 
 
@@ -250,40 +221,27 @@ def _head_in_float32(model: Any, device: str) -> None:
     last.forward = forward
 
 
-def _save_parts(model: Any, tokenizer: Any, folder: Path, length: int) -> None:
-    """Write a model with mean pooling, in the parts that sentence-transformers 6 reads."""
-    from safetensors.torch import save_file
+class CrossLearner(ContrastiveLearner):
+    """A cross-encoder in training; its output is the score of each pair of a group."""
 
-    pretrained.save(model["backbone"], tokenizer, folder)
-    (folder / HEAD).parent.mkdir(exist_ok=True)
-    state = model["linear"].state_dict().items()
-    save_file({f"linear.{name}": value.contiguous() for name, value in state}, folder / HEAD)
-    for name, content in _sentence_transformers(model["linear"].in_features, length).items():
-        pretrained.write_json(folder / name, content)
+    remedy = "reading.pooling"
+    encoder: CrossEncoder
 
+    def __init__(self, spec: CrossEncoderSchema, start: Start, tuples: Path, texts: Texts) -> None:
+        encoder = CrossEncoder(start.source, spec.reading, start.device)
+        super().__init__(encoder, spec, start, tuples, texts)
 
-def _sentence_transformers(dimensions: int, length: int) -> dict[str, Any]:
-    types = {
-        "": "sentence_transformers.base.modules.transformer.Transformer",
-        "1_Pooling": "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
-        "2_Dense": "sentence_transformers.base.modules.dense.Dense",
-    }
-    return {
-        "modules.json": [
-            {"idx": i, "name": str(i), "path": path, "type": kind}
-            for i, (path, kind) in enumerate(types.items())
-        ],
-        "1_Pooling/config.json": {"embedding_dimension": dimensions, "pooling_mode": "mean"},
-        "2_Dense/config.json": {
-            "in_features": dimensions,
-            "out_features": 1,
-            "bias": True,
-            "activation_function": IDENTITY,
-            "module_output_name": "scores",
-        },
-        "sentence_bert_config.json": {"max_seq_length": length},
-        "config_sentence_transformers.json": {
-            "model_type": "CrossEncoder",
-            "activation_fn": IDENTITY,
-        },
-    }
+    def forward(self, batch: Batch) -> Outputs:
+        """Return the scores (rows, 1 + negatives) of each query's docs, the positive first."""
+        grouped = list(zip(batch.query_ids, batch.groups, strict=True))
+        queries = self.queries.of([query for query, docs in grouped for _ in docs])
+        docs = self.docs.of([doc for _, docs in grouped for doc in docs])
+        return [self.encoder.forward(list(map(Pair, queries, docs))).view(len(grouped), -1)]
+
+    def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
+        return of_own(outputs[0], batch)
+
+    def indifferent(self, batch: Batch) -> Outputs:
+        import torch
+
+        return [torch.zeros(len(batch.query_ids), 1 + self.group)]

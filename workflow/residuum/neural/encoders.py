@@ -1,83 +1,54 @@
-"""Dual encoders: a Hugging Face model, its tokenizer, and how text becomes vectors.
+"""Dual encoders: how text becomes vectors, and how they learn.
 
 Usage: `vectors = Encoder.load(folder, device).encode(texts, "doc", batch_size=64)`.
-A checkpoint loads with AutoModel and with sentence-transformers too.
-Must not know losses, corpora or where runs are written.
+AutoModel and sentence-transformers load a checkpoint too. Must not know where runs are written.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residuum.artefacts.streams import chunks
 from residuum.cli.progress import track
+from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, pretrained
-from residuum.neural.adaptive import AdaptiveBatchSize, busy
+from residuum.neural.batches import Batch, other_positives
 from residuum.neural.heads import HEADS, Kind
-from residuum.neural.tokens import padded
+from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
+from residuum.neural.losses import Candidates
+from residuum.neural.tokens import Texts, padded, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
 
-
-class Vectors(NamedTuple):
-    """The vectors of texts (vectors, dimensions) in their order, and how many each text has."""
-
-    rows: np.ndarray
-    counts: np.ndarray
-
-
-class Encoder:
+class Encoder(pretrained.TextModel):
     """One shared encoder for queries and docs (CLEAR Eq. 2-4).
 
-    The inner product of an encoded query and an encoded doc is s_emb: both vectors carry
-    the square root of the settings' score_scale.
+    The inner product of an encoded query and an encoded doc is s_emb: both vectors carry the
+    square root of the settings' score_scale. Markers that the tokenizer lacks become special
+    tokens with new embeddings.
     """
 
+    schema, remedy = EncoderSchema, "encoder.doc_length"
+    settings: EncoderSchema
+
     def __init__(
-        self, model: Any, tokenizer: Any, settings: EncoderSchema, device: devices.Device
+        self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
     ) -> None:
-        self.model = model.to(device.name)
-        self.tokenizer, self.settings, self.device = tokenizer, settings, device
-        self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
-        self.sizes = AdaptiveBatchSize("texts", "encoder.doc_length")
-
-    @classmethod
-    def load(cls, folder: Path, device: devices.Device) -> Encoder:
-        """Load a checkpoint that `save` wrote; its settings are checked."""
-        settings = pretrained.read_settings(folder, EncoderSchema)
-        return cls.start(str(folder), None, settings, device)
-
-    @classmethod
-    def start(
-        cls,
-        name: str,
-        revision: str | None,
-        settings: EncoderSchema,
-        device: devices.Device,
-        dropout: float | None = None,
-    ) -> Encoder:
-        """Make an encoder from a Hugging Face directory or hub id.
-
-        Markers that the tokenizer lacks become special tokens with new embeddings; weights
-        that the model lacks are drawn from a fixed seed. `dropout` replaces the model's own.
-        Raises ResiduumError if the model cannot be had or reads less than the lengths.
-        """
         from transformers import AutoModel
 
         markers = (settings.query_marker, settings.doc_marker)
-        model, tokenizer = pretrained.load(AutoModel, name, revision, dropout, markers)
+        self.hold(*pretrained.load(AutoModel, source, markers), settings, device)
+        self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         for key in ("query_length", "doc_length"):
-            pretrained.check_length(name, model.config, f"encoder.{key}", getattr(settings, key))
-        return cls(model, tokenizer, settings, device)
+            pretrained.check_length(self.model, f"encoder.{key}", getattr(settings, key))
 
     @property
     def dimensions(self) -> int:
@@ -90,21 +61,16 @@ class Encoder:
         empty = self.tokenizer(f"{self.settings.doc_marker} ")["input_ids"]
         return self.settings.doc_length - len(empty)
 
-    def tokenise(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
-        """Return each text's token ids: [CLS] marker text [SEP], cut to the kind's length."""
+    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids: [CLS] marker text [SEP], cut to the kind's length."""
         query = kind == "query"
         marker = self.settings.query_marker if query else self.settings.doc_marker
         length = self.settings.query_length if query else self.settings.doc_length
-        tokens: list[np.ndarray] = []
-        for first in range(0, len(texts), TEXTS_AT_ONCE):
-            marked = [f"{marker} {text}" for text in texts[first : first + TEXTS_AT_ONCE]]
-            ids = self.tokenizer(marked, truncation=True, max_length=length)["input_ids"]
-            tokens += [np.array(row, dtype=np.int32) for row in ids]
-        return tokens
+        return tokenise(self.tokenizer, (f"{marker} {text}" for text in texts), length)
 
     def counts(self, tokens: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
         """Return how many vectors tokenised texts get: integers (texts,)."""
-        return np.minimum([len(row) for row in tokens], self.head.most(kind))
+        return np.minimum([len(row) for row in tokens], self.head.most(kind)).astype(np.int64)
 
     def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
         """Return the vectors of tokenised texts: float32 (texts, most, dimensions), with gradient.
@@ -118,26 +84,27 @@ class Encoder:
 
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> np.ndarray:
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""
-        return self.vectors(texts, kind, batch_size).rows
+        return self.vectors(texts, kind, batch_size)[0]
 
-    def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Vectors:
-        """Return the vectors of texts, and how many each text has.
+    def vectors(
+        self, texts: Sequence[str], kind: Kind, batch_size: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the vectors of texts, as `encode` does, and how many each text has: (texts,).
 
-        Batches hold texts of about one length, so that little of the work is padding. They are
-        as large as `batch_size` and a GPU's memory allow, which `sizes` knows, or as keeps a CPU
-        `busy`.
+        Batches hold texts of about one length, so that little is padding, as many as `batch_size`
+        and a GPU's memory allow, which `sizes` knows, or as keep a CPU `busy`.
         """
         import torch
 
-        tokens = self.tokenise(texts, kind)
+        tokens = list(self.tokenise(texts, kind))
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
-        counts = self.counts(tokens, kind).astype(np.int64)
+        counts = self.counts(tokens, kind)
         starts = np.cumsum(counts) - counts
         rows = np.empty((counts.sum(), self.dimensions), dtype=np.float32)
 
         def encode(batch: Sequence[int], _: int) -> None:
-            found = self.forward([tokens[i] for i in batch], kind).cpu().numpy()
-            for i, own in zip(batch, found, strict=True):
+            vectors = self.forward([tokens[i] for i in batch], kind).cpu().numpy()
+            for i, own in zip(batch, vectors, strict=True):
                 rows[starts[i] : starts[i] + counts[i]] = own[: counts[i]]
 
         self.model.eval()
@@ -145,42 +112,103 @@ class Encoder:
         with torch.inference_mode():
             for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
                 width = len(tokens[batch[-1]])
-                size = busy(batch_size, width, self.dimensions, self.device.name)
+                size = devices.busy(batch_size, width, self.dimensions, self.device.name)
                 self.sizes.each(batch, size, encode)
-        return Vectors(rows, counts)
+        return rows, counts
 
-    def save(self, folder: Path) -> None:
-        """Write the checkpoint into a folder: Hugging Face files, settings, pooling, prompts."""
-        pretrained.save(self.model, self.tokenizer, folder)
-        pretrained.write_settings(folder, self.settings)
-        for name, content in _sentence_transformers(self.settings, self.dimensions).items():
-            pretrained.write_json(folder / name, content)
+    def records(self) -> dict[str, Any]:
+        """Return the files by which sentence-transformers (2 and later) reads the checkpoint.
+
+        It gives a text one vector: of several, the first.
+        """
+        settings, package = self.settings, "sentence_transformers.models"
+        return {
+            "modules.json": pretrained.modules(
+                {"": f"{package}.Transformer", "1_Pooling": f"{package}.Pooling"}
+            ),
+            "1_Pooling/config.json": {
+                "word_embedding_dimension": self.dimensions,
+                "pooling_mode_cls_token": settings.pooling.kind != "mean",
+                "pooling_mode_mean_tokens": settings.pooling.kind == "mean",
+            },
+            "sentence_bert_config.json": {
+                "max_seq_length": max(settings.query_length, settings.doc_length),
+                "do_lower_case": False,  # the tokenizer does what is needed
+            },
+            "config_sentence_transformers.json": {
+                "prompts": {
+                    "query": f"{settings.query_marker} ",
+                    "document": f"{settings.doc_marker} ",
+                },
+                "default_prompt_name": None,
+                "similarity_fn_name": "dot",
+            },
+        }
 
 
-def _sentence_transformers(settings: EncoderSchema, dimensions: int) -> dict[str, Any]:
-    """Return the files by which sentence-transformers (2 and later) reads the checkpoint.
+class DualLearner(ContrastiveLearner):
+    """One shared encoder in training; its outputs are the vectors of queries and docs.
 
-    It gives a text one vector: of several, the first.
+    A loss that needs candidates gets one matrix: the positives of the batch, those of other
+    processes included, then all sampled negatives.
     """
-    package = "sentence_transformers.models"
-    prompts = {"query": settings.query_marker, "document": settings.doc_marker}
-    return {
-        "modules.json": [
-            {"idx": 0, "name": "0", "path": "", "type": f"{package}.Transformer"},
-            {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{package}.Pooling"},
-        ],
-        "1_Pooling/config.json": {
-            "word_embedding_dimension": dimensions,
-            "pooling_mode_cls_token": settings.pooling.kind != "mean",
-            "pooling_mode_mean_tokens": settings.pooling.kind == "mean",
-        },
-        "sentence_bert_config.json": {
-            "max_seq_length": max(settings.query_length, settings.doc_length),
-            "do_lower_case": False,  # the tokenizer does what is needed
-        },
-        "config_sentence_transformers.json": {
-            "prompts": {name: f"{marker} " for name, marker in prompts.items()},
-            "default_prompt_name": None,
-            "similarity_fn_name": "dot",
-        },
-    }
+
+    remedy = "encoder.score_scale"
+    encoder: Encoder
+
+    def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
+        encoder = Encoder(start.source, spec.encoder, start.device)
+        super().__init__(encoder, spec, start, tuples, texts)
+        self.joint = any("candidates" in one.needs for one in self.objectives)
+
+    def forward(self, batch: Batch) -> Outputs:
+        """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.
+
+        The latter are (rows, negatives, vectors, dimensions).
+        """
+        queries = self.encoder.forward(self.queries.of(batch.query_ids), "query")
+        docs = self.encoder.forward(self.docs.of(batch.docs), "doc")
+        positives, negatives = docs.tensor_split([len(queries)])
+        return queries, positives, negatives.view(len(queries), -1, *docs.shape[1:])
+
+    def indifferent(self, batch: Batch) -> Outputs:
+        """Return vectors whose inner products are all 0."""
+        import torch
+
+        rows = len(batch.query_ids)
+        negatives = torch.zeros(rows, self.group, 1, 1)
+        return torch.zeros(rows, 1, 1), torch.zeros(rows, 1, 1), negatives
+
+    def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
+        """Return s_emb of each query with its own docs, or with all candidates too."""
+        import torch
+
+        queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
+        groups = torch.cat([positives[rows, None], negatives[rows]], dim=1)
+        part = self.part(batch, rows)
+        own = self._best((queries[:, None, None] * groups).sum(dim=-1), part.groups)
+        seen = of_own(own, part)._replace(vectors=(queries, positives[rows]))
+        if not self.joint:
+            return seen
+        docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
+        scores = (queries @ docs.T).view(len(queries), -1, positives.shape[1])
+        return seen._replace(
+            scores=self._best(scores, [batch.docs]),
+            positive=torch.arange(len(positives), device=docs.device)[rows],
+            ignore=devices.put(other_positives(batch, rows, self.positives), str(docs.device)),
+        )
+
+    def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
+        """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
+        counts = [self.encoder.counts(self.docs.of(ids), "doc") for ids in docs]
+        absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
+        kept = scores.masked_fill(devices.put(absent, str(scores.device)), float("-inf"))
+        return kept.max(dim=-1).values
+
+    def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
+        """Return the scores of the positives and of the negatives, whichever query's they are."""
+        if not self.joint:
+            positive, negative = super().logged(seen, rows)
+            return positive.contiguous(), negative.contiguous()
+        others = (~seen.ignore).scatter(1, seen.positive[:, None], False)
+        return seen.scores.diagonal(rows.start), seen.scores[others]

@@ -1,133 +1,239 @@
-"""The training loop: from the last saved step to the end, with a log of every step.
+"""The training loop: from the last saved step to the end; gradients and the optimiser of a step.
 
-Usage: `fitting.run(learner, spec, start, threads, inputs, Folders(work, output), stage)`.
-Must not know what is trained, from what, or how gradients are found.
+Usage: `fitting.run(learner, threads, inputs, work, output, stage)`. A step takes as many examples
+at once as memory holds, in every process. Where the loss of an example depends on the whole batch
+and the batch does not fit, the model's outputs are computed in parts without a graph, the loss over
+all of them gives the gradient of each output, and the parts are computed again with that gradient
+(cached gradients: Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory
+Limited Setup"). Must not know kinds of models.
 """
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.models import MaskedLanguage, Trained, Training
-from residuum.neural import gradients, optimisers, processes
-from residuum.neural.adaptive import AdaptiveBatchSize
-from residuum.neural.learners.base import Learner, Start
-from residuum.neural.resume import TrainingState, fingerprint, log
+from residuum.config.schema.models import Training
+from residuum.config.specs import derive
+from residuum.neural import pretrained, processes
+from residuum.neural.devices import AdaptiveBatchSize
+from residuum.neural.learners import Learner, Outputs
+from residuum.neural.resumable import TrainingState, fingerprint, log
 
-Rows = list[dict[str, float]]
-
-
-class Folders(NamedTuple):
-    """Where the resumable checkpoint lies while the training runs, and the finished one after."""
-
-    work: Path
-    output: Path
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+    from torch.optim import Optimizer
 
 
 def run(
-    learner: Learner[Any],
-    spec: Trained | MaskedLanguage,
-    start: Start,
-    threads: int,
-    inputs: Sequence[Path],
-    folders: Folders,
-    stage: str,
+    learner: Learner[Any], threads: int, inputs: list[Path], work: Path, output: Path, stage: str
 ) -> None:
     """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
 
-    The bytes of a start that is a folder count as those of an input.
+    `work` holds the resumable checkpoint until then. A start that is a folder counts as an input.
     """
+    spec, start = learner.spec, learner.start
+    name = start.source.name
     config = {
         "model": spec.model_dump(mode="json"),
-        "start": start.name,
-        "revision": learner.revision or start.revision,
+        "start": name,
+        "revision": pretrained.commit(learner.model) or start.source.revision,
         "seed": start.seed,
         "threads": threads,
         "processes": processes.count(),
         "device": start.device.name,
         "precision": start.device.precision,
     }
-    inputs = [*inputs, *([Path(start.name)] if Path(start.name).is_dir() else [])]
-    state = TrainingState(folders.work, fingerprint(stage, config, inputs))
-    trained = fit(learner, spec.training, start.seed, state)
-    if processes.first():
-        write(folders.output, learner, trained, config, inputs, stage)
-        shutil.rmtree(folders.work, ignore_errors=True)
+    inputs = [*inputs, Path(name)] if Path(name).is_dir() else inputs
+    state = TrainingState(work, fingerprint(stage, config, inputs))
+    rows, sizes = fit(learner, state)
+    if processes.rank():
+        return
+    facts = {"pairs": learner.sampler.count, "steps": learner.steps, "loss": rows[-1]["loss"]}
+    lines = ["\t".join(f"{value:.9g}" for value in row.values()) for row in rows]
+    with files.whole_directory(output) as folder:
+        learner.save(folder)
+        files.write_text(folder / "training.tsv", "\n".join(["\t".join(rows[0]), *lines]) + "\n")
+        manifest.write(folder, facts | sizes.facts(), config, inputs, stage)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def fit(
-    learner: Learner[Any], how: Training, seed: int, state: TrainingState
-) -> tuple[Rows, AdaptiveBatchSize]:
-    """Train in place from the last saved step to the end; return the log, a row per step.
-
-    The batch size says how many examples of a batch the GPU's memory held at once.
-    """
+    learner: Learner[Any], state: TrainingState
+) -> tuple[list[dict[str, float]], AdaptiveBatchSize]:
+    """Train in place from the last saved step; return the log by step, and what memory held."""
+    how = learner.spec.training
     share = processes.share(how.batch_size)
-    optimiser = optimisers.make(learner.model, how)
+    optimiser = make_optimiser(learner.model, how)
     rows = state.restore(learner.model, optimiser)
     learner.model.train()
     sizes = AdaptiveBatchSize("training examples", "the model's lengths")
     todo = range(len(rows), learner.steps)
     for step in track(todo, "train", total=len(todo), unit="steps"):
-        means = gradients.of_step(learner, sizes, share, seed, step)
-        rate = optimisers.step(optimiser, how, step, learner.steps)
-        rows.append(_row(means, rate, how.batch_size, step))
-        done = step + 1
-        if done % how.checkpoint_every == 0 and done < learner.steps and processes.first():
+        means = set_gradients(learner, sizes, share, step)
+        if not math.isfinite(means["loss"]):
+            raise ResiduumError(
+                f"the loss became {means['loss']} at step {step + 1}. Lower training.learning_rate "
+                "or, if scores overflow, encoder.score_scale; nothing was written to the output"
+            )
+        row = {
+            "step": step + 1,
+            "loss": means["loss"],
+            "active": means["active"],
+            "learning_rate": take_step(optimiser, how, step, learner.steps),
+            "pairs": (step + 1) * how.batch_size,
+        }
+        rows.append({**row, **means})
+        if len(rows) % how.checkpoint_every == 0 and todo[-1] != step and not processes.rank():
             state.save(learner.model, optimiser, rows)
     if warning := learner.convergence_warning([row["loss"] for row in rows]):
         log(f"warning: {warning}")
-    sizes.limit = min(filter(None, processes.told_by_all(sizes.limit)), default=None)
+    sizes.limit = min(filter(None, processes.values_of_all(sizes.limit)), default=None)
     return rows, sizes
 
 
-def _row(means: dict[str, float], rate: float, batch_size: int, step: int) -> dict[str, float]:
-    """Return the log's row of a step."""
-    loss, active, *logged = means
-    return {
-        "step": step + 1,
-        "loss": _finite(means[loss], step),
-        "active": means[active],
-        "learning_rate": rate,
-        "pairs": (step + 1) * batch_size,
-        **{name: means[name] for name in logged},
-    }
+def set_gradients(
+    learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int
+) -> dict[str, float]:
+    """Set the gradients of a batch's mean loss, given this process's rows; return the log's means.
+
+    If memory ends, the step begins anew with halves.
+    """
+    import torch
+
+    work = _Step(learner, sizes, rows, step)
+    while not work.fitted():
+        pass
+    processes.add_up_gradients(learner.model.parameters())
+    totals = torch.stack([sum(value for value, _ in parts) for parts in work.sums.values()])  # type: ignore[misc]
+    counts = [float(sum(number for _, number in parts)) for parts in work.sums.values()]
+    both = processes.add_up(torch.stack([totals, totals.new_tensor(counts)]))
+    return dict(zip(work.sums, (both[0] / both[1]).tolist(), strict=True))
 
 
-def _finite(value: float, step: int) -> float:
-    if not math.isfinite(value):
-        raise ResiduumError(
-            f"the loss became {value} at step {step + 1}. Lower training.learning_rate, or "
-            "encoder.score_scale if scores overflow; nothing was written to the output"
-        )
-    return value
+class _Step:
+    """One step of one process; `sums` holds each column's sums and counts for the log."""
+
+    def __init__(
+        self, learner: Learner[Any], sizes: AdaptiveBatchSize, rows: slice, step: int
+    ) -> None:
+        self.learner, self.sizes, self.rows, self.step = learner, sizes, rows, step
+        self.batch = learner.batch(step)
+        self.examples = learner.examples(self.batch)
+        self.sums: dict[str, list[tuple[Tensor, int]]] = {}
+
+    def fitted(self) -> bool:
+        """Take the rows, as many at once as have fitted; say whether these did."""
+        self.learner.model.zero_grad()
+        self.sums = {}  # of an earlier attempt
+        size = self.sizes.size(self.rows.stop - self.rows.start)
+        firsts = range(self.rows.start, self.rows.stop, size)
+        parts = [slice(first, min(first + size, self.rows.stop)) for first in firsts]
+        if self.learner.joint:
+            return self._jointly(size, parts)
+        return self.sizes.fits(size, lambda: self._separately(parts))
+
+    def _separately(self, parts: Sequence[slice]) -> None:
+        """Take the parts one by one, each with its losses."""
+        for rows in parts:
+            part = self.learner.part(self.batch, rows)
+            self._backward(part, self._forward(rows), slice(0, rows.stop - rows.start))
+
+    def _jointly(self, size: int, parts: Sequence[slice]) -> bool:
+        """Take the parts' outputs together, of all processes, which begin anew together."""
+        import torch
+
+        graph = len(parts) == 1
+        outputs: list[Outputs] = []
+        gathered: list[Tensor] = []
+        gradients: list[Tensor] = []
+
+        def compute() -> None:
+            with torch.set_grad_enabled(graph):
+                outputs.extend(map(self._forward, parts))
+
+        def compare() -> None:
+            self._backward(self.batch, gathered, self.rows)
+
+        def go_back() -> None:
+            for rows in parts:
+                again = outputs[0] if graph else self._forward(rows)
+                torch.autograd.backward(again, [every[rows] for every in gradients])
+
+        if not self._all_fit(size, compute):
+            return False
+        for own in zip(*outputs, strict=True):
+            every = processes.rows_of_all(torch.cat(own).detach(), self.rows, self.examples)
+            gathered.append(every.requires_grad_())
+        if not self._all_fit(size, compare):
+            return False
+        for every in gathered:  # an output that no loss looks at has no gradient
+            own = torch.zeros_like(every) if every.grad is None else every.grad
+            gradients.append(processes.add_up(own))
+        return self._all_fit(size, go_back)
+
+    def _all_fit(self, size: int, work: Callable[[], None]) -> bool:
+        return all(processes.values_of_all(self.sizes.fits(size, work)))
+
+    def _forward(self, rows: slice) -> Outputs:
+        """Return the outputs of some rows; random numbers follow from the seed, step and row."""
+        import torch
+
+        first = [str(rows.start)] if rows.start else []
+        torch.manual_seed(derive(self.learner.start.seed, "dropout", str(self.step), *first))
+        return self.learner.forward(self.learner.part(self.batch, rows))
+
+    def _backward(self, batch: Any, outputs: Sequence[Tensor], rows: slice) -> None:
+        """Send the gradient of the rows' losses back to the outputs, and note the log's sums."""
+        made = self.learner.losses(batch, outputs, rows)
+        (made.losses.sum() / self.examples).backward()
+        losses = made.losses.detach()
+        columns = {"loss": losses, "active": (losses > 0).float(), **made.logged}
+        for name, values in columns.items():
+            self.sums.setdefault(name, []).append((values.detach().sum(), values.numel()))
 
 
-def write(
-    output: Path,
-    learner: Learner[Any],
-    trained: tuple[Rows, AdaptiveBatchSize],
-    config: Mapping[str, Any],
-    inputs: Sequence[Path],
-    stage: str,
-) -> None:
-    """Write the finished checkpoint, its log and its manifest into a folder, whole."""
-    rows, sizes = trained
-    facts = {"pairs": learner.pairs, "steps": learner.steps, "loss": rows[-1]["loss"]}
-    with files.whole_directory(output) as folder:
-        learner.save(folder)
-        files.write_text(folder / "training.tsv", table(rows))
-        manifest.write(folder, {**facts, **sizes.facts()}, config, inputs, stage)
+def make_optimiser(model: Module, how: Training) -> Optimizer:
+    """Return Adam with decoupled weight decay of the matrices (Loshchilov and Hutter 2019).
+
+    Biases and layer norms, which are vectors, do not decay, as in BERT's training.
+    """
+    import torch
+
+    matrices = [some for some in model.parameters() if some.ndim > 1]
+    vectors = [some for some in model.parameters() if some.ndim < 2]
+    groups = [
+        {"params": matrices, "weight_decay": how.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=how.learning_rate)
 
 
-def table(rows: Rows) -> str:
-    """Write the log as tab-separated values under a line of column names."""
-    lines = ["\t".join(f"{value:.9g}" for value in row.values()) for row in rows]
-    return "\n".join(["\t".join(rows[0]), *lines]) + "\n"
+def take_step(optimiser: Optimizer, how: Training, number: int, steps: int) -> float:
+    """Take the step of a number counted from 0 with the gradients; return its learning rate."""
+    from torch.nn.utils import clip_grad_norm_
+
+    rate = learning_rate(how, number, steps)
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    if how.clip_norm is not None:
+        parameters = [some for group in optimiser.param_groups for some in group["params"]]
+        clip_grad_norm_(parameters, how.clip_norm)
+    optimiser.step()
+    return rate
+
+
+def learning_rate(how: Training, number: int, steps: int) -> float:
+    """Return the rate of a step from 0: full at `warmup_steps`, and 0 at `steps` if it decays."""
+    if number < how.warmup_steps:
+        return how.learning_rate * number / how.warmup_steps
+    if how.decay == "constant":
+        return how.learning_rate
+    return how.learning_rate * (steps - number) / max(1, steps - how.warmup_steps)

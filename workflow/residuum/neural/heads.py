@@ -41,7 +41,6 @@ class Mean(Head):
     kind: Literal["mean"]
 
     def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
-        """Return one vector a text."""
         return mean(hidden, mask)[:, None]
 
 
@@ -57,7 +56,6 @@ class Cls(Head):
     kind: Literal["cls"]
 
     def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
-        """Return one vector a text."""
         return hidden[:, :1]
 
 
@@ -68,11 +66,9 @@ class First(Head):
     vectors: Positive
 
     def most(self, kind: Kind) -> int:
-        """Return the number for a doc, or 1 for a query."""
         return self.vectors if kind == "doc" else 1
 
     def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
-        """Return the vectors of the first tokens."""
         from torch.nn.functional import pad
 
         found = hidden[:, : self.most(kind)]

@@ -1,64 +1,51 @@
 """Whether a Hugging Face model can be had: in the cache, or from the hub.
 
 Usage: `missing("google-bert/bert-base-uncased", revision)` before the first job starts, so that
-rows whose model is not there are left out with the reason. Must not load a model or torch.
+rows whose model cannot be had are left out with the reason. Must not load a model or torch.
 """
 
 import os
 from functools import cache
 
 SECONDS = 10  # to wait for the hub's answer
-WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
-TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model")
+PUBLIC = "google-bert/bert-base-uncased"  # tells whether the hub can be reached, once for all
+# Configuration, weights and tokenizer: a model is cached if it has a file of each.
+FILES = (
+    ("config.json",),
+    ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"),
+    ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model"),
+)
 
 
 def missing(model: str, revision: str) -> str | None:
     """Return why a model cannot be had at a revision, or None if it is cached or on the hub."""
+    from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
-    try:
-        why = None if _cached(model, revision) else _not_given(model, revision)
-    except HFValidationError:
-        return f"no model '{model}': it is no folder here and cannot be the id of a hub model"
-    if why is None:
-        return None
-    return f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME), and {why}"
-
-
-def _cached(model: str, revision: str) -> bool:
-    """Say whether configuration, weights and tokenizer all lie in the cache."""
-    from huggingface_hub import try_to_load_from_cache
-
-    def there(name: str) -> bool:
+    def local(name: str) -> bool:
         return isinstance(try_to_load_from_cache(model, name, revision=revision), str)
 
-    return there("config.json") and any(map(there, WEIGHTS)) and any(map(there, TOKENIZER))
-
-
-def _not_given(model: str, revision: str) -> str | None:
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
-
-    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
-        return "HF_HUB_OFFLINE is set"
-    if unreachable := _unreachable():
-        return unreachable
     try:
-        HfApi().model_info(model, revision=revision, timeout=SECONDS)
-    except HfHubHTTPError as error:
-        return f"the hub does not give it ({type(error).__name__})"
-    except OSError as error:
-        return f"the hub cannot be reached ({type(error).__name__})"
-    return None
+        if all(any(map(local, names)) for names in FILES):
+            return None
+    except HFValidationError:
+        return f"no model '{model}': neither a local directory nor the id of a hub model"
+    offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
+    why = "HF_HUB_OFFLINE is set" if offline else _refused(PUBLIC) or _refused(model, revision)
+    where = f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME)"
+    return f"{where}, and {why}" if why else None
 
 
 @cache
-def _unreachable() -> str | None:
-    """Ask the hub for anything, once for all models."""
+def _refused(model: str, revision: str | None = None) -> str | None:
+    """Return why the hub does not give a model, or None."""
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        HfApi().model_info("google-bert/bert-base-uncased", timeout=SECONDS)
-    except Exception as error:  # whatever the network does, the answer is that it is not there
-        return f"the hub cannot be reached ({type(error).__name__})"
+        HfApi().model_info(model, revision=revision, timeout=SECONDS)
+    except Exception as error:  # whatever the network does, the hub is not available
+        answered = isinstance(error, HfHubHTTPError) and revision is not None
+        why = "does not give it" if answered else "cannot be reached"
+        return f"the hub {why} ({type(error).__name__})"
     return None

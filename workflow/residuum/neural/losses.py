@@ -8,7 +8,7 @@ Must not know encoders, batches or optimisers.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
@@ -69,7 +69,6 @@ class ResidualMargin(Hinge):
     lambda_train: float
 
     def margins(self, lexical: Tensor) -> Tensor:
-        """Return a margin for each negative."""
         return residual_margin(lexical[:, :1], lexical[:, 1:], self.xi, self.lambda_train)
 
 
@@ -80,7 +79,6 @@ class ConstantMargin(Hinge):
     margin: float = Field(gt=0)
 
     def margins(self, lexical: Tensor) -> float:
-        """Return the margin."""
         return self.margin
 
 
@@ -108,7 +106,6 @@ class Nll(Objective):
     needs: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
     def losses(self, batch: Candidates) -> Tensor:
-        """Return -log softmax of each positive."""
         return nll(batch.scores, batch.positive, batch.ignore)
 
 
@@ -134,12 +131,11 @@ LOSSES: OpenTable[type[Objective]] = OpenTable(
 
 
 def weighted(
-    objectives: Iterable[Objective], batch: Candidates
+    objectives: Sequence[Objective], batch: Candidates
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the weighted sum of some losses, and each without its weight: (queries,)."""
     parts = {one.kind: one.losses(batch) for one in objectives}
-    weights = {one.kind: one.weight for one in objectives}
-    total = sum(weights[kind] * part for kind, part in parts.items())
+    total = sum(one.weight * parts[one.kind] for one in objectives)
     return total, parts  # type: ignore[return-value]
 
 

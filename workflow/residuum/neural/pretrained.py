@@ -1,16 +1,17 @@
-"""Models from a Hugging Face folder or the hub, with complaints that say what to do.
+"""Models from a Hugging Face folder or the hub, and checkpoints of ours, which are such folders.
 
-Usage: `model, tokenizer = pretrained.load(AutoModel, start, revision)`, or with any other of
-the AutoModelFor... classes. Must not know what the model is trained for.
+Usage: `model, tokenizer = pretrained.load(AutoModel, Source(name, revision))`; `TextModel` is the
+base of what reads texts. Must not know what the model is trained for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
@@ -19,31 +20,34 @@ from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
 from residuum.neural import devices
 
-Settings = TypeVar("Settings", bound=Strict)
 SETTINGS = "residuum.json"
 WEIGHTS = "model.safetensors"
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 
 
-def load(
-    head: Any,
-    name: str,
-    revision: str | None,
-    dropout: float | None = None,
-    markers: Sequence[str] = (),
-    whole: bool = False,
-    **settings: Any,
-) -> tuple[Any, Any]:
-    """Return model and tokenizer of a Hugging Face directory or hub id, with float32 weights.
+class Source(NamedTuple):
+    """A Hugging Face folder or hub id, its commit, and what replaces the model's own dropout.
 
-    `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `dropout` replaces
-    the model's own, `markers` become special tokens if the tokenizer lacks them, and `settings`
-    change the model's configuration. Weights that the model lacks are drawn from a fixed seed, or
-    refused if it must be `whole`. Raises ResiduumError if the model cannot be had.
+    Weights that the model lacks are drawn from a fixed seed, or refused if it must be `whole`.
     """
+
+    name: str
+    revision: str | None = None
+    dropout: float | None = None
+    whole: bool = False
+
+
+def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any) -> list[Any]:
+    """Return model and tokenizer, with float32 weights.
+
+    `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `markers` become
+    special tokens if the tokenizer lacks them, and `settings` change the model's configuration.
+    Raises ResiduumError if the model cannot be had.
+    """
+    name, revision, dropout, whole = source
     where = {"revision": revision} if revision else {}
-    with _found(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
+    with _explained(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
         import torch
         from transformers import AutoConfig, AutoTokenizer
 
@@ -53,24 +57,43 @@ def load(
             if dropout is not None and hasattr(config, key):
                 setattr(config, key, dropout)
         how = {"dtype": torch.float32, "output_loading_info": True, **where}
-        model, told = head.from_pretrained(name, config=config, **how)
+        model, report = head.from_pretrained(name, config=config, **how)
         tokenizer = AutoTokenizer.from_pretrained(name, **where)
-        _add_markers(model, tokenizer, markers)
-    if whole and told["missing_keys"]:
-        lacking = ", ".join(sorted(told["missing_keys"]))
-        raise ResiduumError(f"{name} is no {head.__name__.removeprefix('AutoModel')}: no {lacking}")
-    return model, tokenizer
+        tokenizer.add_tokens([marker for marker in markers if marker], special_tokens=True)
+        if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+            model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    if whole and report["missing_keys"]:
+        lacking = ", ".join(sorted(report["missing_keys"]))
+        raise ResiduumError(f"{name}: no {head.__name__}: it lacks the weights {lacking}")
+    return [model, tokenizer]
+
+
+@contextmanager
+def _explained(name: str, revision: str | None) -> Iterator[None]:
+    """Turn Hugging Face's complaint about a model that cannot be had into ours."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        if Path(name).is_dir():
+            raise ResiduumError(f"{name}: not a Hugging Face model directory: {reason}") from None
+        at = f" at revision {revision}" if revision else ""
+        raise ResiduumError(
+            f"no model '{name}'{at}: not a directory, not in the Hugging Face cache ($HF_HOME), "
+            f"and not available from the hub ({reason}). Without a network, put it into the cache "
+            "beforehand or name a folder with `--config encoder=PATH`."
+        ) from None
 
 
 def commit(model: Any) -> str | None:
     """Return the hub's commit hash of a loaded model; None for a folder."""
-    found = getattr(model.config, "_commit_hash", None)
-    return str(found) if found else None
+    sha = getattr(model.config, "_commit_hash", None)
+    return str(sha) if sha else None
 
 
-def check_length(name: str, config: Any, key: str, length: int) -> None:
+def check_length(model: Any, key: str, length: int) -> None:
     """Raise ResiduumError if a model reads fewer tokens than the spec's `key` asks for."""
-    limit = getattr(config, "max_position_embeddings", None)
+    name, limit = model.config.name_or_path, getattr(model.config, "max_position_embeddings", None)
     if limit is not None and length > limit:
         raise ResiduumError(f"{key} is {length}, but {name} reads at most {limit} tokens")
 
@@ -84,58 +107,67 @@ def save(model: Any, tokenizer: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def read_settings(folder: Path, form: type[Settings]) -> Settings:
-    """Read and check the settings of a checkpoint of ours."""
-    path = Path(folder) / SETTINGS
-    if not path.is_file():
-        raise ResiduumError(
-            f"{folder}: no {SETTINGS}, so this is no checkpoint of residuum; "
-            "`python -m residuum.train train` makes one from any Hugging Face model"
-        )
-    try:
-        return entries.validate(str(path), json.loads(files.read_bytes(path)), form)
-    except ValueError as error:
-        raise ResiduumError(str(error)) from None
-
-
-def write_settings(folder: Path, settings: Strict) -> None:
-    """Write the settings beside a checkpoint's weights; what is only a kind, as its name."""
-    record = {
-        key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
-        for key, value in settings.model_dump(mode="json").items()
-    }
-    write_json(Path(folder) / SETTINGS, record)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file for people to read."""
-    files.write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
 def parts(folder: Path) -> list[Path]:
     """Return the files that make up a checkpoint, without the records of its making."""
-    found = (path for path in Path(folder).rglob("*") if path.is_file())
-    return sorted(path for path in found if path.name not in RECORDS)
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in paths if path.name not in RECORDS)
 
 
-def _add_markers(model: Any, tokenizer: Any, markers: Sequence[str]) -> None:
-    tokenizer.add_tokens([marker for marker in markers if marker], special_tokens=True)
-    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
-        model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+def modules(types: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return sentence-transformers' modules.json, given the type at each path."""
+    return [
+        {"idx": i, "name": str(i), "path": path, "type": kind}
+        for i, (path, kind) in enumerate(types.items())
+    ]
 
 
-@contextmanager
-def _found(name: str, revision: str | None) -> Iterator[None]:
-    """Turn Hugging Face's complaint about a model that cannot be had into ours."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        if Path(name).is_dir():
-            raise ResiduumError(f"{name}: not a Hugging Face model directory: {reason}") from None
-        at = f" at revision {revision}" if revision else ""
-        raise ResiduumError(
-            f"no model '{name}'{at}: it is no folder here, it is not in the Hugging Face cache "
-            f"($HF_HOME), and the hub did not give it ({reason}). Without a network, put it into "
-            "the cache beforehand or name a folder with `--config encoder=PATH`."
-        ) from None
+class TextModel(ABC):
+    """A model, its tokenizer and its settings, on a device; `sizes` are of its batches.
+
+    `schema` is that of the settings; `unit` and `remedy` are for messages, as `AdaptiveBatchSize`
+    has them.
+    """
+
+    schema: ClassVar[type[Strict]]
+    unit = "texts"
+    remedy: str
+
+    @abstractmethod
+    def __init__(self, source: Source, settings: Any, device: devices.Device) -> None:
+        """Read a model; raises ResiduumError if it cannot do what the settings say."""
+
+    def hold(self, model: Any, tokenizer: Any, settings: Any, device: devices.Device) -> None:
+        """Keep what was read, on its device."""
+        self.model = model.to(device.name)
+        self.tokenizer, self.settings, self.device = tokenizer, settings, device
+        self.sizes = devices.AdaptiveBatchSize(self.unit, self.remedy)
+
+    @classmethod
+    def load(cls, folder: Path, device: devices.Device) -> Self:
+        """Load a checkpoint that `save` wrote; its settings are checked."""
+        path = Path(folder) / SETTINGS
+        if not path.is_file():
+            raise ResiduumError(
+                f"{folder}: not a checkpoint of residuum: it has no {SETTINGS}. "
+                "`python -m residuum.train train` makes one from any Hugging Face model"
+            )
+        try:
+            settings = entries.validate(str(path), json.loads(files.read_bytes(path)), cls.schema)
+        except ValueError as error:
+            raise ResiduumError(str(error)) from None
+        return cls(Source(str(folder)), settings, device)
+
+    def save(self, folder: Path) -> None:
+        """Write the checkpoint into a folder: Hugging Face files, settings and records."""
+        save(self.model, self.tokenizer, folder)
+        settings = {  # what is only a kind, as its name
+            key: value["kind"] if isinstance(value, dict) and value.keys() == {"kind"} else value
+            for key, value in self.settings.model_dump(mode="json").items()
+        }
+        for name, content in {SETTINGS: settings, **self.records()}.items():
+            text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+            files.write_text(Path(folder) / name, text)
+
+    def records(self) -> dict[str, Any]:
+        """Return the JSON files by which other libraries read the checkpoint, by name."""
+        return {}

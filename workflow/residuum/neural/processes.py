@@ -1,8 +1,7 @@
 """The processes of one training: torchrun starts one per GPU, and each computes a share of a batch.
 
 Usage: `with processes.joined(device): ...`, within it `share(batch_size)`, `add_up(tensor)`.
-A training that torchrun did not start is one process, and nothing here changes what it computes.
-Must not know models, losses or what is trained.
+Without torchrun it is one, and nothing here changes what it computes. Must not know models.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from typing import TYPE_CHECKING, Any
 
 from residuum.cli.errors import ResiduumError
@@ -30,47 +29,33 @@ def joined(device: str) -> Iterator[None]:
     On cuda each process takes the card of its local rank. Raises ResiduumError if there are
     fewer cards than processes. An error leaves the block at once: torchrun then ends the others.
     """
+    import torch
     import torch.distributed as dist
 
     if not dist.is_torchelastic_launched() or int(os.environ["WORLD_SIZE"]) == 1:
         yield
         return
-    _end_with_torchrun()
+    if sys.platform == "linux":
+        # torchrun starts each process in its own session. One that outlives a killed torchrun would
+        # write beside the same training started again.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if device == "cuda":
-        _take_card(int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"]))
+        number, cards = int(os.environ["LOCAL_WORLD_SIZE"]), torch.cuda.device_count()
+        if cards < number:
+            raise ResiduumError(
+                f"torchrun started {number} processes on this machine, which shows {cards} GPUs. "
+                f"Set `gpus` to {cards} at most, or ask the scheduler for {number}"
+            )
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     elif device != "cpu":
-        raise ResiduumError(f"several processes train on cuda or cpu, found {device}; start one")
+        raise ResiduumError(f"several processes train on cuda or cpu, not {device}; start one")
     dist.init_process_group("nccl" if device == "cuda" else "gloo")
-    with nullcontext() if first() else _silent():
+    with ExitStack() as stack:
+        if rank():
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(redirect_stderr(nowhere))
         yield
     dist.destroy_process_group()
-
-
-def _end_with_torchrun() -> None:
-    """Let Linux kill this process when torchrun is killed, which starts it in its own session.
-
-    Else it would go on, and write beside the same training started again.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _take_card(number: int, processes: int) -> None:
-    import torch
-
-    found = torch.cuda.device_count()
-    if found < processes:
-        raise ResiduumError(
-            f"torchrun started {processes} processes on this machine, which shows {found} GPUs. "
-            f"Set `gpus` to {found} at most, or ask the scheduler for {processes}"
-        )
-    torch.cuda.set_device(number)
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
-        yield
 
 
 def count() -> int:
@@ -81,22 +66,14 @@ def count() -> int:
 
 
 def rank() -> int:
-    """Return the number of this process, from 0."""
+    """Return the number of this process; 0, the first one, writes files and speaks."""
     import torch.distributed as dist
 
     return dist.get_rank() if dist.is_initialized() else 0
 
 
-def first() -> bool:
-    """Say whether this is the process that writes files and speaks."""
-    return rank() == 0
-
-
 def share(size: int) -> slice:
-    """Return which examples of a batch of `size` are this process's: equal shares, in order.
-
-    Raises ResiduumError if a process would have none.
-    """
+    """Return which examples of a batch are this process's: equal shares, in order, none empty."""
     if size < count():
         raise ResiduumError(
             f"training.batch_size {size} has no example for each of {count()} processes. "
@@ -105,7 +82,7 @@ def share(size: int) -> slice:
     return slice(size * rank() // count(), size * (rank() + 1) // count())
 
 
-def told_by_all(value: Any) -> list[Any]:
+def values_of_all(value: Any) -> list[Any]:
     """Return what each process gives for a value, in order."""
     import torch.distributed as dist
 
@@ -133,13 +110,10 @@ def add_up_gradients(parameters: Iterable[Any]) -> None:
         vector_to_parameters(add_up(parameters_to_vector(gradients)), gradients)
 
 
-def gather(own: Tensor, rows: slice, size: int) -> Tensor:
-    """Return the rows of all processes, (size, ...), given this one's `rows` of them.
-
-    A sum of rows that are zero everywhere but at home: shares need not be equal.
-    """
+def rows_of_all(own: Tensor, rows: slice, size: int) -> Tensor:
+    """Return the rows of all processes, (size, ...), given this one's `rows` of them."""
     if count() == 1:
         return own
-    every = own.new_zeros(size, *own.shape[1:])
+    every = own.new_zeros(size, *own.shape[1:])  # summed up, so that shares need not be equal
     every[rows] = own
     return add_up(every)

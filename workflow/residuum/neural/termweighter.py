@@ -1,30 +1,35 @@
 """Term weighters: a BERT that reads a doc and gives each of its words a weight (DeepCT).
 
-Usage: `tfs = TermWeighter.load(folder, device).predict(texts, batch_size=64)`.
-A checkpoint loads with AutoModelForTokenClassification too.
-Must not know losses, queries, corpora or where predictions are written.
+Usage: `tfs = TermWeighter.load(folder, device).predict(texts, batch_size=64)`. It learns the recall
+of a doc's words in its queries. After Dai and Callan 2019 (arXiv:1910.10687), section 3.
+AutoModelForTokenClassification loads a checkpoint too. Must not know where predictions are written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from residuum.artefacts import contracts
 from residuum.artefacts.streams import chunks
+from residuum.artefacts.trec import STOP_WORDS
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
-from residuum.neural import devices, pretrained
-from residuum.neural.adaptive import AdaptiveBatchSize
-from residuum.neural.termrecall import first_subwords, frequencies
-from residuum.neural.tokens import padded
+from residuum.config.schema.models import TermWeights
+from residuum.neural import pretrained
+from residuum.neural.batches import part_of
+from residuum.neural.devices import Device
+from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
+from residuum.neural.losses import mean_squared_errors
+from residuum.neural.tokens import TEXTS_AT_ONCE, Texts, padded
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-TEXTS_AT_ONCE = 4096  # tokenised together; an encoding holds far more than the ids
 
 
 class Weighting(Strict):
@@ -42,44 +47,22 @@ class Doc(NamedTuple):
     ids: np.ndarray
 
 
-class TermWeighter:
+class TermWeighter(pretrained.TextModel):
     """A contextual encoder and a linear layer: y = w . T + b of each word's first subword."""
 
-    def __init__(
-        self, model: Any, tokenizer: Any, settings: Weighting, device: devices.Device
-    ) -> None:
-        self.model = model.to(device.name)
-        self.tokenizer, self.settings, self.device = tokenizer, settings, device
-        self.sizes = AdaptiveBatchSize("texts", "length")
+    schema, remedy = Weighting, "length"
+    settings: Weighting
 
-    @classmethod
-    def load(cls, folder: Path, device: devices.Device) -> TermWeighter:
-        """Load a checkpoint that `save` wrote; its settings are checked."""
-        settings = pretrained.read_settings(folder, Weighting)
-        return cls.start(str(folder), None, settings, device)
-
-    @classmethod
-    def start(
-        cls,
-        name: str,
-        revision: str | None,
-        settings: Weighting,
-        device: devices.Device,
-        dropout: float | None = None,
-    ) -> TermWeighter:
-        """Make a term weighter from a Hugging Face directory or hub id.
-
-        A linear layer that is not there is drawn from a fixed seed. Raises ResiduumError if the
-        model cannot be had, reads less than the length, or cuts no words before subwords.
-        """
+    def __init__(self, source: pretrained.Source, settings: Weighting, device: Device) -> None:
         from transformers import AutoModelForTokenClassification as Head
 
-        model, tokenizer = pretrained.load(Head, name, revision, dropout, num_labels=1)
-        pretrained.check_length(name, model.config, "length", settings.length)
-        backend = getattr(tokenizer, "backend_tokenizer", None)
+        self.hold(*pretrained.load(Head, source, num_labels=1), settings, device)
+        pretrained.check_length(self.model, "length", settings.length)
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if backend is None or backend.normalizer is None or backend.pre_tokenizer is None:
-            raise ResiduumError(f"{name}: term weights need a tokenizer that cuts words, as BERT's")
-        return cls(model, tokenizer, settings, device)
+            raise ResiduumError(
+                f"{source.name}: term weights need a tokenizer that cuts words, as BERT's"
+            )
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text as the tokenizer sees them, before it cuts subwords."""
@@ -87,23 +70,25 @@ class TermWeighter:
         normal = backend.normalizer.normalize_str(text)
         return [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal)]
 
-    def read(self, texts: Sequence[str]) -> list[Doc]:
+    def tokenise(self, texts: Sequence[str]) -> list[Doc]:
         """Return each text's words and tokens: [CLS] text [SEP], cut to the length."""
-        docs: list[Doc] = []
+        docs = []
         for some in chunks(texts, TEXTS_AT_ONCE):
             rows = [self.words(text) for text in some]
             cut = {"truncation": True, "max_length": self.settings.length}
             encodings = self.tokenizer(rows, is_split_into_words=True, **cut).encodings
-            docs += [_doc(words, found) for words, found in zip(rows, encodings, strict=True)]
+            for words, encoding in zip(rows, encodings, strict=True):
+                places = first_subwords(encoding.word_ids)
+                ids = np.array(encoding.ids, dtype=np.int32)
+                docs.append(Doc([words[i] for i in places], list(places.values()), ids))
         return docs
 
     def forward(self, docs: Sequence[Doc]) -> Tensor:
         """Return the weight of each word, all docs' words in one row: float32, with gradient."""
         import torch
 
-        ids, mask = padded(
-            [doc.ids for doc in docs], self.tokenizer.pad_token_id or 0, self.device.name
-        )
+        fill = self.tokenizer.pad_token_id or 0
+        ids, mask = padded([doc.ids for doc in docs], fill, self.device.name)
         with self.device.autocast():
             weights = self.model(input_ids=ids, attention_mask=mask).logits.squeeze(-1)
         rows = np.repeat(np.arange(len(docs)), [len(doc.places) for doc in docs])
@@ -111,34 +96,126 @@ class TermWeighter:
         return weights.float()[torch.from_numpy(rows), torch.from_numpy(columns)]
 
     def predict(self, texts: Sequence[str], batch_size: int) -> list[dict[str, int]]:
-        """Return each text's predicted term frequencies, {word: tf of 1 or more}.
-
-        Batches hold texts of about one length, so that little of the work is padding.
-        """
+        """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length."""
         import torch
 
-        docs = self.read(texts)
+        docs = self.tokenise(texts)
         order = sorted(range(len(docs)), key=lambda i: (len(docs[i].ids), i))
-        found: list[dict[str, int]] = [{} for _ in docs]
+        predicted: list[dict[str, int]] = [{} for _ in docs]
 
-        def predict(places: Sequence[int], _: int) -> None:
-            weights = self.forward([docs[i] for i in places]).tolist()
-            for i in places:
+        def predict(batch: Sequence[int], _: int) -> None:
+            weights = self.forward([docs[i] for i in batch]).tolist()
+            for i in batch:
                 own, weights = weights[: len(docs[i].words)], weights[len(docs[i].words) :]
-                found[i] = frequencies(docs[i].words, own, self.settings.scale)
+                predicted[i] = frequencies(docs[i].words, own, self.settings.scale)
 
         self.model.eval()
         with torch.inference_mode():
             self.sizes.each(order, batch_size, predict)
-        return found
-
-    def save(self, folder: Path) -> None:
-        """Write the checkpoint into a folder: Hugging Face files and settings."""
-        pretrained.save(self.model, self.tokenizer, folder)
-        pretrained.write_settings(folder, self.settings)
+        return predicted
 
 
-def _doc(words: list[str], encoding: Any) -> Doc:
-    places = first_subwords(encoding.word_ids)
-    ids = np.array(encoding.ids, dtype=np.int32)
-    return Doc([words[number] for number in places], list(places.values()), ids)
+def first_subwords(word_ids: Iterable[int | None]) -> dict[int, int]:
+    """Return the place of each word's first subword, from the word number of each token.
+
+    Special tokens have no word number; a word that was cut off entirely has no place.
+    """
+    places: dict[int, int] = {}
+    for place, word in enumerate(word_ids):
+        if word is not None:
+            places.setdefault(word, place)
+    return places
+
+
+def frequencies(words: Sequence[str], weights: Sequence[float], scale: int) -> dict[str, int]:
+    """Return tf = round(scale * weight) of the words whose scaled weight is 1 or more.
+
+    A word that stands several times takes its largest weight; words come in the doc's order.
+    """
+    largest: dict[str, float] = {}
+    for word, weight in zip(words, weights, strict=True):
+        largest[word] = max(weight, largest.get(word, weight))
+    scaled = {word: scale * weight for word, weight in largest.items()}
+    return {word: round(value) for word, value in scaled.items() if value >= 1}
+
+
+def recall(queries: Iterable[Iterable[str]]) -> dict[str, float]:
+    """Return QTR(t, d) = |Q(d, t)| / |Q(d)|: the share of a doc's queries that contain a term.
+
+    A query is given as its words; a term is the stem of a word that is no stop word and holds
+    a letter or a digit. Terms that no query contains are left out: their recall is 0.
+    """
+    terms = [{term_of(word) for word in words} for words in queries]
+    counts = Counter(term for own in terms for term in own if term)
+    return {term: count / len(terms) for term, count in counts.items()}
+
+
+def targets(words: Sequence[str], recalls: Mapping[str, float]) -> list[float]:
+    """Return the target of each word of a doc as it stands: the recall of its term, or 0."""
+    return [recalls.get(term_of(word) or "", 0.0) for word in words]
+
+
+@cache
+def term_of(word: str) -> str | None:
+    """Return the Porter stem by which a word is matched; None for stop words and punctuation."""
+    from snowballstemmer import stemmer
+
+    if word in STOP_WORDS or not any(letter.isalnum() for letter in word):
+        return None
+    return str(stemmer("porter").stemWord(word))
+
+
+class TermBatch(NamedTuple):
+    """Docs that have a word, without the words themselves, and the target of each word."""
+
+    docs: list[Doc]
+    targets: list[np.ndarray]
+
+
+class TermLearner(Learner[TermBatch]):
+    """A term weighter in training on docs in seeded order; its outputs are the words' weights."""
+
+    encoder: TermWeighter
+
+    def __init__(self, spec: TermWeights, start: Start, tuples: Path, texts: Texts) -> None:
+        settings = Weighting(length=spec.length, scale=spec.scale)
+        self.encoder = TermWeighter(start.source, settings, start.device)
+        pairs = part_of(contracts.read_tuples(tuples), spec.training.part)
+        self.all = build_examples(self.encoder, pairs, texts)
+        super().__init__(self.encoder.model, spec, start, len(self.all.docs))
+
+    def batch(self, step: int) -> TermBatch:
+        numbers = [number for number, _ in self.sampler.visits(step)]
+        return TermBatch(*([column[number] for number in numbers] for column in self.all))
+
+    def forward(self, batch: TermBatch) -> Outputs:
+        """Return the weights of all words."""
+        return [self.encoder.forward(batch.docs)]
+
+    def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return the loss of each doc."""
+        import torch
+
+        [weights] = outputs
+        targets = torch.from_numpy(np.concatenate(batch.targets)).to(weights.device)
+        return BatchLoss(mean_squared_errors(weights, targets, list(map(len, batch.targets))), {})
+
+
+def build_examples(
+    weighter: TermWeighter, pairs: Iterable[contracts.Tuple], texts: Texts
+) -> TermBatch:
+    """Return an example for each positive of the pairs that has a word, in corpus order."""
+    queries: defaultdict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        queries[pair.positive].add(pair.query_id)
+    named = texts.of("query", set().union(*queries.values()))
+    words = {query_id: weighter.words(text) for query_id, text in named}
+    examples = TermBatch([], [])
+    for some in chunks(texts.of("doc", set(queries)), TEXTS_AT_ONCE):
+        docs = weighter.tokenise([text for _, text in some])
+        for (doc_id, _), doc in zip(some, docs, strict=True):
+            recalls = recall([words[query_id] for query_id in queries[doc_id]])
+            if doc.words:
+                examples.docs.append(doc._replace(words=[]))
+                examples.targets.append(np.array(targets(doc.words, recalls), dtype=np.float32))
+    return examples

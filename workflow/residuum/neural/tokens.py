@@ -1,97 +1,161 @@
-"""Texts tokenised once and held packed, found by id; and rows of tokens padded to a batch.
+"""Token ids of texts: cut to a length, packed and looked up by id, padded to a batch, in windows.
 
-Usage: `docs = TokenStore(pairs_of_id_and_text, tokenise); docs.of(["d1", "d2"])`.
-Must not know tokenizers, corpora or which texts make a batch.
+Usage: `docs = TokenStore(texts, "doc", {"d1", "d2"}, encoder.tokenise); docs.of(["d1"])`.
+Must not know models, corpora or which texts make a batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from residuum.artefacts import contracts, trec
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.sources import Windows
 from residuum.neural import devices
+from residuum.neural.heads import Kind
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CHUNK = 4096
-Tokenise = Callable[[Sequence[str]], list[np.ndarray]]
+TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
+HEAD_SHARE = 0.5  # of a window; a longer head is cut, so that the body gets its half
+Tokenise = Callable[[Iterable[str], Kind], Iterable[np.ndarray]]
 
 
-def wanted(
-    texts: Iterable[tuple[str, str]], ids: set[str], kind: str, source: Path, asker: str
-) -> Iterator[tuple[str, str]]:
-    """Yield the (id, text) whose id is wanted; raise ResiduumError at the end if one is not there.
-
-    `asker` says in the message what names the ids; it was made from another collection.
-    """
-    missing = set(ids)
-    for key, text in texts:
-        if key in ids:
-            missing.discard(key)
-            yield key, text
-    if missing:
-        raise ResiduumError(
-            f"{source}: {kind}_id {min(missing)} of {asker} is not there ({len(missing)} such "
-            f"ids). Remake {asker} from this collection."
-        )
+def tokenise(
+    tokenizer: Any, texts: Iterable[str], length: int | None, special: bool = True
+) -> Iterator[np.ndarray]:
+    """Yield each text's token ids (int32), cut to a length if one is given."""
+    how = {"add_special_tokens": special, "truncation": length is not None, "max_length": length}
+    for some in chunks(texts, TEXTS_AT_ONCE):
+        for row in tokenizer(some, verbose=False, **how)["input_ids"]:
+            yield np.array(row, dtype=np.int32)
 
 
 class PackedTokens:
     """Token ids of many texts in one int32 array: a tenth of what lists of integers take."""
 
-    def __init__(self, texts: Iterable[str], tokenise: Tokenise) -> None:
+    def __init__(self, rows: Iterable[np.ndarray]) -> None:
         ids = bytearray()  # grows in place: a second copy of millions of docs would take gigabytes
         lengths: list[int] = []
-        for chunk in chunks(texts, CHUNK):
-            tokens = tokenise(chunk)
-            lengths += [len(row) for row in tokens]
-            ids += np.concatenate(tokens).astype(np.int32).tobytes()
+        for row in rows:
+            lengths.append(len(row))
+            ids += row.tobytes()
         self._ids = np.frombuffer(ids, dtype=np.int32)
         self._ends = np.cumsum([0, *lengths])
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
 
     @property
     def lengths(self) -> np.ndarray:
         """Number of tokens of each text."""
         return np.diff(self._ends)
 
-    def row(self, place: int) -> np.ndarray:
-        """Return the token ids of a text by its place among the texts."""
-        return self._ids[self._ends[place] : self._ends[place + 1]]
+    def row(self, number: int) -> np.ndarray:
+        """Return the token ids of a text by its number, from 0."""
+        return self._ids[self._ends[number] : self._ends[number + 1]]
 
 
-class TokenStore:
-    """Packed texts, found by id."""
+class TokenStore(PackedTokens):
+    """The tokens of some queries or docs, each text once, looked up by id."""
 
-    def __init__(self, texts: Iterable[tuple[str, str]], tokenise: Tokenise) -> None:
-        self._place: dict[str, int] = {}
-        self._packed = PackedTokens(self._numbered(texts), tokenise)
+    def __init__(self, texts: Texts, kind: Kind, ids: set[str], tokenise: Tokenise) -> None:
+        self._numbers: dict[str, int] = {}
 
-    def _numbered(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
-        for key, text in texts:
-            self._place[key] = len(self._place)
-            yield text
+        def numbered() -> Iterator[str]:
+            for key, text in texts.of(kind, ids):
+                self._numbers[key] = len(self._numbers)
+                yield text
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._place
+        super().__init__(tokenise(numbered(), kind))
 
     def of(self, keys: Sequence[str]) -> list[np.ndarray]:
         """Return the token ids of each key's text."""
-        return [self._packed.row(self._place[key]) for key in keys]
+        return [self.row(self._numbers[key]) for key in keys]
 
 
-def padded(tokens: Sequence[np.ndarray], fill: int, device: str) -> tuple[Tensor, Tensor]:
-    """Return ids and mask, int64 (texts, longest text): `fill` and 0 beyond a text's end."""
-    lengths = np.array([len(row) for row in tokens])
-    mask = np.arange(lengths.max()) < lengths[:, None]
+class Texts(NamedTuple):
+    """Where texts lie: queries.tsv, a corpus folder; and what names ids of them, for messages."""
+
+    queries: Path
+    corpus: Path
+    namer: str
+
+    def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
+        """Stream (id, text) of some queries or docs; raise ResiduumError if one is missing."""
+        query = kind == "query"
+        source = self.queries if query else self.corpus
+        texts = trec.read_queries(source).items() if query else contracts.read_corpus(source)
+        missing = set(ids)
+        for key, text in texts:
+            if key in ids:
+                missing.discard(key)
+                yield key, text
+        if missing:
+            raise ResiduumError(
+                f"{source}: {kind}_id {min(missing)} of {self.namer} is missing ({len(missing)} "
+                f"such ids). Remake {self.namer} from this collection."
+            )
+
+
+def padded(
+    rows: Sequence[np.ndarray], fill: int, device: str, width: int = 0
+) -> tuple[Tensor, Tensor]:
+    """Return ids and mask, int64 (rows, width, or the longest): `fill` and 0 beyond a row's end."""
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(width or lengths.max()) < lengths[:, None]
     ids = np.full(mask.shape, fill, dtype=np.int64)
-    ids[mask] = np.concatenate(tokens)
+    ids[mask] = np.concatenate(rows)
     return devices.put(ids, device), devices.put(mask.astype(np.int64), device)
+
+
+def passages(record: Mapping[str, Any], form: Windows, tokenizer: Any, room: int) -> list[str]:
+    """Return the passages of a long doc, at least one: head and a stretch of the body.
+
+    A passage has at most `form.length` tokens, and `room` if the model reads fewer. One starts
+    `form.stride` tokens behind the other, or right at its end where that is nearer, moved back to
+    the start of a word. Source: ME-BERT (Luan et al. 2021), Model Settings for MS MARCO documents,
+    after Yan et al. (2020): passages of at most 482 tokens, each with URL and title.
+    """
+    length = min(form.length, room)
+    head = " ".join(record[name] for name in form.head if record[name])
+    spans, _ = _spans(head, tokenizer)
+    most = int(length * HEAD_SHARE)
+    if len(spans) > most:
+        head = head[: spans[most - 1][1]]
+    body, width = record[form.body], length - len(_spans(head, tokenizer)[0])
+    spans, starts = _spans(body, tokenizer)
+    cuts = _cuts(starts, width, form.stride)
+    texts = (body[spans[first][0] : spans[end - 1][1]] for first, end in cuts)
+    return [" ".join(part for part in (head, text) if part) for text in texts] or [head]
+
+
+def _spans(text: str, tokenizer: Any) -> tuple[list[tuple[int, int]], list[bool]]:
+    """Return the characters of each token of a text, and whether it starts a word."""
+    tokens = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    words = tokens.word_ids()
+    starts = [place == 0 or words[place] != words[place - 1] for place in range(len(words))]
+    return tokens["offset_mapping"], starts
+
+
+def _cuts(starts: Sequence[bool], width: int, stride: int) -> Iterator[tuple[int, int]]:
+    """Yield the first token and the end of each stretch of a body.
+
+    `starts` says which tokens start a word: a cut is moved back to one behind the first token, or
+    on to one up to the end. Where there is none, a word is as long as a passage, and is cut.
+    """
+
+    def at_word(place: int, last: int = 0) -> int:
+        near = [*range(place, first, -1), *range(place + 1, last + 1)]
+        return next((moved for moved in near if starts[moved]), place)
+
+    first, total = 0, len(starts)
+    while first < total:
+        end = at_word(first + width) if first + width < total else total
+        yield first, end
+        if end == total:
+            return
+        first = at_word(min(first + stride, end), end)

@@ -1,4 +1,4 @@
-"""A parent process: it loads packages once, then forks a child for every job that asks.
+"""A parent process: it loads packages once, then forks a child for every job.
 
 `start()` starts one parent for tables and one for neural jobs, each idle until its first job. A
 child dies with the job's shell, all die with Snakemake. The environment of the first job is the
@@ -13,7 +13,6 @@ import importlib
 import marshal
 import os
 import runpy
-import selectors
 import shutil
 import signal
 import socket
@@ -23,9 +22,10 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from selectors import EVENT_READ as READY
+from selectors import DefaultSelector
 from subprocess import DEVNULL
 from typing import NamedTuple, NoReturn
 
@@ -103,11 +103,8 @@ class Parent:
     def __init__(self, listener: socket.socket, folder: Path, packages: list[str]) -> None:
         self.folder, self.packages = folder, packages
         self.environment: dict[str, str] | None = None
-        self.waiting = selectors.DefaultSelector()
-        self._when_ready(listener, lambda: self._take(listener.accept()[0]))
-
-    def _when_ready(self, source: socket.socket | int, action: Callable[[], None]) -> None:
-        self.waiting.register(source, selectors.EVENT_READ, action)
+        self.waiting = DefaultSelector()
+        self.waiting.register(listener, READY, lambda: self._take(listener.accept()[0]))
 
     def serve(self) -> NoReturn:
         """Fork for each job, pass on each end, kill what has lost its client."""
@@ -170,8 +167,8 @@ class Parent:
                 self.waiting.unregister(connection)
             _answer(connection, code if code >= 0 else 128 - code)
 
-        self._when_ready(connection, lost)
-        self._when_ready(handle, ended)
+        self.waiting.register(connection, READY, lost)
+        self.waiting.register(handle, READY, ended)
 
 
 def _answer(connection: socket.socket, status: int) -> None:

@@ -5,7 +5,6 @@ parts, cycles and what is unavailable follow from annotations. Must not know any
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Literal, NamedTuple, Self, Union, get_args, get_origin
 
@@ -48,8 +47,7 @@ def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:
     return InitErrorDetails(type=custom, loc=location, input=given, ctx=fault.get("ctx", {}))
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """Stands in the annotation of a key whose value names something, and says what.
 
     `to` is a folder's entry (dataset, model, system, tests), a paper, a name that scales bind
@@ -64,8 +62,7 @@ class Ref:
     use: Literal["", "tuning", "tuples", "released"] = ""  # what it is named for, where that counts
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(NamedTuple):
     """Stands in the annotation of a key that names a part of its file (a row, a split), once."""
 
     of: str
@@ -124,8 +121,7 @@ def _walk(value: object, members: Iterator[Member], key: str) -> Iterator[Named]
         yield from walk(value, key)
     for member, marks in members:
         if isinstance(value, str | int):
-            found = (mark for mark in marks if isinstance(mark, Ref | Name))
-            yield from (Named(key, mark, str(value)) for mark in found)
+            yield from (Named(key, m, str(value)) for m in marks if isinstance(m, Ref | Name))
         elif isinstance(value, dict) and get_origin(member) is dict:
             names, parts = get_args(member)
             for name, part in value.items():

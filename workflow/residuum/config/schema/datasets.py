@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -51,13 +51,6 @@ class SplitCount(Strict):
     relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
 
 
-class Own(Strict):
-    """Splits for what belongs to the collection itself: `train_on: own`, `tune_on: own`."""
-
-    train: SplitId | None = None
-    tune: SplitId | None = None
-
-
 class Edition(Strict):
     """Pinned counts of one known edition of a collection."""
 
@@ -97,7 +90,7 @@ class Collection(Strict):
                 continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
             needed = ["irds"] if kind == "irds" else of_files
-            if missing := [key for key in needed if getattr(split, key) is None]:
+            if missing := [needs for needs in needed if getattr(split, needs) is None]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
     def origin(self, split: str) -> str:
@@ -133,7 +126,7 @@ class Dataset(Collection):
 
     access: str
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
-    own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
+    own: dict[Literal["train", "tune"], SplitId] = Field({}, description="of what is its own")
     windows: sources.Windows | None = None
     downloads: list[sources.Download] = Field([], description="for lists, plans and hints")
     budgets: Budgets = Field(default=[])
@@ -141,19 +134,15 @@ class Dataset(Collection):
 
     def check(self) -> None:
         super().check()
+        joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
+        kept = [*(joined if len(joined) > 1 else []), *kept]  # beside the text itself
+        kept = ["body" if name == "text" else name for name in kept]
+        if isinstance(self.source, sources.GeneratedArticles):
+            kept = ["title", "abstract", "body"]
         required = [*self.windows.head, self.windows.body] if self.windows else []
-        kept = self._kept_fields()
         if lost := [name for name in required if name not in kept]:
             named = ", ".join(kept) or "none"
             raise ValueError(f"windows: docs keep no field {', '.join(lost)}; kept: {named}")
-
-    def _kept_fields(self) -> list[str]:
-        """Return the named fields of a doc beside its text; one called text is kept as body."""
-        source = self.source
-        if isinstance(source, sources.GeneratedSource | sources.GeneratedArticles):
-            return ["title", "abstract", "body"] * (source.kind == "generated-articles")
-        joined = source.text_fields if len(source.text_fields) > 1 else []
-        return ["body" if name == "text" else name for name in [*joined, *source.fields]]
 
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and

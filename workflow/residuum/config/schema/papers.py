@@ -99,7 +99,7 @@ class Printed(Strict):
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
-    tolerance: dict[AnyColumn, float] = Field(description="column: largest |delta| that reproduces")
+    tolerance: dict[AnyColumn, float] = Field(description="column, or default: largest |delta|")
     reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(_readable)]]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )

@@ -3,7 +3,7 @@
 from itertools import product
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Name, Positive, Probability, Ref, Role, Strict
@@ -104,7 +104,7 @@ class LexicalSystem(Strict):
     kind: Literal["lexical"]
     label: Label = ""
     analysis: Analysis
-    boosts: dict[Id, Annotated[float, Field(gt=0)]] = Field({}, description="field: its factor")
+    boosts: dict[Id, PositiveFloat] = Field({}, description="field: factor of its BM25 score")
     term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
         None, description="model whose predicted weights take the place of tf"
     )

@@ -1,17 +1,20 @@
-"""What lets killed work go on: a fingerprint of everything it depends on, and saved training.
+"""What lets killed work go on: a fingerprint of all that it depends on, and what it has saved.
 
-Usage: `TrainingState(work, fingerprint(stage, config, inputs)).restore(model, optimiser)`.
-Must not know losses, corpora or stages.
+Usage: `TrainingState(work, fingerprint(stage, config, inputs)).restore(model, optimiser)`, or
+`open_folder(folder, fingerprint(...))` for work in parts. Must not know losses, corpora or stages.
 """
 
 import hashlib
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from residuum.artefacts import files, manifest
+
+MARK = "fingerprint"
 
 
 def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -> str:
@@ -26,16 +29,25 @@ def fingerprint(stage: str, config: Mapping[str, Any], inputs: Iterable[Path]) -
 
 
 def log(text: str) -> None:
-    """Say on standard error what becomes of earlier work."""
+    """Report on standard error what becomes of the work."""
     print(text, file=sys.stderr, flush=True)
+
+
+def open_folder(folder: Path, mark: str) -> None:
+    """Keep the parts that the same work has finished, drop any others; note the work's mark."""
+    path = folder / MARK
+    used = folder.exists() and any(folder.iterdir())  # Snakemake makes empty folders
+    if used and not (path.exists() and path.read_text() == mark):
+        log(f"{folder}: stale parts (data, spec, model or code changed): restarting")
+        shutil.rmtree(folder)
+    files.write_text(path, mark)
 
 
 class TrainingState:
     """The state of a training run in one file, which is replaced whole at each saving."""
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
-        self.path = Path(folder) / "state.pt"
-        self.fingerprint = fingerprint
+        self.path, self.fingerprint = folder / "state.pt", fingerprint
 
     def save(self, model: Any, optimiser: Any, rows: list[dict[str, float]]) -> None:
         """Save model, optimiser and log: `rows` has one row per step done."""
@@ -52,23 +64,19 @@ class TrainingState:
 
     def restore(self, model: Any, optimiser: Any) -> list[dict[str, float]]:
         """Load the saved state into model and optimiser; return the log, empty if none fits."""
-        state = self._read() if self.path.exists() else None
-        if state is None:
+        import torch
+
+        if not self.path.exists():
+            return []
+        try:
+            state = torch.load(self.path, map_location="cpu", weights_only=True)
+        except Exception as error:  # damaged bytes can spell any fault of an unpickler
+            log(f"{self.path}: cannot be read, restarting ({error})")
+            return []
+        if state.get("fingerprint") != self.fingerprint:
+            log(f"{self.path}: stale checkpoint (data, spec, seed or code changed): restarting")
             return []
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimizer"])
         log(f"{self.path}: resuming after step {len(state['log'])}")
         return list(state["log"])
-
-    def _read(self) -> dict[str, Any] | None:
-        import torch
-
-        try:
-            state = torch.load(self.path, map_location="cpu", weights_only=True)
-        except Exception as error:  # damaged bytes can spell any fault of an unpickler
-            log(f"{self.path}: cannot be read, restarting ({error})")
-            return None
-        if state.get("fingerprint") == self.fingerprint:
-            return dict(state)
-        log(f"{self.path}: stale checkpoint (data, spec, seed or code changed): restarting")
-        return None

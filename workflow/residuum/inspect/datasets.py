@@ -1,0 +1,259 @@
+"""The files that the datasets of config/ are read from: which are local, and whether whole.
+
+Usage: `residuum datasets`, `residuum datasets show nq-dpr`, `residuum datasets check nfcorpus`,
+which reads every record once, as an export would. Must not know the graph or its results.
+"""
+
+import functools
+import hashlib
+import importlib.resources
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from residuum import data
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.progress import track
+from residuum.collections import splits
+from residuum.config import entries, roots
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.sources import GENERATED_SPLITS, Download
+from residuum.inspect.text import Finding, line
+from residuum.pages import layout
+
+BLOCK = 1 << 22  # bytes hashed at once
+
+
+class File(NamedTuple):
+    """A download with all that is known of it: bytes and md5 are None where nobody states them."""
+
+    name: str
+    path: Path | None
+    url: str | None
+    bytes: int | None
+    md5: str | None
+    splits: list[str]
+    makes: list[Path]
+    by_hand: bool
+
+    @property
+    def state(self) -> str:
+        """Describe it: available, unpacked (what ir_datasets makes of it), cut short or absent."""
+        if self.path and self.path.exists():
+            size = self.path.stat().st_size if self.path.is_file() else None
+            if size is not None and self.bytes and size < 0.99 * self.bytes:
+                return f"cut short: {size:,} of {self.bytes:,} bytes"
+            return "available"
+        if self.makes and all(path.exists() for path in self.makes):
+            return "unpacked" if self.path else "available"
+        return "absent: get it by hand" if self.by_hand else "absent: downloaded when needed"
+
+    @property
+    def available(self) -> bool:
+        """Say whether it is on this machine, or what ir_datasets makes of it is."""
+        return not self.state.startswith("absent")
+
+
+def load(config: Path) -> dict[str, Dataset]:
+    """Load config/datasets; a fault in any of them is an error that names it."""
+    faults: list[str] = []
+    datasets = entries.load_folder(config / "datasets", Dataset, faults)
+    if not datasets and not faults:
+        faults = [f"{config}/datasets: no such files. Run this in the project's folder."]
+    if faults:
+        raise ResiduumError("\n".join(faults))
+    return datasets
+
+
+def find(config: Path, name: str) -> Dataset:
+    """Return one dataset; an unknown name is an error that lists the known ones."""
+    known = load(config)
+    if name not in known:
+        raise ResiduumError(unknown("dataset", name, known, f"{config}/datasets/{name}.yaml"))
+    return known[name]
+
+
+def needed(dataset: Dataset, split: str | None) -> list[File]:
+    """Return the files that the corpus (split None) or a split is read from.
+
+    A split that no file is listed for comes with the corpus; a sample of a corpus is read with the
+    splits whose docs it keeps.
+    """
+    files = files_of(dataset)
+    sample = getattr(dataset.source, "sample", None)
+    kept = set(sample.keep) if sample else set()
+    corpus = [file for file in files if not file.splits or kept & set(file.splits)]
+    if split is None:
+        return corpus
+    return [file for file in files if dataset.origin(split) in file.splits] or corpus
+
+
+def files_of(dataset: Dataset) -> list[File]:
+    """Return what a dataset is read from, downloads and files named as source, each once."""
+    listed = {download.file for download in dataset.downloads}
+    own = [
+        Download.model_validate({"file": name, "splits": [split] if split else []})
+        for split in (None, *dataset.splits)
+        for name in dataset.source_files(split)
+        if name not in listed
+    ]
+    named: dict[str, File] = {}
+    for file in map(_file, [*dataset.downloads, *own]):
+        if same := named.get(file.name):
+            every = [*same.splits, *file.splits] if same.splits and file.splits else []
+            file = same._replace(splits=every, makes=[*same.makes, *file.makes])
+        named[file.name] = file
+    return list(named.values())
+
+
+def _file(download: Download) -> File:
+    splits, makes = download.splits, [roots.irds() / name for name in download.makes]
+    if download.irds:
+        known = listed_by_irds(download.irds)
+        cached = known.get("cache_path")
+        path = roots.irds() / download.irds.partition("/")[0] / cached if cached else None
+        url, size, md5 = (known.get(key) for key in ("url", "size_hint", "expected_md5"))
+        return File(download.irds, path, url, size, md5, splits, makes, by_hand=False)
+    name, own = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
+    path = own or roots.irds() / name
+    size = download.bytes or (path.stat().st_size if path.is_file() else None)
+    return File(name, path, download.url, size, download.md5, splits, makes, by_hand=bool(own))
+
+
+@functools.cache
+def listed_by_irds(name: str) -> dict[str, Any]:
+    """Return what ir_datasets knows of one of its downloads, such as msmarco-passage/queries."""
+    source = importlib.resources.files("ir_datasets").joinpath("etc/downloads.json")
+    collections: dict[str, dict[str, dict[str, Any]]] = json.loads(source.read_text())
+    collection, _, key = name.partition("/")
+    known = collections.get(collection, {})
+    if key not in known:
+        names = [f"{collection}/{other}" for other in known] or list(collections)
+        raise ResiduumError(f"downloads: ir_datasets lists {unknown('download', name, names)}")
+    return known[key]
+
+
+def listing(config: Path) -> str:
+    """Return a table of all datasets: size, licence, download, disk, and what is local."""
+    rows = []
+    for name, dataset in load(config).items():
+        edition, files = dataset.editions[0], files_of(dataset)
+        sizes = [f"{split} {size.queries:,}" for split, size in edition.splits.items()]
+        others = [split for split in dataset.splits if split not in edition.splits]
+        known = [file.bytes for file in files if file.bytes]
+        download = [amount(sum(known))] if known else []
+        if unsized := len(files) - len(known):
+            download.append(f"{unsized} of unknown size")
+        disk = f"about {amount(1e9 * dataset.disk_gb)}" if dataset.disk_gb else ""
+        whole = sum(file.state in ("available", "unpacked") for file in files)
+        local = f"{whole} of {len(files)} files" if files else "not listed"
+        if dataset.source.kind in GENERATED_SPLITS:
+            local = "generated"
+        counts = [name, f"{edition.docs:,}", ", ".join([*sizes, *others])]
+        rows.append([*counts, " and ".join(download), disk, dataset.licence, local])
+    header = ["dataset", "docs", "splits (queries)", "download", "disk", "licence", "local"]
+    where = f"ir_datasets' home: {roots.irds()}; RESIDUUM_DATA: {roots.data()}"
+    return f"{layout.grid(header, rows)}\n\n{where}\nMore of one: residuum datasets show NAME"
+
+
+def amount(size: float) -> str:
+    """Write a number of bytes in the unit that suits it: 8.5 GB, 220 kB."""
+    for unit, worth in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if size >= worth:
+            return f"{size / worth:.3g} {unit}"
+    return f"{size / 1e3:.3g} kB"
+
+
+def show(config: Path, name: str) -> str:
+    """Return all that the project knows of a dataset: text, files with their state, pins."""
+    dataset = find(config, name)
+    source, windows, disk = dataset.source, dataset.windows, amount(1e9 * dataset.disk_gb)
+    rows = [
+        ("", dataset.description),
+        ("licence", dataset.licence),
+        ("access", dataset.access),
+        ("citation", dataset.citation),
+        ("disk", f"about {disk} with the downloads" if dataset.disk_gb else ""),
+        ("text", f"{' + '.join(getattr(source, 'text_fields', ['text']))} ({source.kind})"),
+        ("fields", ", ".join(getattr(source, "fields", []))),
+    ]
+    if windows:
+        head = f" under {', '.join(windows.head)}" if windows.head else ""
+        cut = f"passages of {windows.length} tokens of {windows.body}{head}"
+        text = f"models read {cut}, every {windows.stride} tokens; a doc scores as its best"
+        rows.append(("windows", text))
+    lines = [f"{name}: {dataset.title}", *(line(key, text) for key, text in rows if text)]
+    for file in files_of(dataset):
+        lines.append(f"  file       {file.name}: {file.state}")
+        size = f"{file.bytes:,} bytes" if file.bytes else "size unknown"
+        of = ", ".join(file.splits) or "the corpus"
+        about = [f"for {of}; {size}; MD5 {file.md5 or 'unknown'}"]
+        about += [f"at {file.path}"] if file.path else []
+        about += [f"from {file.url}"] if file.url else []
+        lines += [line("", text, 4) for text in about]
+    for edition in dataset.editions:
+        lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs"))
+        for split, pin in edition.splits.items():
+            texts = [f"{split}: {splits.told(pin)}", ", ".join(dataset.splits[split].measures)]
+            lines.append(line("", "; ".join(filter(None, texts)), 4))
+    return "\n".join(lines)
+
+
+def check(config: Path, name: str) -> Iterator[Finding]:
+    """Yield a finding for each file, the corpus, and each split; nothing is downloaded."""
+    dataset = find(config, name)
+    for file in files_of(dataset):
+        yield Finding(f"file {file.name}", *_hash(file, dataset.access))
+    for split in [None, *dataset.splits]:
+        files = needed(dataset, split)
+        absent = ", ".join(file.name for file in files if not file.available)
+        good = None
+        if absent:
+            message = f"not checked, for want of {absent}"
+        elif not files and dataset.source.kind == "irds":
+            message = "not checked, because the YAML lists no downloads: reading may download it"
+        else:
+            try:
+                message, good = _count(name, dataset, split), True
+            except ResiduumError as error:
+                message, good = str(error), False
+        yield Finding(f"split {split}" if split else "corpus", message, good)
+
+
+def _hash(file: File, access: str) -> tuple[str, bool | None]:
+    if file.path is None or not file.path.is_file():
+        absent = file.by_hand and not file.available
+        where = f"; it belongs at {file.path}: {access}" if absent else ""
+        return f"{file.state.removeprefix('absent: ')}{where}", file.available or None
+    if file.md5 is None:
+        return f"{file.state}; no MD5 to compare with", file.state == "available"
+    size, digest = file.path.stat().st_size, hashlib.md5(usedforsecurity=False)
+    with open(file.path, "rb") as handle:
+        blocks = iter(lambda: handle.read(BLOCK), b"")
+        for block in track(blocks, f"hash {file.path.name}", -(-size // BLOCK), "blocks of 4 MiB"):
+            digest.update(block)
+    if digest.hexdigest() == file.md5:
+        return "MD5 as published", True
+    sizes = f"{size:,}{f' of {file.bytes:,}' if file.bytes else ''} bytes"
+    return (
+        f"{file.path} has MD5 {digest.hexdigest()}, published is {file.md5}; {sizes}. The download "
+        "was cut short, or it is another file: delete it and get it again.",
+        False,
+    )
+
+
+def _count(name: str, dataset: Dataset, split: str | None) -> str:
+    """Read the corpus (split None) or a split as an export would, and say what it holds."""
+    if split is None:
+        docs = track(data.docs(dataset), f"read {name}", dataset.editions[0].docs, "docs")
+        count = sum(1 for _ in docs)
+        edition = data.matching_edition(name, dataset.editions, count)
+        return f"{count:,} docs, as pinned ({edition})"
+    queries, qrels = splits.load(name, dataset, split)
+    if dataset.answered(split):
+        splits.answers(dataset, split, queries)
+    pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
+    judged = len({query_id for query_id, _, _ in qrels})
+    pins = ", as pinned" if pinned else "; nothing is pinned"
+    return f"{splits.told(splits.count(queries, qrels))}{pins}; {judged} judged"
