@@ -317,7 +317,7 @@ def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) 
     texts, start = Texts(toy / "queries.tsv", toy / "corpus", "test"), Source(str(toy / "start"))
     learner = CrossLearner(spec, Start(start, device, 1), toy / "tuples.jsonl.gz", texts)
     assert learner.convergence_warning([1.0] * 10) is None
-    warning = learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]) or ""
+    warning = str(learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]))
     assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning
 
 

@@ -207,7 +207,8 @@ def imported(module):
         if name not in found and library.module(name):
             found.add(name)
             made = library.existing(name)
-            entries = [target.partition(":")[0] for s in made.statements for _, target in s.entries]
+            branches = [target for s in made.statements for _, target in s.branches]
+            entries = [target.partition(":")[0] for target in branches if isinstance(target, str)]
             inside = [target for s in made.statements for target in s.imports.values()]
             targets = [target for targets in made.bindings.values() for target in targets]
             waiting += library.run_by([*targets, *inside, *entries])

@@ -180,19 +180,20 @@ class _Walk:
         parts = [_name(statement), form.sha256]
         for use in form.uses:
             parts.append(f"{'.'.join(use)}={self._reach(library.resolve(statement, use))}")
-        for use in statement.members:
-            targets = library.resolve(statement, use)
-            kinds = {kind for t in targets if isinstance(t, Statement) for kind in t.kinds}
-            if self.kinds is None or not kinds or kinds & self.kinds:
-                parts.append(self._reach(targets))
-        for kind, entry in statement.entries:
-            if not entry:
+        for kind, branch in statement.branches:
+            if not branch:
                 raise library.refusal(statement, "write the entries of the table out")
-            if self.kinds is None or not kind or kind in self.kinds:
-                parts.append(f"{kind}={self._reach(library.find(entry))}")
-            if not kind:  # a field of a table, all of whose modules its schema imports
-                tables = [t for t in library.find(entry) if isinstance(t, Statement)]
-                self._load(other.partition(":")[0] for t in tables for _, other in t.entries)
+            if isinstance(branch, str):
+                targets = library.find(branch)
+            else:
+                targets = library.resolve(statement, branch)
+            own = [target for target in targets if isinstance(target, Statement)]
+            kinds = {kind} if kind else {kind for target in own for kind in target.kinds}
+            if self.kinds is None or not kinds or kinds & self.kinds:
+                parts.append(f"{kind}={self._reach(targets)}")
+                # The schema of a field that holds an entry of a table imports all of its modules.
+                entries = (entry for target in own for _, entry in target.branches)
+                self._load(entry.partition(":")[0] for entry in entries if isinstance(entry, str))
         parts += [f"{name}={library.data(statement, name)}" for name in statement.data]
         return " ".join(parts)
 

@@ -72,17 +72,16 @@ def text(node: ast.AST | None) -> str:
 class NormalForm(ast.NodeTransformer):
     """The `tree` of a statement without what no result depends on, and what was noted of it.
 
-    `verb` is that of a command, `kinds` are those of a schema class, `members` those of unions by
-    kind; `entries` are (kind, `module:name`) of open tables: an empty kind is any, an empty target
-    is not written out. `reads_errors`: the words of an exception are used for more than messages.
+    `verb` is that of a command, `kinds` are those of a schema class. `branches` are members of
+    unions, with an empty kind, and entries of open tables as (kind, `module:name`), empty where it
+    is not written out. `reads_errors`: words of an exception are used for more than messages.
     """
 
     def __init__(self, statement: ast.stmt, dotted: Dotted, worded: bool = False) -> None:
         self.dotted, self.worded = dotted, worded
         self.verb: str | None = None
         self.kinds: tuple[str, ...] = ()
-        self.members: list[Chain] = []
-        self.entries: list[tuple[str, str]] = []
+        self.branches: list[tuple[str, Chain | str]] = []
         self.silent: set[ast.AST] = set()  # arguments of messages
         self.fields: set[ast.AST] = set()  # whose annotations a class may read
         copied = pickle.loads(pickle.dumps(statement))  # in a fifth of copy.deepcopy's time
@@ -150,7 +149,7 @@ class NormalForm(ast.NodeTransformer):
     def _without_members(self, union: ast.expr) -> ast.expr:
         """Note the members that are names; return what else the union has."""
         parts = list(self._flat(union))
-        self.members += filter(None, map(chain, parts))
+        self.branches += [("", names) for part in parts if (names := chain(part))]
         return ast.Tuple([part for part in parts if not chain(part)], ast.Load())
 
     def _flat(self, union: ast.expr) -> Iterator[ast.expr]:
@@ -203,10 +202,10 @@ class NormalForm(ast.NodeTransformer):
         """Note those of `OpenTable({"a": "module:name"})`, or the table of `Kinds("module:T")`."""
         given = node.args[0] if node.args else None
         if isinstance(given, ast.Dict):
-            self.entries += zip(map(text, given.keys), map(text, given.values), strict=True)
+            self.branches += zip(map(text, given.keys), map(text, given.values), strict=True)
             node.args = [ast.Constant(None)]  # without the word for an entry, for messages
         else:
-            self.entries.append(("", text(given) if name == FIELD else ""))
+            self.branches.append(("", text(given) if name == FIELD else ""))
 
 
 def _by_kind(node: ast.expr) -> bool:

@@ -53,7 +53,7 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A top-level statement; from `reads_errors` to `entries` see `NormalForm`."""
+    """A top-level statement; from `reads_errors` to `branches` see `NormalForm`."""
 
     module: str
     name: str
@@ -65,8 +65,7 @@ class Statement:
     reads_errors: bool
     verb: str | None
     kinds: tuple[str, ...]
-    members: list[Chain]
-    entries: list[tuple[str, str]]
+    branches: list[tuple[str, Chain | str]]
     imports: Imports  # made inside
     data: list[str]  # files of the package
     opaque: str  # what cannot be followed
@@ -155,8 +154,7 @@ class _Reader:
             reads_errors=wordless.reads_errors,
             verb=wordless.verb,
             kinds=wordless.kinds,
-            members=wordless.members,
-            entries=wordless.entries,
+            branches=wordless.branches,
             imports=imports,
             data=[text(c.args[0]) for c in calls if self.dotted(c.func) == PACKAGED],
             opaque=self._opaque(list(_whole(worded.tree))),

@@ -147,8 +147,8 @@ class Registry:
     def own_split(self, dataset: str, use: Literal["train", "tune"]) -> Place:
         """Return the split of a dataset for what belongs to itself; none is an error."""
         entry = self.datasets[dataset]
-        if use in entry.own:
-            return Place(dataset, entry.own[use])
+        if split := entry.own.train if use == "train" else entry.own.tune:
+            return Place(dataset, split)
         file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
         text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
         raise ResiduumError(f"{file}: {text}")
@@ -162,7 +162,7 @@ class Registry:
     def model_ids(self) -> list[str]:
         """Return the ids of all models; collections may have one each."""
         own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
-        of = [name for name, dataset in self.datasets.items() if "train" in dataset.own]
+        of = [name for name, dataset in self.datasets.items() if dataset.own.train]
         shared = [name for name in self.models if name not in own]
         return shared + [self.model_for(name, dataset) for name in own for dataset in of]
 
@@ -218,6 +218,10 @@ class Registry:
             systems += [part for part in self.parts(name) if part not in systems]
         return [model for name in systems for model in self._trained(name)]
 
+    def seeded(self, system: str) -> bool:
+        """Say whether a system descends from a model that is trained once per seed."""
+        return bool(self.trained_behind(system))
+
     def seeds_of(self, system: str) -> list[int]:
         """Return the seeds of a system's runs: those that every model behind it is trained with.
 
@@ -231,7 +235,7 @@ class Registry:
 
     def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
-        return str(RunId(system, seed if self.trained_behind(system) else None))
+        return str(RunId(system, seed if self.seeded(system) else None))
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""

@@ -86,7 +86,7 @@ class Learner(ABC, Generic[B]):
         """Write the finished checkpoint into a folder."""
         self.encoder.save(folder)
 
-    def convergence_warning(self, means: Sequence[float]) -> str | None:
+    def convergence_warning(self, means: Sequence[float]) -> Warning | None:
         """Say what is wrong with a finished training, given the mean loss of each step."""
         return None
 
@@ -144,7 +144,7 @@ class ContrastiveLearner(Learner[Batch]):
         """Return the scores of the positives and of the negatives."""
         return seen.scores[:, 0], seen.scores[:, 1:]
 
-    def convergence_warning(self, means: Sequence[float]) -> str | None:
+    def convergence_warning(self, means: Sequence[float]) -> Warning | None:
         # The loss should end below where it is when all scores are equal.
         if any("vectors" in one.needs for one in self.objectives):
             return None
@@ -157,7 +157,7 @@ class ContrastiveLearner(Learner[Batch]):
             equal += float(losses.mean()) / len(steps)
         if loss <= COLLAPSED * equal:
             return None
-        return (
+        return RuntimeWarning(
             f"the model learned nothing: the loss of its last {len(steps)} steps is {loss:.4g}, "
             f"and equal scores would give {equal:.4g}. Change training.learning_rate or "
             f"{self.remedy}, or start from another model"

@@ -109,8 +109,8 @@ class Parent:
     def serve(self) -> NoReturn:
         """Fork for each job, pass on each end, kill what has lost its client."""
         while True:
-            key, _ = self.waiting.select()[0]  # one at a time, as it may end what others wait for
-            key.data()
+            for key, _ in self.waiting.select()[:1]:  # one, as it may end what others wait for
+                key.data()
 
     def _take(self, connection: socket.socket) -> None:
         try:
