@@ -1,8 +1,7 @@
 """What the generated articles are about, drawn from a seed before any text is written, and grades.
 
-Usage: `world = World(rng, recipe)`; `world.draw_facts(rng)` gives what each study states and where,
-what a review covers, what a notice only names; `world.draw_topics(rng, graded(facts))` what is
-asked. Concepts come from words/articles.yaml. Must not know sentences.
+Usage: `World(rng, recipe).draw_facts(rng)` gives what each doc states, covers or only names;
+`draw_topics(rng, grades)` what is asked. Must not know sentences.
 """
 
 from collections import defaultdict
@@ -172,31 +171,22 @@ class World:
         Some doc of each has grade 2 and enough a grade; ValueError if too few topics do.
         """
         judged = self.recipe.judged
-
-        def every(*kinds: str) -> list[Topic]:
-            positions = product(*(range(len(self.forms[kind])) for kind in kinds))
-            return [dict(zip(kinds, each, strict=True)) for each in positions]
-
         drawn: list[Topic] = []
-        for kind, topics, count in (
-            ("aspects", every("condition", "aspect"), judged - 2 * (judged // 4)),
-            ("aspects in a population", every("condition", "aspect", "population"), judged // 4),
-            ("agents", every("condition", "agent"), judged // 4),
+        for what, kinds, count in (
+            ("aspects", ("condition", "aspect"), judged - 2 * (judged // 4)),
+            ("aspects in a population", ("condition", "aspect", "population"), judged // 4),
+            ("agents", ("condition", "agent"), judged // 4),
         ):
+            positions = product(*(range(len(self.forms[kind])) for kind in kinds))
+            topics = [dict(zip(kinds, each, strict=True)) for each in positions]
             graded = ((topic, [*grades.of(topic).values()]) for topic in rng.shuffled(topics))
             enough = (t for t, g in graded if 2 in g and len(g) - g.count(0) >= ENOUGH)
             chosen = list(islice(enough, count))
             if len(chosen) < count:
                 raise ValueError(
-                    f"judged: {judged} queries requested, {count} of them on {kind}, but "
+                    f"judged: {judged} queries requested, {count} of them on {what}, but "
                     f"{len(chosen)} such topics have {ENOUGH} relevant docs; lower judged or "
                     "conditions, or raise articles"
                 )
             drawn += chosen
         return rng.shuffled(drawn)
-
-
-def graded(facts: list[Facts]) -> Grades:
-    """The grades of docs with these facts."""
-    names = (doc.names() for doc in facts)
-    return Grades(names, lambda position, topic: facts[position].relevance(topic))

@@ -1,8 +1,7 @@
 """Docs about invented places, made from a seed, with train, tune, dev and judged queries.
 
-Usage: `generate(recipe)`, of source `generated`; docs/generated-collection.md says what is modelled
-and words/places.yaml has words and patterns. A passage states one attribute of one place and
-answers the query for it; listing pages and question stubs distract.
+Usage: `generate(recipe)`, of source `generated`; docs/generated-collection.md says what is
+modelled: a passage answers a query; listing pages and question stubs distract.
 """
 
 from collections.abc import Iterator
@@ -10,16 +9,7 @@ from itertools import chain, islice, product, repeat
 from typing import NamedTuple
 
 from residuum.collections import worlds
-from residuum.collections.worlds import (
-    Attribute,
-    Concept,
-    Grades,
-    Key,
-    Stream,
-    Topic,
-    Zipf,
-    enumerated,
-)
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
@@ -185,8 +175,8 @@ class World:
             type=kind,
             modifier=modifier,
             feature=_with_article(feature),
-            names=enumerated([self.names[place] for place in places]),
-            attributes=enumerated([rng.pick(words.attributes[a].forms) for a in attributes]),
+            names=worlds.enumerated([self.names[place] for place in places]),
+            attributes=worlds.enumerated([rng.pick(words.attributes[a].forms) for a in attributes]),
         )
         return Doc("listing", text, places, attributes, forms)
 
@@ -200,9 +190,8 @@ class World:
             name=self.names[other],
             attribute=rng.pick(words.attributes[aside].forms),
         )
-        return Doc(
-            "stub", text[0].upper() + text[1:], (place, other), (attribute, aside), passage.forms
-        )
+        text = text[0].upper() + text[1:]
+        return Doc("stub", text, (place, other), (attribute, aside), passage.forms)
 
     def _question(self, rng: Stream, passage: Doc) -> str:
         """What a query asks of a place, given by name, by description or in part; forms shift."""

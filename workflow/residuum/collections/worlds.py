@@ -1,8 +1,7 @@
 """What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
-Usage: `Stream(seed, "docs")` draws, `Grades(names, grade)` grades, `named` gives ids.
 The only randomness is random.Random(...).random(): a recipe gives the same bytes on any machine.
-Must not know what a collection is about.
+Usage: `Stream(seed, "docs")`, `Grades(names, grade)`. Must not know what a collection is about.
 """
 
 from bisect import bisect_right
