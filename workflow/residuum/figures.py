@@ -89,16 +89,14 @@ def draw(
 
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
-    """Return a point per panel, series and depth of the depth curve; all hold the same queries.
-
-    Recall starts at depth 1: at depth 0 nothing is a candidate.
-    """
+    """Return a point per panel, series and depth of the depth curve; all hold the same queries."""
     points = []
     for panel, series in itertools.product(job.figure.panels, job.series()):
         runs, measure = job.runs[series.id], panel.measure or trec.RECALL
         if missing := sorted(set(runs) - set(table["run"])):
             known = ", ".join(table["run"].unique().sort())
             raise ResiduumError(f"{job.id}: the depth curve lacks run {missing[0]}; it has {known}")
+        # recall starts at depth 1: at depth 0 nothing is a candidate
         own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
         parts = own.partition_by("depth", "run", as_dict=True)
         for depth in own.filter(measure=measure)["depth"].unique().sort():
@@ -112,14 +110,11 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
 
 
 def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
-    """Test each other series against the first, per panel, at every depth that both have.
-
-    Depth 0, where nothing is reranked, is shown but not tested.
-    """
+    """Test each other series against the first, per panel, at every depth that both have."""
     first = job.series()[0]
     scores = {(point.series.id, point.column): point.scores for point in points}
     pairs = []
-    for p in points:
+    for p in points:  # depth 0, where nothing is reranked, is shown but not tested
         if p.depth > 0 and p.series != first and (first.id, p.column) in scores:
             family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"
             pairs.append(paired.Pair(p.series.id, first.id, p.column, family=family))
@@ -181,11 +176,9 @@ def caption(job: BoundFigure, points: list[Point], costs: list[str]) -> layout.L
 
 def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[str]:
     figure, (first, *others) = job.figure, job.series()
+    split = f"{job.place} in the role of {figure.role}, {len(points[0].scores.query_ids)} queries"
     for panel in figure.panels:
-        yield (
-            f"{panel_name(panel)} (the paper's {panel.header}): {job.place} in the role of "
-            f"{figure.role}, {len(points[0].scores.query_ids)} queries."
-        )
+        yield f"{panel_name(panel)} (the paper's {panel.header}): {split}."
     for series in [first, *others]:
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."
     if max(map(len, job.runs.values())) > 1:

@@ -92,15 +92,12 @@ def faults(recipe: GeneratedArticles) -> Iterator[str]:
 
 
 class World:
-    """What can be named, by kind and position; the first form of each concept is the usual one.
-
-    Of a condition there are its course and symptoms too, of an agent the class of its drug.
-    """
+    """What can be named, by kind and position; the first form of each concept is the usual one."""
 
     def __init__(self, rng: Stream, recipe: GeneratedArticles) -> None:
         self.recipe, self.forms = recipe, defaultdict[str, list[Concept]](list)
-        self.courses, self.drugs = list[str](), list[str]()
-        self.symptoms: list[list[str]] = []
+        self.courses, self.drugs = list[str](), list[str]()  # of conditions; classes of agents
+        self.symptoms: list[list[str]] = []  # of conditions
         table = words.conditions
         signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
         parts = (table["stems"], table["surnames"], signs)

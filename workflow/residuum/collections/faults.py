@@ -180,10 +180,8 @@ def _json_faults(lines: _Counted) -> Iterator[tuple[int, str]]:
 
 
 def _faults(lines: _Counted, error: Exception) -> Iterator[tuple[int, str]]:
-    """Look for what the reader complained of, or for what makes it drop docs without a word.
-
-    Of TREC's tags, each <DOC> has a DOCNO and an end, each <top> an end.
-    """
+    """Look for what the reader complained of, or for what makes it drop docs without a word."""
+    # of TREC's tags, each <DOC> has a DOCNO and an end, each <top> an end
     tagged = isinstance(error, (MissingDocId, TooFewDocs, AssertionError))
     start, tag, named, line = 0, b"", True, b"\n"
     for line in lines:

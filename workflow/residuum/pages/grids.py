@@ -65,10 +65,7 @@ def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> Scor
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell: its value (mean and spread over seeds), its markers, and what the paper prints.
-
-    `other_index` is how the searched index differs from the one that the page states.
-    """
+    """A cell: its value (mean and spread over seeds), its markers, and what the paper prints."""
 
     table: str
     row: str
@@ -89,7 +86,7 @@ class GridCell:
     reported_below: bool | None = None
     not_run: str | None = None
     index: str | None = None
-    other_index: str | None = None
+    other_index: str | None = None  # how `index`, the one searched, differs from the page's own
 
     def measured_as(self, per_seed: Sequence[float], n: int) -> "GridCell":
         """Return the cell with its value per seed, measured on `n` queries."""
