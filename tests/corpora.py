@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import polars as pl
+
 from residuum import lexical
 from residuum.artefacts import contracts
 from residuum.cli import command
@@ -62,4 +64,4 @@ def make_index(folder: Path, docs: list[tuple], analysis: dict | None = None, **
 def hits(index: Path, text: str, k: int = 10, **options) -> dict[str, float]:
     """Return the scores of the docs that one query finds."""
     found = lexical.open_index(index, system(**options)).search([("q", text)], k)
-    return dict(found.select("doc_id", "score").iter_rows())
+    return dict(pl.concat(found).select("doc_id", "score").iter_rows())

@@ -59,11 +59,11 @@ def qrels():
 
 def matching(where, relevant=True, **changes):
     rule = Cases.model_validate(entry(where, relevant, **changes))
-    return cases.matching(rule, runs(), qrels(), QUERIES)
+    return cases.matching(rule, runs(), qrels(), {"q1", "q2"})
 
 
 def pairs(where, relevant=True, **changes):
-    found = matching(where, relevant, **changes).pairs
+    found = matching(where, relevant, **changes)
     return list(found.select("query_id", "doc_id", "gain").iter_rows())
 
 
@@ -87,16 +87,15 @@ def test_every_kind_of_condition(where, expected):
 
 def test_not_relevant_is_judged_0_or_below_or_unjudged():
     found = matching([{"list": "clear"}], relevant=False)
-    rows = {(q, d): r for q, d, r in found.pairs.select("query_id", "doc_id", "relevance").rows()}
+    rows = {(q, d): r for q, d, r in found.select("query_id", "doc_id", "relevance").rows()}
     assert rows == {("q1", "d3"): 0, ("q2", "d3"): None}
-    assert found.queries == 2, "q3 has no judgement: its docs are no candidates"
     below = pairs([{"list": "bm25", "at_most": 1}], relevant=False)
     assert ("q2", "d4", 1 - 4) in below, "absent after: one rank beyond the longest list"
 
 
 def test_a_case_is_the_largest_gain_of_its_query_and_ties_go_by_id():
     rule = [{"list": "bm25", "or_absent": True, "at_most": 9}]
-    found = matching(rule, limit=1).pairs.select("query_id", "doc_id", "gain", "shown").rows()
+    found = matching(rule, limit=1).select("query_id", "doc_id", "gain", "shown").rows()
     assert found == [
         ("q2", "d2", 3, True), ("q1", "d1", 2, False), ("q2", "d5", 0, False)
     ]  # fmt: skip

@@ -15,7 +15,8 @@ from contents import contents
 from residuum import data
 from residuum.artefacts import contracts, files, trec
 from residuum.cli.errors import NotRun, ResiduumError
-from residuum.collections import splits
+from residuum.collections import irds, splits
+from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection
 from residuum.config.specs import canonical_json
 
@@ -147,7 +148,9 @@ def test_a_further_field_that_is_not_there_is_named(mine, tmp_path):
         export(mine, tmp_path / "corpus")
     (tmp_path / "home" / "docs.tsv").write_text("d1\tone\n")
     mine["source"]["corpus"] = "docs.tsv"
-    with pytest.raises(ResiduumError, match=r"docs\.tsv, line 1: no field body; a TSV doc has"):
+    with pytest.raises(
+        ResiduumError, match=r"docs\.tsv, line 1: no field body; the doc has doc_id, text"
+    ):
         export(mine, tmp_path / "corpus")
     mine["source"]["fields"] = ["text"]
     with pytest.raises(ResiduumError, match=r"text: every doc has that already"):
@@ -199,19 +202,16 @@ def test_pins_are_of_the_source_before_a_holdout_is_drawn(mine, tmp_path):
 def test_a_holdout_takes_its_answers_with_it(monkeypatch):
     queries = [(f"q{n}", f"question {n}") for n in range(10)]
     qrels = [(query_id, "d", 1) for query_id, _ in queries]
-    monkeypatch.setattr(splits.irds, "split", lambda *_: (queries, qrels))
-    monkeypatch.setattr(splits.irds, "answers", lambda *_: {q: [f"a {q}"] for q, _ in queries})
+    answers = {query_id: [f"a {query_id}"] for query_id, _ in queries}
+    monkeypatch.setattr(irds, "split", lambda *_: Rows(queries, qrels, answers))
     collection = Collection.model_validate({
         "source": {"kind": "irds", "docs": "x", "text_fields": ["text"]},
         "splits": {"train": {"irds": "x", "answers_field": "answers"},
                    "tune": {"holdout": {"of": "train", "queries": 3, "seed": 1}}},
         "editions": [{"name": "any", "docs": 1}],
     })  # fmt: skip
-    drawn = {query_id for query_id, _ in splits.load("x", collection, "tune")[0]}
-    train, tune = (
-        splits.answers(collection, name, splits.load("x", collection, name)[0])
-        for name in ("train", "tune")
-    )
+    drawn = {query_id for query_id, _ in splits.load("x", collection, "tune").queries}
+    train, tune = (splits.load("x", collection, name).answers for name in ("train", "tune"))
     assert (len(train), len(tune)) == (7, 3) and not set(train) & set(tune)
     assert set(tune) == drawn and all(tune[q] == [f"a {q}"] for q in tune)
 
@@ -413,7 +413,7 @@ def test_ir_datasets_reads_what_lies_in_its_home(tmp_path):
     said = run_irds(tmp_path, one_field).stdout
     assert "('MED-1', {'text': 'A title', 'abstract': 'An abstract'})" in said
     said = run_irds(tmp_path, irds_collection(fields=["body"])).stdout
-    assert said.startswith("CLEAR: nfcorpus has no doc field body; it has doc_id")
+    assert said.startswith("CLEAR: nfcorpus: no field body; the doc has doc_id")
 
 
 def test_an_id_that_nobody_knows_is_told_from_a_fault_within_ir_datasets(tmp_path):

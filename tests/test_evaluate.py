@@ -10,7 +10,7 @@ import pytest
 from residuum import evaluate as stage
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
-from residuum.evaluate import evaluate, means
+from residuum.tuning.evaluation import evaluate, means
 
 RUN_FORM = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 QRELS_FORM = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}

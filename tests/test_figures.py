@@ -1,6 +1,7 @@
 """A figure from a small depth curve: drawn data by hand, tests as a direct call, equal bytes."""
 
 import json
+import re
 import struct
 import warnings
 
@@ -12,7 +13,7 @@ from residuum import figures, paired
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
 from residuum.config.specs import canonical_json
-from residuum.paired import corrections
+from residuum.paired import comparisons
 
 QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
@@ -98,16 +99,16 @@ def test_tests_are_those_of_significance(drawn):
     a, b = differences.T
     ids = [f"d{i}" for i in (0, 1)]
     both = {
-        (name, ""): paired.ScoreMatrix(QUERIES, ["x"], d[:, None])
+        (name, ""): paired.ScoreMatrix(QUERIES, d[:, None])
         for name, d in zip(ids, (a, b), strict=True)
     }
-    both["zero", ""] = paired.ScoreMatrix(QUERIES, ["x"], np.zeros((20, 1)))
+    both["zero", ""] = paired.ScoreMatrix(QUERIES, np.zeros((20, 1)))
     tests = Tests.model_validate(TESTS)
     expected = paired.compare(both, [paired.Pair(name, "zero") for name in ids], tests)
     found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
     p = [row.p for row in expected]
     assert [f["p"] for f in found] == p
-    assert [f["p_adjusted"] for f in found] == pytest.approx(corrections.holm(p))
+    assert [f["p_adjusted"] for f in found] == pytest.approx(comparisons.holm(p))
     for key in ("ci_low", "ci_high", "boot_low", "boot_high"):
         assert [f[key] for f in found] == pytest.approx([getattr(row, key) for row in expected])
 
@@ -175,10 +176,14 @@ def test_list_lengths_are_kept_where_the_curve_has_them(tmp_path):
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda t: t.replace("base\t", "other\t"), r"no recall of base; its runs: .*other"),
-        (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""), "differ in depths or queries"),
+        (lambda t: t.replace("base\t", "other\t"),
+         r"curve lacks run base; it has other, ours\.seed1"),
+        (lambda t: t.replace("base\t10\tq03\tRR@10\t0.4\n", ""),
+         r"ours in .* and base in accuracy/10 hold different queries \(1 of them, such as q03"),
         (lambda t: t.replace("q03", "q99").replace("ours.seed1\t10\tq99", "ours.seed1\t10\tq03"),
-         "differ in depths or queries"),
+         r"depth 10: ours\.seed1 and ours\.seed2 hold different queries \(2 of them, such as q03"),
+        (lambda t: re.sub(r"ours\.seed1\t10\t\w+\tRR@10.*\n", "", t),
+         r"depth 10: ours\.seed1: no values of RR@10; it holds recall"),
         (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"depths\.tsv, line 362: duplicate line"),
         (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: not a finite number"),
         (lambda t: t.replace("run\tdepth", "depth\trun", 1), "line 1: expected run, depth,"),

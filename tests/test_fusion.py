@@ -11,8 +11,7 @@ from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import FusionSystem
 from residuum.config.specs import canonical_json
-from residuum.evaluate import evaluate
-from residuum.tuning import fused
+from residuum.tuning.evaluation import evaluate
 
 GRID = {"tune_on": "t", "measure": "RR@10", "grid": [0.0, 0.5]}
 
@@ -49,7 +48,8 @@ def lists(run):
 
 
 def union(entry, runs, scores=None):
-    return pl.concat(fused.Lists(entry, runs, scores or {}).unions()).sort(trec.PAIR)
+    lists = fusion.Lists(entry, named(runs), named(scores or {}))
+    return pl.concat(lists.unions()).sort(trec.PAIR)
 
 
 def named(paths):
@@ -66,7 +66,7 @@ def test_union_and_minimum_by_hand(lists):
         ("s", "z", 0.0, -1.0),
     ]
     # lambda 0.5: a = 5 + 2, b = 2 + 3, c = 2 + 2 (CLEAR Eq. 8).
-    assert fused.ranked(pairs, 0.5, 2).rows() == [
+    assert fusion.ranked(pairs, 0.5, 2).rows() == [
         ("q", "a", 1, 7.0),
         ("q", "b", 2, 5.0),
         ("r", "x", 1, 0.5),
@@ -105,7 +105,7 @@ def test_true_scores_take_the_place_of_what_a_list_lacks(run, lists):
     on_dense = run("ld.gz", {("q", "b"): 4, ("q", "c"): 0.25, ("s", "z"): 0})
     on_lexical = run("dl.gz", {("q", "a"): -7, ("q", "b"): 3, ("r", "x"): 0.5})
     exact = system("true_score", "true_score")
-    assert union(exact, lists, {"l": [on_dense], "d": [on_lexical]}).rows() == [
+    assert union(exact, lists, {"l": on_dense, "d": on_lexical}).rows() == [
         ("q", "a", 10.0, -7.0),
         ("q", "b", 4.0, 3.0),
         ("q", "c", 0.25, 2.0),
@@ -117,7 +117,7 @@ def test_true_scores_take_the_place_of_what_a_list_lacks(run, lists):
 def test_a_pair_without_its_true_score_is_an_error_not_a_zero(run, lists):
     on_dense = run("ld.gz", {("q", "b"): 4, ("s", "z"): 0})
     with pytest.raises(ResiduumError, match=r"ld\.gz: no score of l for query q, doc c"):
-        union(system("true_score"), lists, {"l": [on_dense]})
+        union(system("true_score"), lists, {"l": on_dense})
     with pytest.raises(ResiduumError, match="l gives true scores: name their files"):
         union(system("true_score"), lists)
 
@@ -130,7 +130,7 @@ def test_each_part_needs_its_run(tmp_path, lists):
 
 def test_a_scores_file_adds_no_docs(run, lists):
     on_dense = run("ld.gz", {("q", "b"): 4, ("q", "c"): 0.25, ("s", "z"): 0, ("q", "other"): 99})
-    assert "other" not in union(system("true_score"), lists, {"l": [on_dense]})["doc_id"].to_list()
+    assert "other" not in union(system("true_score"), lists, {"l": on_dense})["doc_id"].to_list()
 
 
 def test_queries_need_not_be_together_in_a_run(tmp_path, lists):
@@ -160,7 +160,7 @@ def test_lambda_is_the_best_of_the_grid(tmp_path, lists):
 @pytest.mark.parametrize("measure", ["RR@10", "nDCG@3", "AP"])
 def test_what_is_left_out_changes_no_value(tmp_path, run, monkeypatch, measure):
     """Against fusing and evaluating the whole lists for each weight; scores are full of ties."""
-    monkeypatch.setattr(fused, "QUERIES_AT_ONCE", 3)
+    monkeypatch.setattr(fusion, "QUERIES_AT_ONCE", 3)
     source = random.Random(3)
     names = {"l": "lex.gz", "d": "dense.gz"}
     queries = [f"q{number}" for number in range(8)]
@@ -178,10 +178,10 @@ def test_what_is_left_out_changes_no_value(tmp_path, run, monkeypatch, measure):
     record = json.loads((tmp_path / "t.json").read_text())
     pairs, judged = union(entry, lists), trec.read_qrels(tmp_path / "qrels")
     for weight, tried in zip(grid, record["tried"], strict=True):
-        whole = evaluate(fused.ranked(pairs, weight, 30), judged, [measure])["value"].mean()
+        whole = evaluate(fusion.ranked(pairs, weight, 30), judged, [measure])["value"].mean()
         assert tried["means"] == [pytest.approx(whole, abs=1e-12)]
     if measure != "AP":
-        few = fused.contenders(pairs, grid, 3)
+        few = fusion.contenders(pairs, grid, 3)
         assert few.height < pairs.height / 2
 
 

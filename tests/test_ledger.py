@@ -79,7 +79,6 @@ def test_many_rows_without_a_value_may_come_before_one_with_it(tmp_path):
         ("above", (-0.1, 0.2, False), "inconclusive"),
         ("below", (-0.1, 0.01, True), "holds"),
         ("below", (0.1, 0.01, True), "reversed"),
-        ("below", None, "not run"),
     ],
 )
 def test_comparison_verdicts(claim, tested, verdict):

@@ -135,11 +135,11 @@ def test_searching_some_queries_at_a_time_does_not_change_a_byte(many, tmp_path,
     texts = trec.read_queries(queries)
     shuffled = tmp_path / "queries.tsv"
     trec.write_queries(shuffled, sorted(texts.items(), key=lambda item: item[1]))
-    whole = trec.rank(lexical.open_index(index, system(rm3=rm3)).search(
+    whole = trec.rank(pl.concat(lexical.open_index(index, system(rm3=rm3)).search(
         texts.items(), 50, Rm3(**rm3["value"]) if rm3 else None
-    ), 50)  # fmt: skip
+    )), 50)  # fmt: skip
     trec.write_run(tmp_path / "whole.gz", whole, "bm25")
-    monkeypatch.setattr(lexical, "QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr(anserini, "CHUNK", 7)
     lexical.search(index, shuffled, spec(k=50, rm3=rm3), "bm25", tmp_path / "run.gz")
     assert (tmp_path / "run.gz").read_bytes() == (tmp_path / "whole.gz").read_bytes()
     facts = json.loads((tmp_path / "run.gz.manifest.json").read_text())["artefact"]
@@ -177,7 +177,7 @@ def test_score_refuses_docs_and_queries_it_does_not_know(three, tmp_path):
     with pytest.raises(ResiduumError, match=r"doc elsewhere is not in .* another corpus"):
         lexical.score(three, queries, [other], spec(), "bm25", tmp_path / "scores.trec.gz")
     queries, other = _queries_and_run(tmp_path, ["d1"], query_id="other")
-    with pytest.raises(ResiduumError, match="no query other"):
+    with pytest.raises(ResiduumError, match=r"other\.trec\.gz: query other is not in .*queries"):
         lexical.score(three, queries, [other], spec(), "bm25", tmp_path / "scores.trec.gz")
     assert not (tmp_path / "scores.trec.gz").exists()
 
@@ -299,7 +299,9 @@ def test_the_vector_module_is_asked_for_only_where_it_is(tmp_path):
 def test_short_work_leaves_the_optimising_compiler_out(tmp_path, monkeypatch):
     monkeypatch.setattr(jvm, "_short_work", False)
     assert not [o for o in jvm.options(tmp_path) if "Tiered" in o]
-    jvm.expect_short_work()
+    jvm.expect(docs=jvm.FEW_DOCS)
+    assert not [o for o in jvm.options(tmp_path) if "Tiered" in o]
+    jvm.expect(docs=jvm.FEW_DOCS - 1)
     assert "-XX:TieredStopAtLevel=1" in jvm.options(tmp_path)
 
 

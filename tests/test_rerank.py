@@ -17,10 +17,10 @@ from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import RerankSystem
-from residuum.evaluate import evaluate
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.pretrained import Source
+from residuum.tuning.evaluation import evaluate
 from tiny_models import make_backbone, toy_docs, toy_queries
 
 Lists = dict[str, dict[str, float]]

@@ -63,12 +63,12 @@ def draw() -> np.ndarray:
 
 def residuum(values: np.ndarray, resamples: int, threads: int) -> tuple[int, list[float]]:
     """Test all pairs of all measures at once."""
-    from residuum.paired import flips
-    from residuum.paired.contrasts import Contrasts
+    from residuum.paired import resampling
+    from residuum.paired.resampling import Contrasts
 
     sides = values.reshape(-1, QUERIES)
     pairs = [(m * SYSTEMS + a, m * SYSTEMS + b) for m in range(MEASURES) for a, b in PAIRS]
-    found = flips.permutation(Contrasts(sides, pairs), resamples, seed=1, workers=threads)
+    found = resampling.permutation(Contrasts(sides, pairs), resamples, seed=1, workers=threads)
     return resamples * len(pairs), [outcome.p for outcome in found]
 
 

@@ -16,7 +16,7 @@ def layout(request):
 
 
 def place(tmp_path):
-    return tmp_path / "cord19" / written.RELEASE, tmp_path / "store.sqlite"
+    return tmp_path / "cord19" / written.RELEASE, tmp_path / "store.zip"
 
 
 def read(tmp_path):

@@ -1,6 +1,7 @@
 """The first fault of a file is found with its line, for what a reader said or did not say."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +98,33 @@ def test_many_files_are_named_by_the_first_ones(tmp_path):
     paths = [tmp_path / str(number) for number in range(5)]
     assert faults.listed(paths[:2]) == f"{paths[0]}, {paths[1]}"
     assert faults.listed(paths + paths) == f"{paths[0]}, {paths[1]}, {paths[2]} and 2 others"
+
+
+def test_files_read_below_the_folder_are_told_in_order(tmp_path):
+    home, other = tmp_path / "home", tmp_path / "other"
+    for folder in (home, other):
+        folder.mkdir()
+        (folder / "a").write_text("a")
+    with gzip.open(home / "b.gz", "wb") as handle:
+        handle.write(b"b")
+    with faults.opened_below(home) as seen:
+        Path(home / "a").read_text()
+        with gzip.open(home / "b.gz") as handle:
+            handle.read()
+        (other / "a").read_bytes()
+        (home / "written").write_text("new")
+        Path(home / "a").read_bytes()
+        assert seen == [home / "a", home / "b.gz", home / "a"]
+    Path(home / "b.gz").read_bytes()
+    assert len(seen) == 3, "nothing is told after the end"
+
+
+def test_watches_within_each_other_end_on_their_own(tmp_path):
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "b").write_text("b")
+    with faults.opened_below(tmp_path) as outer:
+        with faults.opened_below(tmp_path) as inner:
+            (tmp_path / "a").read_text()
+        (tmp_path / "b").read_text()
+    assert inner == [tmp_path / "a"]
+    assert outer == [tmp_path / "a", tmp_path / "b"]

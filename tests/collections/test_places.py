@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from residuum.collections import place_texts
+from residuum.collections import places
 from residuum.collections.places import generate
-from residuum.collections.worlds import Collection
+from residuum.collections.worlds import Generated
 
 SMOKE = {
     "seed": 1,
@@ -39,30 +39,30 @@ MINI = SMOKE | {
     "dev": 500,
     "judged": 100,
 }
-ATTRIBUTES = place_texts.words.attributes
+ATTRIBUTES = places.words.attributes
 HELD_OUT = ("tune", "dev", "judged")
 ATTRIBUTE_OF_FORM = {form: number for number, a in enumerate(ATTRIBUTES) for form in a.forms}
 FORM = re.compile("|".join(rf"\b{re.escape(form)}\b" for form in ATTRIBUTE_OF_FORM))
 WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 
 
-def make(scale=None, **changes) -> Collection:
+def make(scale=None, **changes) -> Generated:
     return generate(SimpleNamespace(**((scale or SMOKE) | changes)))
 
 
-def texts_of(collection: Collection) -> dict[str, str]:
+def texts_of(collection: Generated) -> dict[str, str]:
     """doc_id -> text, the only field."""
     assert all(list(fields) == ["text"] for _, fields in collection.docs)
     return {doc_id: fields["text"] for doc_id, fields in collection.docs}
 
 
-def digest(collection: Collection) -> str:
+def digest(collection: Generated) -> str:
     texts = list(texts_of(collection).items())
     listed = json.dumps([texts, collection.queries, collection.qrels])
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
-def answers(collection: Collection, split: str) -> dict[str, str]:
+def answers(collection: Generated, split: str) -> dict[str, str]:
     """query_id -> the doc that answers it."""
     best = 3 if split == "judged" else 1
     return {query: doc for query, doc, grade in collection.qrels[split] if grade == best}
@@ -75,7 +75,7 @@ def pair(text: str, query: str) -> tuple[int, str]:
     return attribute, described.group(1)
 
 
-def pairs(collection: Collection, split: str) -> set[tuple[int, str]]:
+def pairs(collection: Generated, split: str) -> set[tuple[int, str]]:
     texts, queries = texts_of(collection), dict(collection.queries[split])
     return {pair(texts[doc], queries[q]) for q, doc in answers(collection, split).items()}
 
@@ -224,14 +224,14 @@ def test_grades_follow_the_written_rules(collection):
 
 
 def test_entity_names_are_unique():
-    names = place_texts.names()
+    names = places.names()
     assert len({name.lower() for name in names}) == len(names)
     firsts, seconds = zip(*(name.split() for name in names), strict=True)
     assert not set(firsts) & set(seconds)
 
 
 def test_forms_of_a_concept_share_no_word():
-    words = place_texts.words
+    words = places.words
     concepts = [a.forms for a in words.attributes]
     concepts += [*words.types, *words.modifiers, *words.features]
     for forms in concepts:
@@ -240,7 +240,7 @@ def test_forms_of_a_concept_share_no_word():
 
 
 def test_concepts_of_one_kind_have_equally_many_forms():
-    words = place_texts.words
+    words = places.words
     assert {len(attribute.forms) for attribute in words.attributes} == {4}
     assert {len(forms) for forms in [*words.types, *words.modifiers, *words.features]} == {3}
 

@@ -21,9 +21,7 @@ def matrix(values, ids=None):
     """Make the values of a system, of shape (queries,) or (queries, seeds)."""
     values = np.array(values, dtype=float)
     values = values[:, None] if values.ndim == 1 else values
-    return paired.ScoreMatrix(
-        ids or [f"q{i:03d}" for i in range(len(values))], ["r"] * values.shape[1], values
-    )
+    return paired.ScoreMatrix(ids or [f"q{i:03d}" for i in range(len(values))], values)
 
 
 def compare(scores, pairs, tests, **workers):
@@ -44,6 +42,9 @@ def test_a_row_by_hand():
     assert (row.p, row.p_error, row.method) == (0.5, 0.0, "exact, 2^2 sign flips")
     assert (row.p_mixed_effects, row.seeds_agreeing) == (None, None)
     assert row.boot_low <= row.difference <= row.boot_high
+    row = one([1.5, 2.5, 3.5, 0.5, 0.0], [0.5, 0.5, 0.5, 0.5, 1.0])
+    assert (row.difference, row.wins, row.ties, row.losses) == (1.0, 3, 1, 1)
+    assert row.effect == pytest.approx(1.0 / np.sqrt(2.5))
 
 
 def test_equal_systems_and_one_query():

@@ -4,7 +4,7 @@ import pytest
 
 from comparison_fixture import comparison
 from residuum.paired import adjust
-from residuum.paired.corrections import bonferroni, holm
+from residuum.paired.comparisons import bonferroni, holm
 
 
 def test_corrections_by_hand():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from residuum.paired import classical, seeds
+from residuum.paired import classical, comparisons
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from residuum.paired import classical, seeds
     ],
 )
 def test_which_runs_meet(a, b, met):
-    assert seeds.paired_runs(a, b) == met
+    assert comparisons.paired_runs(a, b) == met
 
 
 def test_the_model_by_hand():
@@ -26,18 +26,18 @@ def test_the_model_by_hand():
     # MS_query = 2 (1 + 1) / 1 = 4, MS_seed = 2 (0.25 + 0.25) / 1 = 1, MS_residual = 4 x 0.25 = 1.
     # Variance of the mean (4 + 1 - 1) / 4 = 1; degrees of freedom 4^2 / (16 + 1 + 1) = 16/18.
     d = np.array([[1.0, 1.0], [2.0, 4.0]])
-    assert seeds.p_mixed_effects(d) == pytest.approx(2 * stats.t.sf(2.0, 16 / 18))
+    assert classical.p_mixed_effects(d) == pytest.approx(2 * stats.t.sf(2.0, 16 / 18))
 
 
 def test_the_variance_is_no_less_than_the_residuals():
     # Query and seed means are all equal: only residuals of 1 either way are left. MS_residual = 4.
     d = 5 + np.array([[1.0, -1.0], [-1.0, 1.0]])
-    assert seeds.p_mixed_effects(d) == pytest.approx(2 * stats.t.sf(5 / 1.0, 4**2 / 4**2))
+    assert classical.p_mixed_effects(d) == pytest.approx(2 * stats.t.sf(5 / 1.0, 4**2 / 4**2))
 
 
 def test_without_variance():
-    assert seeds.p_mixed_effects(np.zeros((4, 3))) == 1.0
-    assert seeds.p_mixed_effects(np.full((4, 3), 0.1)) == 0.0
+    assert classical.p_mixed_effects(np.zeros((4, 3))) == 1.0
+    assert classical.p_mixed_effects(np.full((4, 3), 0.1)) == 0.0
 
 
 def simulate(count, queries, runs, seed_effect):
@@ -52,7 +52,7 @@ def simulate(count, queries, runs, seed_effect):
 
 def test_with_a_seed_effect_only_the_test_over_seeds_keeps_its_size():
     drawn = simulate(1500, queries=200, runs=5, seed_effect=0.2)
-    over_seeds = np.mean([seeds.p_mixed_effects(d) < 0.05 for d in drawn])
+    over_seeds = np.mean([classical.p_mixed_effects(d) < 0.05 for d in drawn])
     averaged = np.mean([classical.t_test(d.mean(axis=1)).p < 0.05 for d in drawn])
     assert over_seeds == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 1500))
     assert averaged > 0.3, "averaged over seeds, three null comparisons in ten look significant"
@@ -61,7 +61,7 @@ def test_with_a_seed_effect_only_the_test_over_seeds_keeps_its_size():
 def test_without_a_seed_effect_both_keep_it():
     drawn = simulate(1500, queries=200, runs=5, seed_effect=0.0)
     for size in (
-        np.mean([seeds.p_mixed_effects(d) < 0.05 for d in drawn]),
+        np.mean([classical.p_mixed_effects(d) < 0.05 for d in drawn]),
         np.mean([classical.t_test(d.mean(axis=1)).p < 0.05 for d in drawn]),
     ):
         assert size == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 1500))

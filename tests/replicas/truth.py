@@ -44,11 +44,11 @@ PAPERS = {"seed": 1, "articles": 200, "reviews": 10, "notices": 10, "conditions"
           "judged": 35, "shift": 0.25}  # fmt: skip
 
 
-def places(**changes: float) -> worlds.Collection:
+def places(**changes: float) -> worlds.Generated:
     """Generate passages on invented places, 600 if nothing else is asked for, with queries."""
     return invented.generate(SimpleNamespace(**(PLACES | changes)))
 
 
-def papers() -> worlds.Collection:
+def papers() -> worlds.Generated:
     """Generate 220 articles of an invented medicine, with 35 judged questions."""
     return articles.generate(SimpleNamespace(**PAPERS))

@@ -7,9 +7,7 @@ import pytest
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import Interpolation
-from residuum.tuning import folds
-from residuum.tuning.choosing import choose, edges, means
-from residuum.tuning.record import Record, Tuned
+from residuum.tuning.choosing import Record, Tuned, choose, edges, means, split_folds
 
 SETTINGS = [{"docs": 5}, {"docs": 10}, {"docs": 20}]
 
@@ -53,12 +51,12 @@ def test_means_of_the_same_values_in_another_order_are_equal():
 def test_folds_are_balanced_and_follow_the_seed_alone():
     ids = [f"q{i}" for i in range(101)]
     judged = set(ids[:31])
-    fold_of = folds.split(ids, judged, 3, seed=1)
+    fold_of = split_folds(ids, judged, 3, seed=1)
     assert list(fold_of) == ids
     assert sorted(Counter(fold_of.values()).values()) == [33, 34, 34]
     assert sorted(Counter(fold_of[q] for q in judged).values()) == [10, 10, 11]
-    assert folds.split(ids[::-1], judged, 3, seed=1) == fold_of
-    assert folds.split(ids, judged, 3, seed=2) != fold_of
+    assert split_folds(ids[::-1], judged, 3, seed=1) == fold_of
+    assert split_folds(ids, judged, 3, seed=2) != fold_of
 
 
 def test_edges_are_those_of_grids_with_several_values():
@@ -81,4 +79,4 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
 
 def test_folds_need_a_judged_query_each():
     with pytest.raises(ResiduumError, match="1 judged queries cannot be split into 2 folds"):
-        folds.split(["a", "b"], {"a"}, 2, seed=1)
+        split_folds(["a", "b"], {"a"}, 2, seed=1)

@@ -351,7 +351,7 @@ def test_an_edit_reruns_what_it_can_change_and_what_follows(
 # A change in a module of each of twelve stages; an artefact that is made anew; the stages whose
 # own jobs it reaches.
 ALTERED = [
-    ("collections/draws.py", "ZIPF_OFFSET = 2", "ZIPF_OFFSET = 3",
+    ("collections/worlds.py", "ZIPF_OFFSET = 2", "ZIPF_OFFSET = 3",
      "data/generated-smoke/tune/queries.tsv", {"data"}),
     ("lexical.py", "track(sorted(texts.items())", "track(sorted(texts.items())[1:]",
      "runs/generated-smoke/dev/bm25.trec.gz", {"lexical"}),
@@ -368,7 +368,7 @@ ALTERED = [
      "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
     ("evaluate.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),
-    ("paired/effects.py", "LEVEL = 0.95", "LEVEL = 0.9",
+    ("paired/classical.py", "LEVEL = 0.95", "LEVEL = 0.9",
      "significance/clear-table1.tsv", {"significance", "figures"}),
     ("figures.py", ":.3f", ":.2f", "figures/clear-figure1.tsv", {"figures"}),
     ("ledger.py", "round(a - b, 6)", "round(a - b, 2)", "ledger.tsv", {"ledger"}),

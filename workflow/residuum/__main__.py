@@ -34,9 +34,9 @@ Against = Annotated[Path | None, typer.Option(help="results to compare with: fir
 @app.command()
 def ledger(results: Results = RESULTS) -> None:
     """Count the verdicts on what the papers print, and list the pages."""
-    from residuum.pages import ledger_page
+    from residuum.ledger import digest
 
-    print(ledger_page.digest(results))
+    print(digest(results))
 
 
 @app.command()

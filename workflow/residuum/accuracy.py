@@ -26,10 +26,6 @@ def tokens(text: str) -> list[str]:
     return [token.lower() for token in regex.findall(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", text)]
 
 
-def _sequence(text: str) -> str:
-    return BORDER.join(["", *tokens(text), ""])
-
-
 def values(
     run: pl.DataFrame,
     answers: Mapping[str, list[str]],
@@ -42,33 +38,22 @@ def values(
     where it has none. Titles are not searched.
     """
     depths = {name: depth for name in measures if (depth := cutoff(name))}
-    ranks = first_ranks(run, answers, docs, max(depths.values()))
-    rows = [
-        (query_id, name, float(ranks.get(query_id, depth + 1) <= depth))
-        for query_id in answers
-        for name, depth in depths.items()
-    ]
-    return pl.DataFrame(rows, schema=METRICS, orient="row")
-
-
-def first_ranks(
-    run: pl.DataFrame,
-    answers: Mapping[str, list[str]],
-    docs: Iterable[Mapping[str, str]],
-    depth: int,
-) -> dict[str, int]:
-    """Return, for each question that has one, the rank of the first doc that holds an answer."""
+    deepest = max(depths.values())
     required = {q: set(map(_sequence, texts)) - {BORDER} for q, texts in answers.items()}
     ranks: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    near = run.filter((pl.col("rank") <= depth) & pl.col("query_id").is_in(list(answers)))
+    near = run.filter((pl.col("rank") <= deepest) & pl.col("query_id").is_in(list(answers)))
     for doc_id, query_id, rank in near.select("doc_id", "query_id", "rank").iter_rows():
         ranks[doc_id].append((query_id, rank))
-    best: dict[str, int] = {}
+    best = dict.fromkeys(answers, deepest + 1)  # rank of the first doc that holds an answer
     for doc in docs:
         if doc["doc_id"] in ranks:
             passage = _sequence(doc.get("body", doc["text"]))
             for query_id, rank in ranks[doc["doc_id"]]:
-                better = rank < best.get(query_id, depth + 1)
-                if better and any(answer in passage for answer in required[query_id]):
+                if rank < best[query_id] and any(a in passage for a in required[query_id]):
                     best[query_id] = rank
-    return best
+    rows = [(q, name, float(best[q] <= depth)) for q in answers for name, depth in depths.items()]
+    return pl.DataFrame(rows, schema=METRICS, orient="row")
+
+
+def _sequence(text: str) -> str:
+    return BORDER.join(["", *tokens(text), ""])

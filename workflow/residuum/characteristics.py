@@ -4,7 +4,8 @@ Command: `python -m residuum.characteristics count ...`. Counts come from the ex
 qrels. Must not know runs, measures or where a collection comes from.
 """
 
-from dataclasses import replace
+import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from residuum.wiring.bound import BoundCharacteristics
 
 app = command.app(__doc__)
 EXPORTED = ("queries.tsv", "qrels.trec")
-Counts = dict[str, dict[str, float]]  # column id: quantity: value
+Quantities = dict[str, float]
 
 
 @app.command()
@@ -42,13 +43,28 @@ def count(
     manifest.write(output, {"counts": counts}, job, inputs, "residuum.characteristics")
 
 
-def write(job: BoundCharacteristics, counts: Counts, output: Path) -> None:
-    """Write the pages from the counts of each column, as `quantities` returns them."""
-    cells = tidy(job, counts)
-    layout.write(output, tsv.frame(cells, GridCell).drop(grids.INDEX), page(job, cells))
+def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: Path) -> None:
+    """Write the pages from the counts of each column, as `quantities` returns them.
+
+    A line per quantity, a column per query set; a column without counts is not run.
+    """
+    cells = []
+    for row, column in itertools.product(job.table.rows, job.table.columns):
+        cell = grids.blank(job, row.id, column.id, row.quantity, job.not_counted(column))
+        if counted := counts.get(column.id):
+            cell = cell.measured_as([float(counted[row.quantity])], int(counted["queries"]))
+        cells.append(cell)
+    header = ["", *(job.places[column.id] or column.role for column in job.table.columns)]
+    rows = [
+        [TextCell(row.label), *(_shown(cell) for cell in cells if cell.row == row.id)]
+        for row in job.table.rows
+    ]
+    title, printed, align = job.table.title, job.table.printed_in, ["l", *"c" * len(header[1:])]
+    page = layout.Layout(title, printed, header, rows, _notes(job), align)
+    layout.write(output, tsv.frame(cells, GridCell).drop(grids.INDEX), page)
 
 
-def quantities(folder: Path) -> dict[str, float]:
+def quantities(folder: Path) -> Quantities:
     """Count a split: queries with a judgement, relevant docs (1 or more) per query, levels.
 
     Levels are the largest relevance and everything below it: 2 for binary judgements.
@@ -65,46 +81,26 @@ def quantities(folder: Path) -> dict[str, float]:
     }
 
 
-def tidy(job: BoundCharacteristics, counts: Counts) -> list[GridCell]:
-    """Return the cells row by row; a column without counts is not run."""
-    cells = []
-    for row in job.table.rows:
-        for column in job.table.columns:
-            cell = grids.blank(job, row.id, column.id, row.quantity)
-            cell = replace(cell, not_run=job.not_counted(column))
-            if counted := counts.get(column.id):
-                cell = cell.measured_as([float(counted[row.quantity])], int(counted["queries"]))
-            cells.append(cell)
-    return cells
-
-
-def shown(cell: GridCell) -> TextCell:
+def _shown(cell: GridCell) -> TextCell:
     """Round as the papers do: whole numbers, and the levels of relevance in words."""
-    value = cell.measured
-    if value is None:
+    if cell.measured is None:
         return TextCell("not run")
     if cell.measure == "grades":
-        return TextCell("binary" if value == 2 else f"{value:.0f}-level")
-    return TextCell(f"{value:,.0f}")
-
-
-def page(job: BoundCharacteristics, cells: list[GridCell]) -> layout.Layout:
-    """Lay the counts out: a line per quantity, a column per query set."""
-    header = ["", *(job.places[column.id] or column.role for column in job.table.columns)]
-    starts = {row.id: [row.label] for row in job.table.rows}
-    return grids.lay_out(job, header, starts, cells, shown, _notes(job))
+        return TextCell("binary" if cell.measured == 2 else f"{cell.measured:.0f}-level")
+    return TextCell(f"{cell.measured:,.0f}")
 
 
 def _notes(job: BoundCharacteristics) -> list[str]:
     notes = []
     for column in job.table.columns:
-        split_ref, paper = job.places[column.id], f"(the paper's {column.header})"
-        why = job.absent.get(column.id)
-        bound = f"{split_ref}: in the role of {column.role} {paper}"
-        bound += f", not run: {why}" if why else "."
-        notes.append(
-            bound if split_ref else f"{column.role} {paper}: no split has this role at this scale."
-        )
+        split_ref, why = job.places[column.id], job.absent.get(column.id)
+        role = f"{column.role} (the paper's {column.header})"
+        if split_ref:
+            notes.append(
+                f"{split_ref}: in the role of {role}" + (f", not run: {why}" if why else ".")
+            )
+        else:
+            notes.append(f"{role}: no split has this role at this scale.")
     notes.append("Counted: queries with a judgement; docs of relevance 1 or more; levels from 0.")
     return [*notes, f"Scale {job.scale}: {job.reason}"]
 

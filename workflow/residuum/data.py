@@ -4,7 +4,7 @@ Command: `python -m residuum.data corpus|split|answers ...`. Where a collection 
 business of residuum.collections. Must not know models, indexes or measures.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,23 +15,25 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
-from residuum.collections import files as from_files
 from residuum.collections import splits
+from residuum.collections.files import resolve
 from residuum.config import entries
 from residuum.config.schema.datasets import Collection, Edition
 
 app = command.app(__doc__)
-DOCS: OpenTable[Callable[[Collection], Iterator[tuple[str, dict[str, str]]]]] = OpenTable(
+Doc = tuple[str, dict[str, str]]  # doc_id and fields
+DOCS: OpenTable[Callable[[Collection], Iterator[Doc]]] = OpenTable(
     {
         "irds": "residuum.collections.irds:docs",
         "files": "residuum.collections.files:docs",
-        "generated": "residuum.collections.synthetic:docs",
-        "generated-articles": "residuum.collections.synthetic:docs",
+        "generated": "residuum.collections.worlds:docs",
+        "generated-articles": "residuum.collections.worlds:docs",
     },
     "source",
 )
 
 Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
+Split = Annotated[str, typer.Option(help="id of the split")]
 SpecText = Annotated[str, typer.Option(help="schema.Collection as JSON")]
 DatasetFile = Annotated[Path | None, typer.Option(help="the dataset's YAML, for its access note")]
 
@@ -50,10 +52,9 @@ def corpus(
     stream = track(docs(collection), f"export {dataset}", expected, "docs")
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
-    if first_only:
-        stream = _first_of_each(stream, repeated)
     with files.whole_directory(output) as folder:
-        shards = contracts.write_corpus(folder, stream, per_shard)
+        unique = _first_of_each(stream, repeated) if first_only else stream
+        shards = contracts.write_corpus(folder, unique, per_shard)
         total = sum(shard["docs"] for shard in shards)
         edition = matching_edition(dataset, collection.editions, total + len(repeated))
         facts = {"docs": total, "edition": edition, "shards": shards}
@@ -72,25 +73,24 @@ def _write_manifest(
     artefact: Path, facts: Mapping[str, object], collection: Collection, split: str | None
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    manifest.write(artefact, facts, spec, from_files.paths(collection, split), "residuum.data")
+    inputs = [resolve(name, collection.access) for name in collection.source_files(split)]
+    manifest.write(artefact, facts, spec, inputs, "residuum.data")
 
 
-def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+def docs(collection: Collection) -> Iterator[Doc]:
     """Stream (doc_id, fields) of a collection, whatever its source."""
     return DOCS[collection.source.kind](collection)
 
 
-def _first_of_each(
-    docs: Iterator[tuple[str, dict[str, str]]], repeated: list[str]
-) -> Iterator[tuple[str, dict[str, str]]]:
+def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
     """Yield the first doc of each id, and note the ids of those that are left out."""
     seen: set[str] = set()
-    for doc_id, fields in docs:
-        if doc_id in seen:
-            repeated.append(doc_id)
+    for doc in docs:
+        if doc[0] in seen:
+            repeated.append(doc[0])
         else:
-            seen.add(doc_id)
-            yield doc_id, fields
+            seen.add(doc[0])
+            yield doc
 
 
 def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
@@ -111,7 +111,7 @@ def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
 @app.command()
 def split(
     dataset: Dataset,
-    name: Annotated[str, typer.Option(help="id of the split")],
+    name: Split,
     spec: SpecText,
     queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
@@ -122,28 +122,27 @@ def split(
     Where no judgements are public, the qrels say so in place of rows.
     """
     collection = _collection(spec, dataset_file)
-    query_rows, qrel_rows = splits.load(dataset, collection, name)
-    trec.write_queries(queries, query_rows)
+    rows = splits.load(dataset, collection, name)
+    trec.write_queries(queries, rows.queries)
     if collection.judged(name):
-        trec.write_qrels(qrels, qrel_rows)
+        trec.write_qrels(qrels, rows.qrels)
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
-    facts = {"queries": len(query_rows), "qrels": len(qrel_rows)}
+    facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
     _write_manifest(queries, facts, collection, name)
 
 
 @app.command()
 def answers(
     dataset: Dataset,
-    name: Annotated[str, typer.Option(help="id of the split")],
+    name: Split,
     spec: SpecText,
     output: Annotated[Path, typer.Option(help="answers.jsonl to write")],
     dataset_file: DatasetFile = None,
 ) -> None:
     """Write the answers to the questions of one split."""
     collection = _collection(spec, dataset_file)
-    queries, _ = splits.load(dataset, collection, name)
-    texts = splits.answers(collection, name, queries)
+    texts = splits.load(dataset, collection, name).answers
     contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
     _write_manifest(output, facts, collection, name)

@@ -31,13 +31,13 @@ def accept(
 ) -> None:
     """Check a run against the queries and the corpus, and write it in our form."""
     system = command.parse_spec(ExternalSystem, spec)
-    fault = ""
     try:
         ranked = trec.read_run(run)
-        _check_queries(run, ranked, list(trec.read_queries(queries)))
     except ResiduumError as error:
         fault = str(error)
-    if fault := fault or _unknown_doc(run, ranked, corpus):
+    else:
+        fault = _misfit(run, ranked, list(trec.read_queries(queries)), corpus)
+    if fault:
         print(f"error: {fault}\nThe rows of {tag} are not run.", file=sys.stderr)
         trec.write_refusal(output, fault)
         facts: dict[str, object] = {"not_run": fault}
@@ -49,23 +49,19 @@ def accept(
     )
 
 
-def _check_queries(path: Path, run: pl.DataFrame, required: list[str]) -> None:
-    ranked = set(run["query_id"])
-    if unknown := sorted(ranked.difference(required)):
-        raise ResiduumError(
-            f"{path}: query {unknown[0]} is not in the split ({len(unknown)} such queries). Is the "
+def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) -> str:
+    """Describe why a run is not of these queries and this corpus; "" if it is of both."""
+    ranked, unknown = set(run["query_id"]), set(run["doc_id"])
+    if others := sorted(ranked.difference(required)):
+        return (
+            f"{path}: query {others[0]} is not in the split ({len(others)} such queries). Is the "
             "run of other topics?"
         )
     if missing := [query_id for query_id in required if query_id not in ranked]:
-        raise ResiduumError(
+        return (
             f"{path}: no line for query {missing[0]} ({len(missing)} of {len(required)} queries "
             "lack a list). Use the whole run."
         )
-
-
-def _unknown_doc(path: Path, run: pl.DataFrame, corpus: Path) -> str:
-    """Describe which doc of the run the corpus lacks; faults of the corpus itself are raised."""
-    unknown = set(run["doc_id"])
     unknown.difference_update(doc_id for doc_id, _ in contracts.read_corpus(corpus))
     if not unknown:
         return ""

@@ -4,9 +4,9 @@ Command: `python -m residuum.figures draw ...`. What is drawn lies beside the dr
 Must not know how docs were reranked, nor how p-values are computed.
 """
 
+import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -16,10 +16,10 @@ import typer
 from residuum import paired
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
-from residuum.pages import curves, drawing, layout, tsv
-from residuum.pages.curves import Curves, Point, Tests
+from residuum.cli.errors import ResiduumError
+from residuum.pages import drawing, grids, layout, notes
+from residuum.pages.drawing import Point
 from residuum.pages.layout import DASH, TextCell
-from residuum.paired import notes
 from residuum.wiring.bound import BoundFigure
 
 app = command.app(__doc__)
@@ -38,126 +38,127 @@ def draw(
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
-    loaded = curves.load(job, pl.concat([trec.read_depths(path) for path in depths]))
-    points, tests = curves.points(job, loaded), compare(job, loaded)
-    drawing.save(job, points, tests, output)
-    page = caption(job, points, tests, [cost(path) for path in scored])
-    layout.write(output, frame(points, tests), page, image=f"{output.stem}.png")
+    points = compare(job, measured(job, pl.concat([trec.read_depths(path) for path in depths])))
+    drawing.save(job, points, output)
+    page = caption(job, points, [cost(path) for path in scored])
+    layout.write(output, frame(points), page, image=f"{output.stem}.png")
     manifest.write(output, {"points": len(points)}, job, [*depths, *scored], "residuum.figures")
 
 
-def frame(points: list[Point], tests: Tests) -> pl.DataFrame:
-    """Return a row per panel, series and depth: means over queries and seeds, spread and tests.
+def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
+    """Return a point per panel, series and depth of the depth curve; all hold the same queries.
 
-    `difference`, its 95% t interval and p compare the series with the first one drawn, per
-    query, seeds averaged.
+    Recall starts at depth 1: at depth 0 nothing is a candidate.
     """
-    form = tsv.columns(paired.Comparison)
-    columns = tsv.columns(Point) | {name: form[name] for name in TESTED}
-    rows = [
-        asdict(point) | {name: getattr(tests.get(point.key), name, None) for name in TESTED}
-        for point in points
-    ]
-    return pl.DataFrame(rows, schema=columns)
+    points = []
+    for panel, series in itertools.product(job.figure.panels, job.series()):
+        runs, measure = job.runs[series.id], panel.measure or trec.RECALL
+        if missing := sorted(set(runs) - set(table["run"])):
+            known = ", ".join(table["run"].unique().sort())
+            raise ResiduumError(f"{job.id}: the depth curve lacks run {missing[0]}; it has {known}")
+        own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
+        parts = own.partition_by("depth", "run", as_dict=True)
+        for depth in own.filter(measure=measure)["depth"].unique().sort():
+            tables = {run: parts.get((depth, run), own.clear()) for run in runs}
+            scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
+            lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]
+            points.append(Point(panel, series, depth, scores, lengths.mean()))
+    sides = {f"{point.series.id} in {point.column}": point.scores.query_ids for point in points}
+    paired.same_queries(sides, f"{job.id}: ")
+    return points
 
 
-def compare(job: BoundFigure, loaded: Curves) -> Tests:
+def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
     """Test each other series against the first, per panel, at every depth that both have.
 
     Depth 0, where nothing is reranked, is shown but not tested.
     """
-    first, *others = (series.id for series in job.series())
-    keys = [
-        (panel.id, series, depth)
-        for panel in job.figure.panels
-        for series in others
-        for depth in loaded[panel.id, series].values
-        if depth > 0 and depth in loaded[panel.id, first].values
-    ]
-    scores = {
-        (series, f"{panel}/{depth}"): paired.ScoreMatrix(curve.query_ids, job.runs[series], values)
-        for (panel, series), curve in loaded.items()
-        for depth, values in curve.values.items()
-    }
-    pairs = [
-        paired.Pair(series, first, f"{panel}/{depth}", family=_family(job, panel))
-        for panel, series, depth in keys
-    ]
+    first = job.series()[0]
+    scores = {(point.series.id, point.column): point.scores for point in points}
+    pairs = []
+    for p in points:
+        if p.depth > 0 and p.series != first and (first.id, p.column) in scores:
+            family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"
+            pairs.append(paired.Pair(p.series.id, first.id, p.column, family=family))
     rows = paired.compare(scores, pairs, job.tests)
     adjusted = paired.adjust(rows, job.tests.correction, job.tests.alpha)
-    return dict(zip(keys, adjusted, strict=True))
+    tests = {(test.a, test.column): test for test in adjusted}
+    return [point._replace(test=tests.get((point.series.id, point.column))) for point in points]
 
 
-def _family(job: BoundFigure, panel: str) -> str:
-    return job.id if job.tests.family == "table" else f"{job.id}/{panel}"
+def frame(points: list[Point]) -> pl.DataFrame:
+    """Return a row per point: means over queries and seeds, spread, its test per query."""
+    rows = [
+        {
+            "panel": point.panel.id,
+            "series": point.series.id,
+            "depth": point.depth,
+            "measure": point.panel.measure or trec.RECALL,
+            "n": len(point.scores.query_ids),
+            "seeds": len(point.means),
+            "mean": float(point.means.mean()),
+            "lowest": float(point.means.min()),
+            "highest": float(point.means.max()),
+            "per_seed": " ".join(str(float(mean)) for mean in point.means),
+            "docs_reranked": point.docs_reranked,
+            **{name: getattr(point.test, name, None) for name in TESTED},
+        }
+        for point in points
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def cost(scored: Path) -> str:
     """Return how many pairs a reranker scored, and how many without sharing them between runs."""
     facts = json.loads(files.read_bytes(scored))["artefact"]
     pairs, alone = facts["pairs"], facts["pairs_without_sharing"]
-    runs = len(facts["pairs_per_run"])
     return (
         f"Pairs scored by {scored.name.partition('.')[0]}: {pairs:,}, each once for all depths of "
-        f"{runs} first-stage runs; {alone:,} if every run were scored alone at its largest depth "
-        f"({1 - pairs / max(alone, 1):.0%} saved)."
+        f"{len(facts['pairs_per_run'])} first-stage runs; {alone:,} if every run were scored alone "
+        f"at its largest depth ({1 - pairs / max(alone, 1):.0%} saved)."
     )
 
 
-def caption(job: BoundFigure, points: list[Point], tests: Tests, costs: list[str]) -> layout.Layout:
+def caption(job: BoundFigure, points: list[Point], costs: list[str]) -> layout.Layout:
     """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
-    columns = [(panel, s) for panel in job.figure.panels for s in job.series()]
-    at = {point.key: point for point in points}
-
-    def shown(key: curves.Key) -> TextCell:
-        significant = key in tests and tests[key].significant
-        return TextCell(f"{_mean(at[key])}{'*' * significant}" if key in at else DASH)
-
-    return layout.Layout(
-        title=job.figure.title,
-        printed_in=job.figure.printed_in,
-        header=["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)],
-        rows=[
-            [TextCell(str(k)), *(shown((panel.id, s.id, k)) for panel, s in columns)]
-            for k in sorted({point.depth for point in points})
-        ],
-        notes=list(_notes(job, points, tests, costs)),
-        align=["r", *"c" * len(columns)],
-    )
+    columns = list(itertools.product(job.figure.panels, job.series()))
+    shown: dict[int, list[TextCell]] = {}
+    for depth in sorted({point.depth for point in points}):
+        shown[depth] = [TextCell(str(depth)), *[TextCell(DASH)] * len(columns)]
+    for point in points:
+        mean, low, high = point.means.mean(), point.means.min(), point.means.max()
+        spread = f" ({low:.3f}{DASH}{high:.3f})" if low < high else ""
+        significant = point.test is not None and point.test.significant
+        number = columns.index((point.panel, point.series)) + 1
+        shown[point.depth][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
+    header = ["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)]
+    lines, align = list(_notes(job, points, costs)), ["r", *"c" * len(columns)]
+    title, printed_in, rows = job.figure.title, job.figure.printed_in, list(shown.values())
+    return layout.Layout(title, printed_in, header, rows, lines, align)
 
 
-def _mean(point: Point) -> str:
-    low, high = point.lowest, point.highest
-    return f"{point.mean:.3f}{f' ({low:.3f}{DASH}{high:.3f})' if low < high else ''}"
-
-
-def _notes(job: BoundFigure, points: list[Point], tests: Tests, costs: list[str]) -> Iterator[str]:
+def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[str]:
     figure, (first, *others) = job.figure, job.series()
     for panel in figure.panels:
-        n = max(point.n for point in points if point.panel == panel.id)
         yield (
             f"{drawing.panel_name(panel)} (the paper's {panel.header}): {job.place} in the role of "
-            f"{figure.role}, {n} queries."
+            f"{figure.role}, {len(points[0].scores.query_ids)} queries."
         )
     for series in [first, *others]:
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."
-    if max(point.seeds for point in points) > 1:
+    if max(map(len, job.runs.values())) > 1:
         spread = "bars and brackets: lowest to highest seed"
         yield f"Means over training seeds, per query where tested; {spread}."
     if others:
         note = notes.tests_note(job.tests, "panel", "figure")
         yield f"Marks and *: differs significantly from {first.label} at that depth. {note}"
-        yield from notes.remarks(list(tests.values()), job.tests.alpha, _point)
+        tests = [(f"{p.panel.id}, {p.series.id} at {p.depth}", p.test) for p in points if p.test]
+        yield from notes.remarks(tests, job.tests.alpha)
     yield "K = 0 is the first stage alone, drawn as a thin line and not tested."
     yield from costs
-    if absent := [series.label for series in figure.series if series not in job.series()]:
+    if absent := [series.label for series in figure.series if series not in [first, *others]]:
         yield f"Not drawn, without runs at this scale: {', '.join(absent)}."
     yield f"Scale {job.scale}: {job.reason}"
-
-
-def _point(test: paired.Comparison) -> str:
-    panel, _, depth = test.column.rpartition("/")
-    return f"{panel}, {test.a} at {depth}"
 
 
 if __name__ == "__main__":

@@ -1,38 +1,37 @@
 """Fuse the runs of several systems: a weighted sum of their scores, and the choice of the weight.
 
-Command: `python -m residuum.fusion tune|fuse ...`. Source: CLEAR Eq. 8 and section 4, where
-lambda weighs the lexical run: lambda * lexical + dense.
+Command: `python -m residuum.fusion tune|fuse ...`. Sources: CLEAR Eq. 8 and section 4, where lambda
+weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs the dense one.
 Must not know Lucene or torch: what a list lacks comes as a file of scores.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import polars as pl
 import typer
 
 from residuum.artefacts import manifest, trec
+from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.systems import FusionSystem
-from residuum.tuning import folds, fused
-from residuum.tuning.choosing import choose
-from residuum.tuning.record import Record
-from residuum.tuning.values import of_rankings
+from residuum.tuning.choosing import Choice, Record, Setting, Values, choose, read_folds
+from residuum.tuning.evaluation import of_rankings
 
 app = command.app(__doc__)
 LAMBDA = "lambda"
+QUERIES_AT_ONCE = 256  # bounds the pairs in memory
+QUERY_BITS = 16  # of a pair's key, for the number of its query
+ROUNDING = 2 * 10.0**-trec.SCORE_DECIMALS  # two scores this near may be equal in a run file
 
 SpecText = Annotated[str, typer.Option(help="schema.FusionSystem as JSON")]
 Runs = Annotated[list[str], typer.Option(help="a part and its run: SYSTEM=RUN; repeat for each")]
-Scores = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="a part with true scores and a file of them: SYSTEM=SCORES; one for each other part"
-    ),
-]
+Scores = Annotated[list[str] | None, typer.Option(help="a file of true scores: SYSTEM=SCORES")]
 
 
 @app.command()
@@ -46,32 +45,24 @@ def tune(
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
-    Where the split has folds, each gets the lambda that is best on the others.
+    Where the split has folds, each, judged or not, gets the lambda that is best on the others.
     """
     system = command.parse_spec(FusionSystem, spec)
-    grid, measure = system.interpolation.grid, system.interpolation.measure
+    weighting = system.interpolation
+    grid, measure = weighting.grid, weighting.measure
     if grid is None or measure is None:
-        raise ResiduumError(
-            f"lambda is fixed at {system.interpolation.value}: there is nothing to tune"
-        )
+        raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
+    lists = Lists(system, run, scores or [])
     judgements = trec.read_qrels(qrels)
     query_ids = judgements["query_id"].unique().sort().to_list()
     depth = min(system.k, cutoff(measure) or system.k)
-    unions = _lists(system, run, scores).unions(query_ids)
-    pairs = pl.concat(fused.contenders(some, grid, depth) for some in unions)
-    runs = [fused.ranked(pairs, weight, depth) for weight in grid]
+    pairs = pl.concat(contenders(some, grid, depth) for some in lists.unions(query_ids))
+    runs = [ranked(pairs, weight, depth) for weight in grid]
     values = of_rankings(runs, judgements, measure)
-    settings: list[dict[str, int | float]] = [{LAMBDA: weight} for weight in grid]
-    record = choose(settings, values, query_ids, measure, _fold_of(query_ids, fold or []))
-    inputs = [*_paths(run), qrels, *_paths(scores or []), *(fold or [])]
+    settings: list[Setting] = [{LAMBDA: weight} for weight in grid]
+    record = choose(settings, values, query_ids, measure, read_folds(query_ids, fold or []))
+    inputs = [*lists.runs.values(), qrels, *(path for _, path in lists.scores), *(fold or [])]
     record.write(output, system, inputs, "residuum.fusion")
-
-
-def _fold_of(judged: list[str], paths: list[Path]) -> dict[str, int]:
-    """Return the fold of each query; those without judgements are in one too, and get a lambda."""
-    queries = [trec.read_queries(path) for path in paths]
-    asked = [*judged, *(query_id for ids in queries for query_id in ids)] if queries else []
-    return folds.named(list(dict.fromkeys(asked)), queries)
 
 
 @app.command()
@@ -80,61 +71,156 @@ def fuse(
     run: Runs,
     tag: command.Tag,
     output: command.Run,
-    tuning: Annotated[
-        Path | None, typer.Option(help="JSON of tune; none for a fixed value")
-    ] = None,
+    tuning: Annotated[Path | None, typer.Option(help="JSON of tune, unless it is fixed")] = None,
     scores: Scores = None,
 ) -> None:
     """Write the fused run with the lambda that tune chose, or with the spec's fixed one."""
     system = command.parse_spec(FusionSystem, spec)
-    record = _record(system, tuning)
-    lists = _lists(system, run, scores)
-    trec.write_run(output, _fused(system, lists, record, tuning), tag)
-    inputs = [*_paths(run), *([tuning] if tuning else []), *_paths(scores or [])]
-    manifest.write(output, record.facts(), system, inputs, "residuum.fusion")
-
-
-def _record(system: FusionSystem, tuning: Path | None) -> Record:
     if system.interpolation.value is not None:
-        return Record.fixed({LAMBDA: system.interpolation.value})
-    if tuning is None:
+        record = Record(choices=[Choice(setting={LAMBDA: system.interpolation.value})])
+    elif tuning:
+        record = Record.read(tuning)
+    else:
         raise ResiduumError("lambda is chosen on a tuning split: give --tuning, written by tune")
-    return Record.read(tuning)
-
-
-def _fused(
-    system: FusionSystem, lists: fused.Lists, record: Record, tuning: Path | None
-) -> Iterator[pl.DataFrame]:
-    for pairs in lists.unions():
-        yield fused.ranked(pairs, _weights(pairs, record, tuning), system.k)
+    lists = Lists(system, run, scores or [])
+    parts = (ranked(some, _weights(some, record, tuning), system.k) for some in lists.unions())
+    trec.write_run(output, parts, tag)
+    inputs = [*lists.runs.values(), *([tuning] if tuning else []), *(p for _, p in lists.scores)]
+    manifest.write(output, record.facts(), system, inputs, "residuum.fusion")
 
 
 def _weights(pairs: pl.DataFrame, record: Record, tuning: Path | None) -> pl.Series | float:
     """Return the lambda of every pair: one for all, or that of its query's fold."""
     if not record.fold_of:
-        return float(record.setting[LAMBDA])
+        return float(record.choices[0].setting[LAMBDA])
     of_query = {query_id: setting[LAMBDA] for query_id, setting in record.of_queries().items()}
-    strange = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
-    if strange.len():
-        raise ResiduumError(
-            f"{tuning}: query {strange[0]} is in none of its folds. A lambda that was chosen by "
-            "cross-validation serves the split it was chosen on: let interpolation.tune_on name "
-            "that one"
-        )
+    unknown = pairs.filter(~pl.col("query_id").is_in(list(of_query)))["query_id"]
+    if unknown.len():
+        fault = f"query {unknown[0]} is in none of its folds, for each of which lambda was chosen"
+        raise ResiduumError(f"{tuning}: {fault}: let interpolation.tune_on name the split fused")
     return pairs["query_id"].replace_strict(of_query, return_dtype=pl.Float64)
 
 
-def _lists(system: FusionSystem, run: list[str], scores: list[str] | None) -> fused.Lists:
-    files: dict[str, list[Path]] = {}
-    for text in scores or []:
-        part, _, path = text.partition("=")
-        files.setdefault(part, []).append(Path(path))
-    runs = command.named_paths("--run", run, system.parts)
-    return fused.Lists(system, runs, files)
+class _Scores:
+    """The docs and scores of a file, and the rows of each query: where they start and end."""
+
+    def __init__(self, path: Path) -> None:
+        table = trec.read_run(path)
+        if not table["query_id"].is_sorted():
+            table = table.sort("query_id", maintain_order=True)
+        spans = table["query_id"].rle().struct.unnest()
+        ends = spans["len"].cum_sum()
+        self.doc_id, self.score = table["doc_id"], table["score"].to_numpy()
+        bounds = zip(ends - spans["len"], ends, strict=True)
+        self.spans: dict[str, tuple[int, int]] = dict(zip(spans["value"], bounds, strict=True))
+
+    def of(self, query_ids: Sequence[str]) -> tuple[pl.Series, np.ndarray, np.ndarray, np.ndarray]:
+        """Return doc_id, score, query's number of some queries' docs, and each one's last score."""
+        starts, ends = np.array([self.spans.get(query_id, (0, 0)) for query_id in query_ids]).T
+        rows = np.concatenate(list(map(np.arange, starts, ends)))
+        numbers = np.repeat(np.arange(len(starts)), ends - starts)
+        lowest = np.where(ends > starts, self.score[ends - 1], 0.0)  # 0 without a list
+        return self.doc_id.gather(rows), self.score[rows], numbers, lowest
 
 
-def _paths(named: list[str]) -> list[Path]:
-    return [Path(text.partition("=")[2]) for text in named]
+class Lists:
+    """The lists of a fusion's parts, and the scores of docs that a part did not retrieve."""
+
+    def __init__(self, system: FusionSystem, run: list[str], scores: list[str]) -> None:
+        """Read PART=PATH: a run of each part, files of those that give true scores."""
+        self._system, self.runs = system, command.named_paths("--run", run, system.parts)
+        named = (text.partition("=") for text in scores)
+        self.scores = [(part, Path(path)) for part, _, path in named]
+        scoring = dict.fromkeys(part for part, _ in system.true_scores())
+        for part in scoring:
+            if part not in dict(self.scores):
+                raise ResiduumError(f"{part} gives true scores: name their files with --scores")
+        true = [(part, path) for part, path in self.scores if part in scoring]
+        self._sources = [(part, _Scores(path)) for part, path in [*self.runs.items(), *true]]
+
+    def unions(self, query_ids: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+        """Yield query_id, doc_id, weighted, rest of all lists' docs, some sorted queries at once.
+
+        `weighted` is the score that bears the weight, `rest` the sum of the others.
+        """
+        runs = self._sources[: len(self.runs)]
+        known = {query_id for _, run in runs for query_id in run.spans}
+        for some in chunks(sorted(known if query_ids is None else query_ids), QUERIES_AT_ONCE):
+            yield self._union(some)
+
+    def _union(self, query_ids: Sequence[str]) -> pl.DataFrame:
+        own = [source.of(query_ids) for _, source in self._sources]
+        doc_ids, values, numbers, lowest = zip(*own, strict=True)
+        doc_id, number = pl.concat(doc_ids), np.concatenate(numbers)
+        first, pair = _distinct(number, doc_id)
+        ends = np.cumsum([len(scores) for scores in values])
+        retrieved = first < ends[len(self.runs) - 1]
+        scores = {part: np.full(len(first), np.nan) for part in self.runs}
+        pairs = np.split(pair, ends[:-1])
+        for (part, _), given, rows in reversed([*zip(self._sources, values, pairs, strict=True)]):
+            scores[part][rows] = given  # its list over true ones
+        query, first = number[first[retrieved]], first[retrieved]
+        ids = pl.Series(query_ids, dtype=pl.String)
+        table = pl.DataFrame({"query_id": ids.gather(query), "doc_id": doc_id.gather(first)})
+        filled = {
+            part: self._filled(part, scores[part][retrieved], table, least[query])
+            for part, least in zip(self.runs, lowest, strict=False)
+        }
+        weighting = self._system.interpolation
+        weighted = filled.pop(weighting.weighted)
+        rest, *others = (own * weighting.others.get(part, 1.0) for part, own in filled.items())
+        return table.with_columns(weighted=weighted, rest=sum(others, start=rest))
+
+    def _filled(self, part: str, scores: Values, pairs: pl.DataFrame, lowest: Values) -> Values:
+        """Give the docs that a part did not retrieve the lowest score of its list, or an error."""
+        lacking = np.isnan(scores)
+        if self._system.rule(part) == "minimum":
+            return np.where(lacking, lowest, scores)
+        if lacking.any():
+            query_id, doc_id = pairs.filter(lacking).sort(trec.PAIR).row(0)
+            paths = ", ".join(str(path) for own, path in self.scores if own == part)
+            fault = f"no score of {part} for query {query_id}, doc {doc_id}"
+            raise ResiduumError(f"{paths}: {fault}. Delete the file and run again.")
+        return scores
+
+
+def _distinct(number: np.ndarray, doc_id: pl.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each pair of query and doc, sorted by query, and each row's pair.
+
+    Pairs are told apart by a hash of the doc_id; where two docs share it, by another one.
+    """
+    for seed in count():
+        low = doc_id.hash(seed).to_numpy() >> np.uint64(QUERY_BITS)
+        keys = low | (number.astype(np.uint64) << np.uint64(64 - QUERY_BITS))
+        _, first, pair = np.unique(keys, return_index=True, return_inverse=True)
+        later = np.flatnonzero(first[pair] != np.arange(len(keys)))
+        if (doc_id.gather(later) == doc_id.gather(first[pair[later]])).all():
+            break
+    return first, pair
+
+
+def ranked(pairs: pl.DataFrame, weight: float | pl.Series, k: int) -> pl.DataFrame:
+    """Rank by `weight * weighted + rest` and cut at k; weights may be given per pair."""
+    score = weight * pl.col("weighted") + pl.col("rest")
+    return trec.rank(pairs.select(*trec.PAIR, score=score), k)
+
+
+def contenders(pairs: pl.DataFrame, weights: Sequence[float], k: int) -> pl.DataFrame:
+    """Keep the pairs that one of the weights at least brings among the first `k` of their query.
+
+    The pairs of a query are together. Ties with the k-th stay, for `ranked` to break.
+    """
+    lengths = pairs["query_id"].rle().struct.field("len").to_numpy()
+    weighted, rest = pairs["weighted"].to_numpy(), pairs["rest"].to_numpy()
+    tried, kept = np.array(weights)[:, None], np.ones(pairs.height, dtype=bool)
+    ends = np.cumsum(lengths)
+    for start, end in zip(ends - lengths, ends, strict=True):
+        if end - start > k:
+            scores = tried * weighted[start:end] + rest[start:end]
+            last = np.partition(scores, -k, axis=1)[:, [-k]]
+            near = scores >= last - ROUNDING - np.spacing(np.abs(last)) * 4
+            kept[start:end] = near.any(axis=0)
+    return pairs.filter(kept)
 
 
 if __name__ == "__main__":

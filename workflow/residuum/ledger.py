@@ -1,11 +1,13 @@
 """One row per number and per comparison that the papers print: reported, measured, verdict.
 
 Command: `python -m residuum.ledger write ...`. Verdicts are defined in docs/verdicts.md.
-Must not know how tables are rendered or tests computed, nor how the ledger is laid out.
+Must not know how tables are rendered or tests computed.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,21 +15,46 @@ import typer
 
 from residuum.artefacts import files, manifest
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import PrintedCell, parts_of
-from residuum.pages import grids, ledger_page, tsv
+from residuum.pages import grids, tsv
 from residuum.pages.grids import Grid, GridCell
-from residuum.pages.ledger_page import LedgerRow
+from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
+from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
+VERDICTS = {
+    "comparison": ["holds", "inconclusive", "reversed", "not run"],
+    "number": ["reproduced", "close", "differs", "not comparable", "not run"],
+}
+COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
+Rows = Sequence["LedgerRow"]
 Verdict = tuple[str, str]  # and the reason
-
-
-Tested = tuple[float, float, bool]  # difference, adjusted p, significant
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
+Tested = tuple[float, float, bool]  # difference, adjusted p, significant
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """A number or a comparison that a paper prints; a comparison's values are differences."""
+
+    paper: str
+    printed_in: str
+    table: str
+    row: str
+    column: str
+    kind: str
+    claim: str
+    reported: float | None
+    measured: float | None
+    delta: float | None
+    tolerance: float | None
+    p_adjusted: float | None
+    verdict: str
+    reason: str
 
 
 @app.command()
@@ -39,26 +66,18 @@ def write(
 ) -> None:
     """Judge every reported number and comparison of the given tables."""
     ledger: list[LedgerRow] = []
-    jobs = [_job(text) for text in spec]
+    kinds = [json.loads(text)["table"]["kind"] for text in spec]
+    forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
+    jobs = list(map(command.parse_spec, forms, spec))
     tests = {path.stem: tsv.rows(path, Comparison) for path in significance}
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        ledger += judge(job, grids.read(path), tests.get(job.id, []))
+        ledger += judge(job, tsv.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, []))
     files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
-    page = ledger_page.page(ledger, jobs[0].scale, jobs[0].reason)
-    files.write_text(output.with_suffix(".md"), page)
-    made_of = {"tables": [path.stem for path in table]}
-    manifest.write(
-        output, {"rows": len(ledger)}, made_of, [*table, *significance], "residuum.ledger"
-    )
-
-
-def _job(text: str) -> Grid:
-    kind = json.loads(text)["table"]["kind"]
-    if kind not in JUDGED:
-        raise ResiduumError(f"--spec: table.kind: {unknown('kind', kind, JUDGED)}")
-    return command.parse_spec(JUDGED[kind], text)
+    files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
+    made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
+    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
 
 
 def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
@@ -73,10 +92,16 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
-            rows.append(_number(job, printed.value, cell))
+            tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
+            judged = number_verdict(job, printed.value, cell, tolerance)
+            delta = None if cell.measured is None else cell.measured - printed.value
+            numbers = (printed.value, cell.measured, delta, tolerance, None)
+            claim = f"{cell.measure} = {printed.value}"
+            where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
+            rows.append(LedgerRow(*where, "number", claim, *numbers, *judged))
             for other, claim in _claims(job, row.id, printed):
                 tested = compared.get((column, row.id, other))
-                rows.append(_comparison(job, cell, measured[other, column], claim, tested))
+                rows.append(_comparison(where, cell, measured[other, column], claim, tested))
     return rows
 
 
@@ -88,18 +113,6 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
         below = next(row.below for row in job.table.rows if row.id == name)
         if printed.below and below:
             yield below, "below"
-
-
-def _where(job: Grid, cell: GridCell) -> Where:
-    return parts_of(job.id)[0], job.table.printed_in, job.id, cell.row, cell.column
-
-
-def _number(job: Grid, printed: float, cell: GridCell) -> LedgerRow:
-    tolerance = job.table.tolerance.get(cell.column, job.table.tolerance.get("default"))
-    delta = None if cell.measured is None else cell.measured - printed
-    claim, judged = f"{cell.measure} = {printed}", number_verdict(job, printed, cell, tolerance)
-    numbers = (printed, cell.measured, delta, tolerance, None)
-    return LedgerRow(*_where(job, cell), "number", claim, *numbers, *judged)
 
 
 def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
@@ -122,35 +135,136 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
 
 
 def _comparison(
-    job: Grid, own: GridCell, other: GridCell, claim: str, tested: Tested | None
+    where: Where, own: GridCell, other: GridCell, claim: str, tested: Tested | None
 ) -> LedgerRow:
-    judged = comparison_verdict(claim, tested)
-    if tested is None:
-        absent = next(cell for cell in (own, other) if cell.measured is None)
-        judged = "not run", f"{absent.row}: {absent.not_run}"
     a, b = own.reported, other.reported
     gap = None if a is None or b is None else round(a - b, 6)
     difference, p, _ = tested or (None, None, None)
     delta = None if difference is None or gap is None else difference - gap
-    numbers = (gap, difference, delta, None, p)
+    absent = own if own.measured is None else other
+    not_run = "not run", f"{absent.row}: {absent.not_run}"
+    judged = comparison_verdict(claim, tested) if tested else not_run
     sentence = f"{own.row} significantly {claim} {other.row}"
-    return LedgerRow(*_where(job, own), "comparison", sentence, *numbers, *judged)
+    numbers = (gap, difference, delta, None, p)
+    return LedgerRow(*where, "comparison", sentence, *numbers, *judged)
 
 
-def comparison_verdict(claim: str, tested: Tested | None) -> Verdict:
-    """Return (verdict, reason): holds, inconclusive, reversed, or not run.
+def comparison_verdict(claim: str, tested: Tested) -> Verdict:
+    """Return (verdict, reason): holds, inconclusive or reversed.
 
     `tested` is the difference row - other, `claim` above or below. A difference that is not
     significant is inconclusive whichever way it points.
     """
-    if tested is None:
-        return "not run", ""
     difference, p, significant = tested
     reason = f"p {p:.4g}, difference {difference:+.4f}"
     if not significant:
         return "inconclusive", f"not significant ({reason})"
     agrees = (difference > 0) == (claim == "above")
     return ("holds" if agrees else "reversed"), reason
+
+
+def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:
+    """Yield rows that share a key, in the order of the keys' first rows."""
+    groups: dict[str, list[LedgerRow]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    yield from groups.items()
+
+
+def counts(ledger: Rows) -> str:
+    """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur."""
+    lines = []
+    for paper, rows in _grouped(ledger, lambda row: row.paper):
+        for kind, possible in VERDICTS.items():
+            if counted := Counter(row.verdict for row in rows if row.kind == kind):
+                shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
+                lines.append([paper, f"{kind}s", *shown])
+    return grid(["paper", "printed", *COUNTED], lines)
+
+
+def page(ledger: Rows, scale: str, reason: str) -> str:
+    """Write the whole page; what stands above `MORE` is the summary that is printed at the end."""
+    if not ledger:
+        return f"# Ledger, scale {scale}\n\nThe chosen pages report no number and no comparison.\n"
+    parts = [
+        f"# Ledger, scale {scale}",
+        f"Scale {scale}: {reason}",
+        counts(ledger),
+        "`ledger.md` goes on with what contradicts each paper, what is not run and every row; "
+        "`ledger.tsv` has the rows unrounded. docs/verdicts.md says what a verdict means.",
+        MORE,
+    ]
+    for paper, rows in _grouped(ledger, lambda row: row.paper):
+        parts += [f"## {paper}", *_in_short(rows)]
+    parts += [
+        "## Every number and comparison",
+        "A comparison's reported and measured values are differences. A number that is not "
+        "comparable, without a reason beside it, is so for the scale's reason, given above.",
+    ]
+    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance", "verdict"]
+    for _, rows in _grouped(ledger, lambda row: row.table):
+        lines = []
+        for r in rows:
+            changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
+            why = "" if r.reason == reason else plain(r.reason)
+            lines.append([r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why])
+        parts.append(f"### {rows[0].printed_in}\n\n{grid([*header, 'reason'], lines)}")
+    return "\n\n".join([*parts, ""])
+
+
+def _in_short(rows: Rows) -> Iterator[str]:
+    """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run."""
+    lines = [
+        [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
+        for r in rows
+        if r.verdict in ("reversed", "differs")
+    ]
+    header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
+    against = f"Against the paper: {len(lines)}.\n\n{grid(header, lines)}"
+    yield against if lines else "Nothing contradicts the paper."
+    if absent := [row for row in rows if row.verdict == "not run"]:
+        groups = _grouped(absent, _bare)
+        listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
+        yield f"Not run: {len(absent)}.\n\n{listed}"
+
+
+def _bare(row: LedgerRow) -> str:
+    """Return a reason without the row that a comparison's reason names first, and its full stop."""
+    reason = row.reason.partition(": ")[2] if row.kind == "comparison" else row.reason
+    return reason.rstrip(".")
+
+
+def _printed_in(rows: Rows) -> str:
+    """Write where rows are printed: table, its rows, how many numbers and comparisons."""
+    parts = []
+    for page, own in _grouped(rows, lambda row: row.printed_in):
+        kinds = Counter(row.kind for row in own)
+        counted = [(kinds[kind], kind) for kind in ("number", "comparison") if kinds[kind]]
+        amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
+        parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
+    return "; ".join(parts)
+
+
+def _values(row: LedgerRow) -> list[str]:
+    """Return what is reported and measured; a difference carries its sign."""
+    form = "+.4g" if row.kind == "comparison" else ".4g"
+    return [_rounded(row.reported, form), _rounded(row.measured, form)]
+
+
+def _rounded(value: float | None, form: str = ".4g") -> str:
+    return "" if value is None else f"{value:{form}}"
+
+
+def digest(results: Path) -> str:
+    """Return the counts of a results folder's ledger and where its page and rows lie."""
+    path = Path(results) / Paths().ledger
+    if not path.is_file():
+        made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
+        named = ", ".join(made) or "snakemake --cores all makes one"
+        raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
+    ledger = tsv.rows(path, LedgerRow)
+    where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
+    return f"{counts(ledger) if ledger else 'The ledger is empty.'}\n\n{where}"
 
 
 if __name__ == "__main__":

@@ -5,37 +5,38 @@ class here and a line in POOLS. Must not know indexes, files or which docs becom
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from random import Random
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.base import Id, Positive, Ref
 from residuum.config.schema.models import Pool, Source
 
+if TYPE_CHECKING:
+    from residuum.artefacts.streams import DiskList
+
+Ranked = dict[str, dict[str, list[str]]]  # {system: {query_id: docs, best first}}
+
 
 class Draw(NamedTuple):
-    """The draw of one training pair's negatives, as its pools see it.
-
-    `ranked` has the docs that each system ranks for a query, best first.
-    """
+    """The draw of one training pair's negatives, as its pools see it."""
 
     query_id: str
     random: Random
     per_pair: int
-    ranked: dict[str, dict[str, list[str]]]
+    ranked: Ranked
     relevant: set[str]
-    corpus: Sequence[str]
+    corpus: "DiskList"
 
     def anywhere(self, count: int) -> list[str]:
         """Return `count` docs or a few more, drawn uniformly from the corpus, none relevant."""
         size = min(len(self.corpus), count + len(self.relevant))
         drawn = map(self.corpus.__getitem__, self.random.sample(range(len(self.corpus)), size))
-        found = [doc_id for doc_id in drawn if doc_id not in self.relevant]
-        if not found:
+        docs = [doc_id for doc_id in drawn if doc_id not in self.relevant]
+        if not docs:
             raise ResiduumError(f"query {self.query_id}: every doc of the corpus is relevant to it")
-        return found
+        return docs
 
 
 class Drawable(Pool):

@@ -1,54 +1,47 @@
 """Score candidates with a cross-encoder once, for all first stages and all depths, and cut.
 
-python -m residuum.rerank score --run RUN ... --depth N --model DIR ... --output PAIRS.trec.gz
-python -m residuum.rerank depths --run NAME=RUN ... --scores PAIRS.trec.gz ... --output TSV
-python -m residuum.rerank cut --run RUN --scores PAIRS.trec.gz --curve TSV ... --output RUN
-
-Only score loads the model; killed and started again, or asked for more, it scores what is missing.
+Command: `python -m residuum.rerank score|depths|cut ...`.
+Only score loads the model; started again, for the same pairs or more, it scores what is missing.
 Must not know how the cross-encoder was trained or how a first stage made its list.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+import numpy as np
 import polars as pl
 import typer
 from pydantic import Field
 
 from residuum.artefacts import manifest, trec
-from residuum.artefacts.trec import PAIR
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import Reading
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
 from residuum.neural.pairscores import Store
-from residuum.neural.pretrained import Source
 from residuum.neural.resumable import fingerprint
 from residuum.neural.tokens import Texts
-from residuum.tuning.depths import best_depth, candidates, measured, with_scores
-from residuum.tuning.record import Record
+from residuum.tuning.choosing import Choice, Record, choose
+from residuum.tuning.evaluation import evaluate
 
 app = command.app(__doc__)
+CANDIDATE_RECALL = re.compile(r"R(?:\(rel=(\d+)\))?")
 
 
 class Scoring(Strict):
-    """Pairs per batch, which has its say in the last digits; pairs that a kill can cost."""
+    """Pairs per batch, on which the last digits depend; pairs that a kill can cost."""
 
     batch_size: Positive
     part_pairs: Positive = 8192
 
 
 class Tried(Strict):
-    """What is tried: the depths of each run, and measures of the reranked lists.
-
-    `R(rel=2)`, without a cutoff, is the recall of the candidates, else taken at relevance 1.
-    """
+    """What is tried: the depths of each run, and measures of the reranked lists."""
 
     depths: dict[str, list[Positive]] = Field(min_length=1)
     measures: list[str] = Field(min_length=1)
@@ -71,51 +64,39 @@ def score(
     precision: command.Precision = "auto",
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once."""
-    form = command.parse_spec(Scoring, spec)
-    tops = dict(zip(run, depth, strict=True))
-    lists = {path: trec.cut(trec.read_run(path), top) for path, top in tops.items()}
+    config = command.parse_spec(Scoring, spec)
+    cuts = dict(zip(run, depth, strict=True))
+    lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
     chosen = devices.choose(device, precision, threads)
-    encoder = _encoder(model, revision, reading, chosen)
-    local = [Path(model)] if Path(model).is_dir() else []
+    local = Path(model).is_dir()
+    if reading is not None:
+        read = command.parse_spec(Reading, reading)
+        encoder = CrossEncoder(pretrained.Source(model, revision, whole=True), read, chosen)
+    elif local:
+        encoder = CrossEncoder.load(Path(model), chosen)
+    else:
+        raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
     setting = {
         "reading": encoder.settings.model_dump(mode="json"),
         "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
-        "batch_size": form.batch_size,
+        "batch_size": config.batch_size,
         "threads": threads,
         "device": chosen.name,
         "precision": chosen.precision,
     }
     texts = [queries, corpus / "manifest.json"]
-    weights = [part for folder in local for part in pretrained.parts(folder)]
-    mark = fingerprint("residuum.neural.pairscores", setting, [*texts, *weights])
+    checkpoint = pretrained.parts(Path(model)) if local else []
+    mark = fingerprint("residuum.neural.pairscores", setting, [*texts, *checkpoint])
     kept = Store(store, mark)
-    wanted = pl.concat(lists.values()).select(PAIR).unique(maintain_order=True)
-    todo = wanted.join(kept.read(), on=PAIR, how="anti")
+    required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
+    todo = required.join(kept.read(), on=trec.PAIR, how="anti")
     named = Texts(queries, corpus, "a first-stage run")
-    kept.fill(todo, encoder, named, form.batch_size, form.part_pairs)
-    scored = trec.rank(wanted.join(kept.read(), on=PAIR, how="left"))
+    kept.fill(todo, encoder, named, config.batch_size, config.part_pairs)
+    scored = trec.rank(required.join(kept.read(), on=trec.PAIR, how="left"))
     trec.write_run(output, scored, "scores")
-    setting["depths"] = {str(path): top for path, top in tops.items()}
-    facts = {**shared(lists, scored), **encoder.sizes.facts()}
-    manifest.write(output, facts, setting, [*lists, *texts, *local], "residuum.rerank")
-
-
-def _encoder(
-    model: str, revision: str | None, reading: str | None, device: devices.Device
-) -> CrossEncoder:
-    if reading is not None:
-        how = command.parse_spec(Reading, reading)
-        return CrossEncoder(Source(model, revision, whole=True), how, device)
-    if not Path(model).is_dir():
-        raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
-    return CrossEncoder.load(Path(model), device)
-
-
-def shared(lists: Mapping[Path, pl.DataFrame], scored: pl.DataFrame) -> dict[str, Any]:
-    """Return the pairs scored, those of each run, and the share saved by scoring a pair once."""
     each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())
-    return {
+    facts = {
         "pairs": scored.height,
         "pairs_without_sharing": alone,
         "saved": 1 - scored.height / alone if alone else 0.0,
@@ -123,6 +104,9 @@ def shared(lists: Mapping[Path, pl.DataFrame], scored: pl.DataFrame) -> dict[str
         "queries": scored["query_id"].n_unique(),
         "docs": scored["doc_id"].n_unique(),
     }
+    setting["depths"] = {str(path): cut for path, cut in cuts.items()}
+    inputs = [*lists, *texts, *([Path(model)] if local else [])]
+    manifest.write(output, {**facts, **encoder.sizes.facts()}, setting, inputs, "residuum.rerank")
 
 
 @app.command("depths")
@@ -134,23 +118,18 @@ def depths(
     output: Annotated[Path, typer.Option(help="TSV of run, depth, query_id, measure, value")],
 ) -> None:
     """Evaluate each run at every depth, and at depth 0, where nothing is reranked."""
-    form = command.parse_spec(Tried, spec)
-    named = command.named_paths("--run", run, form.depths)
+    config = command.parse_spec(Tried, spec)
+    runs = command.named_paths("--run", run, config.depths)
     scored, judged = trec.read_run(scores), trec.read_qrels(qrels)
-    tables = {
-        name: measured(
-            candidates(path, max(form.depths[name]), scored, scores),
-            judged,
-            form.depths[name],
-            form.measures,
-        )
-        for name, path in named.items()
-    }
-    rows = [table.with_columns(run=pl.lit(name)) for name, table in tables.items()]
-    trec.write_depths(output, pl.concat(rows))
-    facts = {"runs": sorted(named), "queries": judged["query_id"].n_unique()}
-    inputs = [*dict.fromkeys(named.values()), scores, qrels]
-    manifest.write(output, facts, form, inputs, "residuum.rerank")
+    tables = []
+    for name, path in runs.items():
+        listed = candidates(path, max(config.depths[name]), scored, scores)
+        curve = measured(listed, judged, config.depths[name], config.measures)
+        tables.append(curve.with_columns(run=pl.lit(name)))
+    trec.write_depths(output, pl.concat(tables))
+    facts = {"runs": sorted(runs), "queries": judged["query_id"].n_unique()}
+    inputs = [*dict.fromkeys(runs.values()), scores, qrels]
+    manifest.write(output, facts, config, inputs, "residuum.rerank")
 
 
 @app.command("cut")
@@ -162,29 +141,95 @@ def cut(
     tag: command.Tag,
     output: command.Run,
     record: Annotated[Path, typer.Option(help="JSON to write: the depth and what was tried")],
-    curve: Annotated[
-        Path | None, typer.Option(help="what depths wrote of the tuning split, if depth has a grid")
-    ] = None,
+    curve: Annotated[Path | None, typer.Option(help="TSV of depths, if depth is tuned")] = None,
 ) -> None:
-    """Rerank down to the fixed depth, or to that of the best mean on the tuning split."""
+    """Rerank down to the fixed depth, or to that of the best mean on the tuning split.
+
+    Below it the first stage's order stands, in scores that fall by 1, from the reranker's lowest.
+    """
     system = command.parse_spec(RerankSystem, spec)
-    chosen = _depth(system.depth, name, curve)
-    depth = int(chosen.setting["depth"])
+    if system.depth.value is not None:
+        chosen = Record(choices=[Choice(setting={"depth": system.depth.value})])
+    elif curve:
+        chosen = best_depth(trec.read_depths(curve), name, system.depth, curve)
+    else:
+        raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
+    depth = int(chosen.choices[0].setting["depth"])
     listed = candidates(run, depth, trec.read_run(scores), scores)
-    whole = with_scores(listed, depth)
-    trec.write_run(output, whole, tag)
+    below = pl.col("score").min().over("query_id") - (pl.col("rank") - depth)
+    reranked = trec.rank(listed.with_columns(pl.coalesce("score", below).alias("score")))
+    trec.write_run(output, reranked, tag)
     inputs = [run, scores, *([curve] if curve else [])]
-    facts = {"depth": depth, "hits": whole.height}
+    facts = {"depth": depth, "hits": reranked.height}
     manifest.write(output, facts, system, inputs, "residuum.rerank")
     chosen.write(record, system, inputs, "residuum.rerank")
 
 
-def _depth(depth: Depth, name: str, curve: Path | None) -> Record:
-    if depth.value is not None:
-        return Record.fixed({"depth": depth.value})
-    if curve is None:
-        raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
-    return best_depth(trec.read_depths(curve), name, depth, curve)
+def candidates(path: Path, depth: int, scored: pl.DataFrame, scores: Path) -> pl.DataFrame:
+    """Return a run with the scores of its top `depth` docs in place of its own, best first.
+
+    Columns query_id, doc_id, rank (in the first stage), score (null below the depth).
+    """
+    run = trec.read_run(path).drop("score")
+    joined = run.join(scored.select(*trec.PAIR, "score"), on=trec.PAIR, how="left")
+    joined = joined.with_columns(pl.when(pl.col("rank") <= depth).then("score"))
+    lacking = trec.cut(joined, depth).filter(pl.col("score").is_null())
+    if lacking.height:
+        query_id, doc_id = lacking.sort("query_id", "rank").row(0)[:2]
+        fault = f"no score for query {query_id}, doc {doc_id}, which {path} has above rank"
+        more = f"({lacking.height} pairs lack one). Delete the scores and run again."
+        raise ResiduumError(f"{scores}: {fault} {depth + 1} {more}")
+    return joined.sort("query_id", "score", "doc_id", descending=[False, True, False])
+
+
+def measured(
+    listed: pl.DataFrame, qrels: pl.DataFrame, depths: list[int], names: list[str]
+) -> pl.DataFrame:
+    """Return depth, query_id, measure, value for every judged query at depth 0 and the others.
+
+    Beside the measures there are `recall`, the share of the relevant docs among the top `depth`,
+    at the relevance of `R(rel=2)` among the names or else at 1, and `docs_reranked`.
+    """
+    recalls = [match for name in names if (match := CANDIDATE_RECALL.fullmatch(name))]
+    levels = {int(match[1] or 1) for match in recalls} or {1}
+    if len(levels) > 1:
+        raise ResiduumError(f"--spec: measures: candidate recall at one level, not {levels}")
+    measures = list(dict.fromkeys(n for n in names if not CANDIDATE_RECALL.fullmatch(n)))
+    cutoffs = [cutoff(name) for name in measures]
+    last = max([depth for depth in cutoffs if depth], default=1)
+    tables: list[pl.DataFrame] = []
+    for depth in sorted({0, *depths}):
+        top, rest = trec.cut(listed, depth), listed.filter(pl.col("rank") > depth)
+        reranked = pl.concat([top.with_columns(rank=trec.POSITION), rest])
+        seen = trec.cut(reranked, last) if all(cutoffs) else reranked
+        curve = [evaluate(seen, qrels, measures)] if measures else []
+        curve.append(_sizes(top, qrels, *levels))
+        tables.append(pl.concat(curve).with_columns(depth=pl.lit(depth, pl.Int64)))
+    return pl.concat(tables)
+
+
+def _sizes(top: pl.DataFrame, qrels: pl.DataFrame, level: int) -> pl.DataFrame:
+    relevant = qrels.filter(pl.col("relevance") >= level)
+    hits = top.join(relevant, on=trec.PAIR, how="semi")
+    table = qrels.select("query_id").unique()
+    for name, rows in {"hits": hits, "relevant": relevant, "top": top}.items():
+        table = table.join(rows.group_by("query_id").len(name), on="query_id", how="left")
+    recall = (pl.col("hits") / pl.col("relevant")).fill_null(0.0).alias(trec.RECALL)
+    docs = pl.col("top").fill_null(0).cast(pl.Float64).alias(trec.DOCS_RERANKED)
+    columns = table.select("query_id", recall, docs)
+    return columns.unpivot(index="query_id", variable_name="measure", value_name="value")
+
+
+def best_depth(curve: pl.DataFrame, name: str, depth: Depth, source: Path) -> Record:
+    """Return the record of the depth of a run that is chosen from a grid."""
+    measure, grid = str(depth.measure), list(dict.fromkeys(depth.grid or []))
+    own = curve.filter(run=name, measure=measure)
+    values = [own.filter(depth=tried)["value"].to_list() for tried in grid]
+    if [] in values:
+        missing = grid[values.index([])]
+        raise ResiduumError(f"{source}: no {measure} of {name} at depth {missing}")
+    query_ids = own.filter(depth=grid[0])["query_id"].to_list()
+    return choose([{"depth": tried} for tried in grid], np.array(values), query_ids, measure)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Paired tests between the systems of a table, deterministic, corrected within a stated family.
 
-Command: `python -m residuum.significance compare ...`. The tests themselves are in
-`residuum.paired`; docs/statistics.md explains them. Must not know rendering, nor what a paper
-reported.
+Command: `python -m residuum.significance compare ...`. docs/statistics.md explains the tests of
+`residuum.paired`. Must not know rendering, nor what a paper reported.
 """
 
 from pathlib import Path
@@ -14,7 +13,7 @@ from residuum import paired
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.config.schema.papers import parts_of
-from residuum.pages import scores, tsv
+from residuum.pages import grids, tsv
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
@@ -32,31 +31,22 @@ def compare(
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
     jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
-    tables = [compared(job, metrics, workers) for job in jobs]
-    tests = jobs[0].tests
+    tests, tables = jobs[0].tests, []
+    for job in jobs:
+        bound, values = grids.load(job, metrics)
+        measures = {column.id: column.measure for column in job.table.columns}
+        pairs = []
+        for column, a, b in bound.compared():
+            paper = parts_of(job.id)[0]
+            families = {"column": f"{job.id}/{column}", "table": job.id, "paper": paper}
+            pairs.append(paired.Pair(a, b, column, measures[column], families[tests.family]))
+        tables.append(paired.compare(values, pairs, tests, workers))
     family = paired.adjust([row for rows in tables for row in rows], tests.correction, tests.alpha)
     table = tsv.frame(family[: len(tables[0])], paired.Comparison)
     files.write_text(output, table.write_csv(separator="\t"))
     read = {name for job in jobs for name in job.metrics_files()}
     inputs = [metrics / name for name in sorted(read)]
     manifest.write(output, {"comparisons": table.height}, jobs[0], inputs, "residuum.significance")
-
-
-def compared(job: BoundTable, metrics: Path, workers: int = 1) -> list[paired.Comparison]:
-    """Return a row per comparison of one table, with its family; p is not adjusted yet."""
-    job, values = scores.load(job, metrics)
-    measures = {column.id: column.measure for column in job.table.columns}
-    pairs = [
-        paired.Pair(a, b, column, measures[column], family(job, column))
-        for column, a, b in job.compared()
-    ]
-    return paired.compare(values, pairs, job.tests, workers)
-
-
-def family(job: BoundTable, column: str) -> str:
-    """Name the comparisons that one in this column is corrected with."""
-    names = {"column": f"{job.id}/{column}", "table": job.id, "paper": parts_of(job.id)[0]}
-    return names[job.tests.family]
 
 
 if __name__ == "__main__":

@@ -13,18 +13,16 @@ import typer
 
 from residuum.artefacts import indexes, manifest
 from residuum.cli import command
-from residuum.config.schema.papers import DEPTH, Row, Table
-from residuum.pages import grids, layout, scores, table_notes, tsv
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import DEPTH, Row
+from residuum.pages import grids, layout, notes, tsv
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
-from residuum.pages.table_notes import NO_DEPTH
-from residuum.pages.tuned import depths
 from residuum.paired import Comparison, ScoreMatrix
-from residuum.tuning.record import Tuned
+from residuum.tuning.choosing import Record, Tuned
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
-Beaten = set[tuple[str, str, str]]  # (column, better row, worse row)
 
 
 @app.command()
@@ -39,12 +37,12 @@ def render(
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     requested = command.parse_spec(BoundTable, spec)
-    job, values = scores.load(requested, metrics)
+    job, values = grids.load(requested, metrics)
     tests = tsv.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
-    cells = tidy(job, values, tests, records, scores.searched(job, metrics))
-    notes = table_notes.caption(job, cells, tests, records)
-    layout.write(output, tsv.frame(cells, GridCell), page(job, cells, notes))
+    cells = tidy(job, values, tests, records, metrics)
+    captions = list(notes.caption(job, cells, tests, records))
+    layout.write(output, tsv.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
     manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
@@ -52,64 +50,69 @@ def render(
 
 def tidy(
     job: BoundTable,
-    values: Mapping[scores.Key, ScoreMatrix],
+    values: Mapping[grids.Key, ScoreMatrix],
     tests: Sequence[Comparison],
-    records: list[Tuned],
-    searched: Mapping[scores.Key, list[indexes.Record | None]],
+    records: Sequence[Tuned],
+    metrics: Path,
 ) -> list[GridCell]:
     """Return the cells row by row: mean over seeds, spread, markers, what the paper prints.
 
-    `searched` are the indexes behind cells whose table states one.
+    Where the table states its index, manifests in `metrics` say which one a cell's runs searched.
     """
     beaten = {(test.column, *test.ordered) for test in tests if test.significant}
     cells = []
     for row in job.table.rows:
+        others = [other for other in job.table.rows if other.index and row.index]
         for column in job.table.columns:
-            cell = grids.blank(job, row.id, column.id, column.measure)
-            cell = replace(cell, not_run=job.not_run(row, column))
-            matrix = values.get((row.id, column.id))
-            if column.is_depth:
-                cell = _chosen(cell, depths(job, row, column, records))
-            elif matrix:
+            not_run = job.not_run(row, column)
+            cell = grids.blank(job, row.id, column.id, column.measure, not_run)
+            if column.is_depth and not not_run:
+                cell = _with_depth(job, row, cell, records)
+            elif matrix := values.get((row.id, column.id)):
                 per_seed = [float(value) for value in matrix.values.mean(axis=0)]
-                cell = cell.measured_as(per_seed, len(matrix.query_ids))
-                cell = _marked(job, row, cell, beaten)
-            cells.append(_indexed(job, cell, searched.get((row.id, column.id), [])))
+                beats = [o.index for o in others if o.index and (column.id, row.id, o.id) in beaten]
+                cell = replace(
+                    cell.measured_as(per_seed, len(matrix.query_ids)),
+                    beats=layout.span(beats),
+                    below=(column.id, row.below, row.id) in beaten,
+                )
+                if job.table.index:
+                    files = [metrics / name for name in job.metrics_of(row, column)]
+                    searched = [indexes.recorded(path) for path in files]
+                    other = indexes.other(job.table.index, searched)
+                    cell = replace(cell, index=indexes.described(searched), other_index=other)
+            cells.append(cell)
     return cells
 
 
-def _chosen(cell: GridCell, records: list[Tuned]) -> GridCell:
-    if not records:
-        return replace(cell, not_run=cell.not_run or NO_DEPTH)
-    chosen = [float(each.record.setting["depth"]) for each in records]
-    return cell.measured_as(chosen, records[0].record.queries)
+def _with_depth(job: BoundTable, row: Row, cell: GridCell, tuned: Sequence[Tuned]) -> GridCell:
+    """Add the depth chosen for each run of a row: its record on the split, or its only one.
 
-
-def _marked(job: BoundTable, row: Row, cell: GridCell, beaten: Beaten) -> GridCell:
-    others = [other for other in job.table.rows if other.index and row.index]
-    beats = [o.index for o in others if o.index and (cell.column, row.id, o.id) in beaten]
-    below = row.below is not None and (cell.column, row.below, row.id) in beaten
-    return replace(cell, beats=layout.span(beats), below=below)
-
-
-def _indexed(
-    job: BoundTable, cell: GridCell, searched: Sequence[indexes.Record | None]
-) -> GridCell:
-    """Add what the runs searched, and how it differs from the index that the table states."""
-    other = indexes.other(job.table.index, searched) if job.table.index else None
-    return replace(cell, index=indexes.described(searched), other_index=other)
-
-
-def decimals(table: Table) -> int:
-    """Return how many decimals a table shows: as many as the paper prints, at least three."""
-    texts = [text.split(" ")[0] for row in table.reported.values() for text in row.values()]
-    return max([3, *(len(text.partition(".")[2]) for text in texts)])
+    A row that reranks nothing has none; a run that reranks but has no record, or only some of a
+    row's runs, is an error.
+    """
+    chosen: dict[str, Record] = {}
+    for run in job.runs[row.id]:
+        own = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
+        own = [t for t in own if t.split_ref == cell.split_ref] or own
+        if len(own) == 1:
+            chosen[run] = own[0].record
+    lacking = [run for run in job.runs[row.id] if run not in chosen]
+    if lacking and (chosen or job.systems.get(row.id, {}).get("kind") == "rerank"):
+        raise ResiduumError(
+            f"{job.id}, row {row.id}: no tuning record gives the depth of {lacking[0]} on "
+            f"{cell.split_ref}; name it with --tuning {cell.split_ref}/{lacking[0]}.json"
+        )
+    if not chosen:
+        return replace(cell, not_run=notes.NO_DEPTH)
+    depths = [float(record.choices[0].setting["depth"]) for record in chosen.values()]
+    return cell.measured_as(depths, next(iter(chosen.values())).queries)
 
 
 def number(cell: GridCell, digits: int) -> str:
     """Round for display; a cell without a value is `not run`, and never a zero."""
     if cell.measured is None or cell.lowest is None or cell.highest is None:
-        return DASH if cell.not_run == NO_DEPTH else "not run"
+        return DASH if cell.not_run == notes.NO_DEPTH else "not run"
     if cell.measure == DEPTH:
         span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
         return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"
@@ -117,21 +120,22 @@ def number(cell: GridCell, digits: int) -> str:
     return f"{cell.measured:.{digits}f}{deviation}"
 
 
-def page(job: BoundTable, cells: list[GridCell], notes: list[str]) -> layout.Layout:
-    """Lay the table out: a line per row, its group and label first."""
-    digits = decimals(job.table)
+def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
+    """Lay the table out: a line per row, with as many decimals as the paper prints, or three.
 
-    def shown(cell: GridCell) -> TextCell:
-        return TextCell(number(cell, digits), cell.beats, cell.below)
-
-    starts = {row.id: [row.group, _label(row)] for row in job.table.rows}
-    header = ["", "Model", *table_notes.headers(job)]
-    return grids.lay_out(job, header, starts, cells, shown, notes)
-
-
-def _label(row: Row) -> str:
-    """Number the rows that others may beat; a dash marks a variant of another row."""
-    return f"{row.index} {row.label}" if row.index else f"- {row.label}" if row.below else row.label
+    The rows that others may beat are numbered; a dash marks a variant of another row.
+    """
+    printed = [text for row in job.table.reported.values() for text in row.values()]
+    digits = max([3, *(len(text.split(" ")[0].partition(".")[2]) for text in printed)])
+    rows = []
+    for row in job.table.rows:
+        mark = row.index or ("-" if row.below else "")
+        own = [cell for cell in cells if cell.row == row.id]
+        shown = (TextCell(number(cell, digits), cell.beats, cell.below) for cell in own)
+        rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
+    header = ["", "Model", *(notes.header(job, column) for column in job.table.columns)]
+    align = ["l", "l", *"c" * len(job.table.columns)]
+    return layout.Layout(job.table.title, job.table.printed_in, header, rows, captions, align)
 
 
 if __name__ == "__main__":

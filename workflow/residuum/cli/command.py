@@ -59,12 +59,12 @@ def main(application: typer.Typer) -> None:
         raise SystemExit(1) from None
 
 
-def parse_spec(model: type[Model], text: str) -> Model:
-    """Read a `--spec` argument (JSON) into its schema; a fault names the key."""
+def parse_spec(model: type[Model], text: str | bytes, source: str = "--spec") -> Model:
+    """Read JSON, of an option or a file, into its schema; a fault names the source and the key."""
     try:
         return model.model_validate_json(text)
     except pydantic.ValidationError as error:
-        raise ResiduumError(describe("--spec", error)) from None
+        raise ResiduumError(describe(source, error)) from None
 
 
 def named_paths(option: str, texts: list[str], required: Collection[str]) -> dict[str, Path]:

@@ -1,39 +1,32 @@
-"""What the generated articles are about, drawn from a seed before any text is written.
+"""What the generated articles are about, drawn from a seed before any text is written, and grades.
 
-Usage: `world = draw_world(rng, recipe)`, then `draw_facts(rng, world)` gives the facts of every
-doc: what a study states and where, what a review covers, what a notice only names. Concepts come
-from words/articles.yaml. It must not know sentences, topics or grades.
+Usage: `world = World(rng, recipe)`; `world.draw_facts(rng)` gives what each study states and where,
+what a review covers, what a notice only names; `world.draw_topics(rng, graded(facts))` what is
+asked. Concepts come from words/articles.yaml. Must not know sentences.
 """
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Iterator
-from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice, product
+from typing import NamedTuple
 
-from residuum.collections.draws import Zipf, pick, sample, shuffled, zipf
-from residuum.collections.worlds import Concept, Key
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
+from residuum.config.schema.sources import GeneratedArticles
 
-if TYPE_CHECKING:
-    from residuum.config.schema.sources import GeneratedArticles
-
-WORDS = packaged("collections/words/articles.yaml")
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4
+ENOUGH = 4  # relevant docs of a topic
 THERAPY = "therapy"  # a study of this family tries an agent
 KINDS = ("condition", "aspect", "population", "agent")  # of what is named
 
 
-class Aspect(Strict):
-    """What a study can be about: its surface forms, a plain question and the words around it."""
+class Aspect(Attribute):
+    """What a study can be about, with a plain question for it."""
 
-    family: str
-    forms: Concept
     question: str
-    collocates: list[str]
 
 
 class Words(Strict):
@@ -47,50 +40,45 @@ class Words(Strict):
     patterns: dict[str, list[str]]
 
 
-words: Words = entries.parse(WORDS, Words)
-
-
-class World(NamedTuple):
-    """What can be named, by kind and position; the first form of each concept is the usual one.
-
-    Of a condition there are its course and symptoms too, of an agent the class of its drug.
-    """
-
-    recipe: GeneratedArticles
-    forms: dict[str, list[Concept]]
-    courses: list[str]
-    symptoms: list[list[str]]
-    drugs: list[str]
+words: Words = entries.parse(packaged("collections/words/articles.yaml"), Words)
 
 
 class Facts(NamedTuple):
     """What a doc states of its condition, and what it names without stating anything.
 
-    A study states its aspect, population and agent (none outside therapy) from the title on; only
-    its body states `findings`, pairs of condition and aspect, and `uses`, pairs of condition and
-    agent. A review covers the aspects in `findings`. A notice names all and states nothing. Of
-    `other`, a condition, and of `aside`, an aspect, nothing is stated outside `findings`.
+    A study states what it is `about`, with an agent in therapy alone, from the title on; only its
+    body states `findings`, pairs of condition and aspect, and `uses`, pairs of condition and agent.
+    A review covers the aspects in `findings`. A notice names all and states nothing. Of `other`, a
+    condition, and of `aside`, an aspect, nothing is stated outside `findings`.
     """
 
     kind: str
-    condition: int
-    aspect: int
-    population: int
-    agent: int | None
+    about: Topic
     other: int
     findings: tuple[tuple[int, int], ...] = ()
     uses: tuple[tuple[int, int], ...] = ()
     aside: int | None = None
 
-    def named(self) -> dict[str, int]:
-        """What title and abstract are about, by kind."""
-        every = zip(KINDS, self[1:5], strict=True)
-        return {kind: position for kind, position in every if position is not None}
-
     def names(self) -> list[Key]:
-        """What is named and can be asked for, the other condition too."""
-        named = [("condition", self.condition), ("condition", self.other), ("aspect", self.aspect)]
-        return named if self.agent is None else [*named, ("agent", self.agent)]
+        """What is named and can be asked for, the other condition too; not a population alone."""
+        named = [key for key in self.about.items() if key[0] != "population"]
+        return [*named, ("condition", self.other)]
+
+    def relevance(self, topic: Topic) -> int:
+        """2, 1 or 0; one that does not name the condition of the topic has 0."""
+        if self.kind == "notice":
+            return 0
+        condition, group = topic["condition"], topic.get("population")
+        states = self.kind == "study" and self.about["condition"] == condition
+        if states and topic.items() <= self.about.items():
+            return 2
+        if "agent" in topic:
+            return int((condition, topic["agent"]) in self.uses)
+        if states and self.about["aspect"] == topic["aspect"]:
+            return 1
+        # a finding on other conditions, or of a review, is of anyone
+        suits = group is None or (states and group == self.about["population"])
+        return int(suits and (condition, topic["aspect"]) in self.findings)
 
 
 def faults(recipe: GeneratedArticles) -> Iterator[str]:
@@ -104,73 +92,111 @@ def faults(recipe: GeneratedArticles) -> Iterator[str]:
             yield f"{key}: {count} requested, 2 to {most} possible; change {key}"
 
 
-def draw_world(rng: Random, recipe: GeneratedArticles) -> World:
-    """The conditions and agents of a collection, and which form of each concept is usual."""
-    conditions, courses, symptoms = zip(*_conditions(rng, recipe.conditions), strict=True)
-    agents, drugs = zip(*_agents(rng, recipe.agents), strict=True)
-    forms = {
-        "condition": [*conditions],
-        "agent": [*agents],
-        "aspect": [tuple(shuffled(rng, aspect.forms)) for aspect in words.aspects],
-        "population": [tuple(shuffled(rng, forms)) for forms in words.populations],
-    }
-    return World(recipe, forms, [*courses], [*symptoms], [*drugs])
+class World:
+    """What can be named, by kind and position; the first form of each concept is the usual one.
+
+    Of a condition there are its course and symptoms too, of an agent the class of its drug.
+    """
+
+    def __init__(self, rng: Stream, recipe: GeneratedArticles) -> None:
+        self.recipe, self.forms = recipe, defaultdict[str, list[Concept]](list)
+        self.courses, self.drugs = list[str](), list[str]()
+        self.symptoms: list[list[str]] = []
+        table = words.conditions
+        signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
+        parts = (table["stems"], table["surnames"], signs)
+        drawn = [rng.sample(items, recipe.conditions) for items in parts]
+        for stem, surname, sign in zip(*drawn, strict=True):
+            one, two = stem + rng.pick(table["suffixes"]), f"{surname} {rng.pick(table['heads'])}"
+            names = one, two, f"{sign} {rng.pick(table['ailments'])}"
+            self.symptoms.append(rng.sample(table["symptoms"], 3))
+            self.forms["condition"].append(tuple(rng.shuffled(names)))
+            self.courses.append(rng.pick(table["courses"]))
+        table = words.agents
+        codes = [rng.sample(table[key], recipe.agents) for key in ("onsets", "trade_names")]
+        numbers = rng.sample(range(101, 1000), recipe.agents)
+        for onset, brand, number in zip(*codes, numbers, strict=True):
+            one, code = onset + rng.pick(table["ends"]), f"{rng.pick(table['letters'])}-{number}"
+            self.forms["agent"].append(tuple(rng.shuffled((one, brand, code))))
+            self.drugs.append(rng.pick(table["classes"]))
+        self.forms["aspect"] = [tuple(rng.shuffled(aspect.forms)) for aspect in words.aspects]
+        self.forms["population"] = [tuple(rng.shuffled(forms)) for forms in words.populations]
+        self.frequent = {kind: Zipf(rng, len(self.forms[kind])) for kind in KINDS}
+
+    def form(self, rng: Stream, kind: str, position: int) -> str:
+        """The usual form of a concept or, with the probability `shift`, another."""
+        concept, shift = self.forms[kind][position], rng.happens(self.recipe.shift)
+        return concept[rng.another(len(concept), 0) if shift else 0]
+
+    def draw_facts(self, rng: Stream) -> list[Facts]:
+        """The facts of all docs, in an order that tells nothing about their kind."""
+        aspects = self.frequent["aspect"]
+        studies = [self._study(rng) for _ in range(self.recipe.articles)]
+        reviews = [self._review(rng) for _ in range(self.recipe.reviews)]
+        named = (aspects.draw(rng) for _ in range(self.recipe.notices))
+        notices = [self._named(rng, "notice", aspect) for aspect in named]
+        return rng.shuffled(studies + reviews + notices)
+
+    def _study(self, rng: Stream) -> Facts:
+        """A study of one aspect, whose body has another and, at times, one of another condition."""
+        aspect, side, elsewhere, aside = self.frequent["aspect"].draw_distinct(rng, 4)
+        base = self._named(rng, "study", aspect)
+        condition = base.about["condition"]
+        findings, uses = [(condition, side)], []
+        if rng.happens(ELSEWHERE):
+            findings.append((base.other, elsewhere))
+        if rng.happens(USED):
+            uses.append((condition, self.frequent["agent"].draw(rng)))
+        named = aside if rng.happens(ASIDE) else None
+        return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
+
+    def _review(self, rng: Stream) -> Facts:
+        """A paper that covers several aspects of a condition and has none of its own."""
+        covered = self.frequent["aspect"].draw_distinct(rng, COVERED)
+        base = self._named(rng, "review", covered[0])
+        findings = tuple((base.about["condition"], aspect) for aspect in covered)
+        return base._replace(findings=findings)
+
+    def _named(self, rng: Stream, kind: str, aspect: int) -> Facts:
+        condition, other = self.frequent["condition"].draw_distinct(rng, 2)
+        about = {"condition": condition, "aspect": aspect}
+        about["population"] = self.frequent["population"].draw(rng)
+        agent = self.frequent["agent"].draw(rng)
+        if kind == "notice" or words.aspects[aspect].family == THERAPY:
+            about["agent"] = agent
+        return Facts(kind, about, other)
+
+    def draw_topics(self, rng: Stream, grades: Grades) -> list[Topic]:
+        """A quarter of the topics ask for a population too, a quarter for an agent.
+
+        Some doc of each has grade 2 and enough a grade; ValueError if too few topics do.
+        """
+        judged = self.recipe.judged
+
+        def every(*kinds: str) -> list[Topic]:
+            positions = product(*(range(len(self.forms[kind])) for kind in kinds))
+            return [dict(zip(kinds, each, strict=True)) for each in positions]
+
+        drawn: list[Topic] = []
+        for kind, topics, count in (
+            ("aspects", every("condition", "aspect"), judged - 2 * (judged // 4)),
+            ("aspects in a population", every("condition", "aspect", "population"), judged // 4),
+            ("agents", every("condition", "agent"), judged // 4),
+        ):
+            graded = ((topic, [*grades.of(topic).values()]) for topic in rng.shuffled(topics))
+            enough = (t for t, g in graded if 2 in g and len(g) - g.count(0) >= ENOUGH)
+            chosen = list(islice(enough, count))
+            if len(chosen) < count:
+                raise ValueError(
+                    f"judged: {judged} queries requested, {count} of them on {kind}, but "
+                    f"{len(chosen)} such topics have {ENOUGH} relevant docs; lower judged or "
+                    "conditions, or raise articles"
+                )
+            drawn += chosen
+        return rng.shuffled(drawn)
 
 
-def _conditions(rng: Random, count: int) -> Iterator[tuple[Concept, str, list[str]]]:
-    table = words.conditions
-    signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
-    parts = [sample(rng, items, count) for items in (table["stems"], table["surnames"], signs)]
-    for stem, surname, sign in zip(*parts, strict=True):
-        first = stem + pick(rng, table["suffixes"])
-        second = f"{surname} {pick(rng, table['heads'])}"
-        third = f"{sign} {pick(rng, table['ailments'])}"
-        symptoms = sample(rng, table["symptoms"], 3)
-        yield tuple(shuffled(rng, (first, second, third))), pick(rng, table["courses"]), symptoms
-
-
-def _agents(rng: Random, count: int) -> Iterator[tuple[Concept, str]]:
-    table = words.agents
-    onsets, brands = (sample(rng, table[key], count) for key in ("onsets", "trade_names"))
-    numbers = sample(rng, range(101, 1000), count)
-    for onset, brand, number in zip(onsets, brands, numbers, strict=True):
-        names = (onset + pick(rng, table["ends"]), brand, f"{pick(rng, table['letters'])}-{number}")
-        yield tuple(shuffled(rng, names)), pick(rng, table["classes"])
-
-
-def draw_facts(rng: Random, world: World) -> list[Facts]:
-    """The facts of all docs, in an order that tells nothing about their kind."""
-    recipe = world.recipe
-    frequent = {kind: zipf(rng, len(world.forms[kind])) for kind in KINDS}
-    studies = [_study(rng, frequent) for _ in range(recipe.articles)]
-    reviews = [_review(rng, frequent) for _ in range(recipe.reviews)]
-    aspects = (frequent["aspect"].draw(rng) for _ in range(recipe.notices))
-    notices = [_named(rng, frequent, "notice", aspect) for aspect in aspects]
-    return shuffled(rng, studies + reviews + notices)
-
-
-def _study(rng: Random, frequent: dict[str, Zipf]) -> Facts:
-    """A study of one aspect, whose body has another and, at times, one of another condition."""
-    aspect, side, elsewhere, aside = frequent["aspect"].draw_distinct(rng, 4)
-    base = _named(rng, frequent, "study", aspect)
-    findings, uses = [(base.condition, side)], []
-    if rng.random() < ELSEWHERE:
-        findings.append((base.other, elsewhere))
-    if rng.random() < USED:
-        uses.append((base.condition, frequent["agent"].draw(rng)))
-    named = aside if rng.random() < ASIDE else None
-    return base._replace(findings=tuple(findings), uses=tuple(uses), aside=named)
-
-
-def _review(rng: Random, frequent: dict[str, Zipf]) -> Facts:
-    """A paper that covers several aspects of a condition and has none of its own."""
-    covered = frequent["aspect"].draw_distinct(rng, COVERED)
-    base = _named(rng, frequent, "review", covered[0])
-    return base._replace(findings=tuple((base.condition, aspect) for aspect in covered))
-
-
-def _named(rng: Random, frequent: dict[str, Zipf], kind: str, aspect: int) -> Facts:
-    condition, other = frequent["condition"].draw_distinct(rng, 2)
-    population, agent = frequent["population"].draw(rng), frequent["agent"].draw(rng)
-    tries = kind == "notice" or words.aspects[aspect].family == THERAPY
-    return Facts(kind, condition, aspect, population, agent if tries else None, other)
+def graded(facts: list[Facts]) -> Grades:
+    """The grades of docs with these facts."""
+    names = (doc.names() for doc in facts)
+    return Grades(names, lambda position, topic: facts[position].relevance(topic))

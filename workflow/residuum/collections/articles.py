@@ -1,90 +1,160 @@
 """Articles of an invented medicine made from a seed, with judged queries and nothing to train on.
 
-Usage: `generate(recipe)`, for datasets whose source is `generated-articles`; the page
-docs/generated-collection.md says what they model. Grades are those of TREC-COVID: 2 relevant,
-1 partially relevant, 0 not relevant. It must not know how a text or a question is worded.
+Usage: `generate(recipe)`, of source `generated-articles`; docs/generated-collection.md says what is
+modelled. Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 not relevant.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from itertools import islice
-from random import Random
-from typing import TYPE_CHECKING
+from residuum.collections import worlds
+from residuum.collections.article_facts import Facts, World, faults, graded, words
+from residuum.collections.worlds import Stream, Topic, enumerated
+from residuum.config.schema.sources import GeneratedArticles
 
-from residuum.collections.article_facts import KINDS, Facts, World, draw_facts, draw_world, faults
-from residuum.collections.article_texts import Topic, article, question
-from residuum.collections.draws import shuffled, stream
-from residuum.collections.worlds import Collection, Grades, collection, refuse
-
-if TYPE_CHECKING:
-    from residuum.config.schema.sources import GeneratedArticles
-
+ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
+IN_ABSTRACT, IN_BODY = 3, 4  # collocates of the aspect of a study
 NOT_RELEVANT = 40
-ENOUGH = 4
+
+Parts = tuple[str, list[str], list[str]]  # title, and the sentences of abstract and body
+
+patterns = words.patterns
 
 
-def generate(recipe: GeneratedArticles) -> Collection:
-    """Make the collection that a recipe describes.
-
-    Returns docs in an order that tells nothing about their kind, and the queries and qrels of the
-    one split, judged. Raises ValueError if the recipe asks for more than can be made.
-    """
-    refuse("the generated articles", faults(recipe))
-    rng = stream(recipe.seed, "docs")
-    world = draw_world(rng, recipe)
-    facts = draw_facts(rng, world)
-    docs = [article(rng, world, each) for each in facts]
-    rng, grades = stream(recipe.seed, "judged"), Grades(facts, relevance)
-    topics = draw_topics(rng, world, grades)
-    questions = [question(rng, world, topic) for topic in topics]
-    judgements = grades.judged(stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
-    return collection("a", docs, {"judged": (questions, list(judgements))})
+def generate(recipe: GeneratedArticles) -> worlds.Generated:
+    """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
+    worlds.refuse("the generated articles", faults(recipe))
+    rng = Stream(recipe.seed, "docs")
+    world = World(rng, recipe)
+    facts = world.draw_facts(rng)
+    docs = [_Writer(rng, world, each).article() for each in facts]
+    rng, grades = Stream(recipe.seed, "judged"), graded(facts)
+    topics = world.draw_topics(rng, grades)
+    questions = [_question(rng, world, topic) for topic in topics]
+    judgements = grades.judged(Stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
+    return worlds.named("a", docs, {"judged": (questions, list(judgements))})
 
 
-def relevance(facts: Facts, topic: Topic) -> int:
-    """2, 1 or 0; one that does not name the condition of the topic has 0."""
-    if facts.kind == "notice":
-        return 0
-    states = facts.kind == "study" and facts.condition == topic.condition
-    if topic.agent is not None:
-        if states and facts.agent == topic.agent:
-            return 2
-        return int((topic.condition, topic.agent) in facts.uses)
-    suits = topic.population in (None, facts.population)
-    if states and facts.aspect == topic.aspect:
-        return 1 + suits
-    own = topic.population is None or states  # a finding on others, or of a review, is of anyone
-    return int(suits and own and (topic.condition, topic.aspect) in facts.findings)
+def _question(rng: Stream, world: World, topic: Topic) -> str:
+    """The text of a topic, in lower case; every concept may take another form than in docs."""
+    condition = world.form(rng, "condition", topic["condition"])
+    if "agent" in topic:
+        agent = world.form(rng, "agent", topic["agent"])
+        return rng.pick(patterns["agent_topics"]).format(agent=agent, condition=condition).lower()
+    plain = words.aspects[topic["aspect"]].question if rng.happens(PLAIN) else None
+    pattern = plain or rng.pick(patterns["topics"])
+    aspect = world.form(rng, "aspect", topic["aspect"])
+    text = pattern.format(condition=condition, aspect=aspect)
+    if "population" in topic:
+        group = world.form(rng, "population", topic["population"])
+        text = rng.pick(patterns["population_topics"]).format(question=text, population=group)
+    return text.lower()
 
 
-def draw_topics(rng: Random, world: World, grades: Grades[Facts, Topic]) -> list[Topic]:
-    """A quarter of the topics ask for a population too, a quarter for an agent.
+class _Writer:
+    """One doc in the making; what it is about has one form in all of its fields."""
 
-    Raises ValueError if too few topics of a kind have enough relevant docs.
-    """
-    judged, every = world.recipe.judged, {kind: range(len(world.forms[kind])) for kind in KINDS}
-    aspects = [Topic(c, aspect) for c in every["condition"] for aspect in every["aspect"]]
-    groups = [topic._replace(population=p) for topic in aspects for p in every["population"]]
-    agents = [Topic(c, agent=agent) for c in every["condition"] for agent in every["agent"]]
-    drawn: list[Topic] = []
-    for kind, topics, count in (
-        ("aspects", aspects, judged - 2 * (judged // 4)),
-        ("aspects in a population", groups, judged // 4),
-        ("agents", agents, judged // 4),
-    ):
-        answered = (t for t in shuffled(rng, topics) if _enough(grades.of(t)))
-        chosen = list(islice(answered, count))
-        if len(chosen) < count:
-            raise ValueError(
-                f"judged: {judged} queries requested, {count} of them on {kind}, but {len(chosen)} "
-                f"such topics have {ENOUGH} relevant docs; lower judged or conditions, or raise "
-                "articles"
-            )
-        drawn += chosen
-    return shuffled(rng, drawn)
+    def __init__(self, rng: Stream, world: World, facts: Facts) -> None:
+        self.rng, self.world, self.facts = rng, world, facts
+        self.words = {kind: self.form(kind, position) for kind, position in facts.about.items()}
+        self.condition = facts.about["condition"]
+        self.words["course"] = world.courses[self.condition]
+        if "agent" in facts.about:
+            self.words["drug"] = world.drugs[facts.about["agent"]]
+        self.words |= self.setting()
+
+    def article(self) -> dict[str, str]:
+        """The fields of the doc; the text is title and abstract, the body a field of its own."""
+        parts = {"study": self.study, "review": self.review, "notice": self.notice}
+        title, *sentences = parts[self.facts.kind]()
+        abstract, body = map(" ".join, sentences)
+        return {"text": f"{title} {abstract}", "title": title, "abstract": abstract, "body": body}
+
+    def study(self) -> Parts:
+        """One aspect, in other words in the body; and what only the body states."""
+        facts, trial = self.facts, "agent" in self.facts.about
+        terms = self.rng.sample(
+            words.aspects[facts.about["aspect"]].collocates, IN_ABSTRACT + IN_BODY
+        )
+        title = self.filled(patterns["trial_titles" if trial else "study_titles"])
+        abstract = self.sentences("backgrounds", "methods", *["trials"] * trial)
+        abstract.append(self.sentence("details", **_terms(terms[:IN_ABSTRACT])))
+        if self.rng.happens(CONTROL):
+            abstract += self.mention("controls")
+        abstract += self.sentences("findings")
+        if facts.aside is not None:
+            abstract.append(self.sentence("asides", aspect=self.form("aspect", facts.aside)))
+        abstract += self.sentences("conclusions")
+        body = self.opening() + self.different("procedures", 2)
+        stated = self.different("observations", 2, terms[IN_ABSTRACT:])
+        stated += [self.finding("side_findings", pair) for pair in facts.findings]
+        for _, agent in facts.uses:
+            stated.append(self.sentence("uses", agent=self.form("agent", agent), **self.setting()))
+        body += self.rng.shuffled(stated) + self.mention("mentions") + self.sentences("limits")
+        return title, abstract, [*body, self.sentence("funding", **self.setting())]
+
+    def review(self) -> Parts:
+        """Several aspects, one by one in the body."""
+        title = self.filled(patterns["review_titles"])
+        listed = enumerated([self.form("aspect", aspect) for _, aspect in self.facts.findings])
+        abstract = self.sentences("reviews", "backgrounds")
+        abstract += [self.sentence("reviewed", listed=listed), *self.sentences("conclusions")]
+        body = self.opening() + [self.finding("sections", pair) for pair in self.facts.findings]
+        body += self.different("procedures", 2) + self.mention("mentions")
+        return title, abstract, body + self.sentences("funding")
+
+    def notice(self) -> Parts:
+        """A call or a letter, which states nothing."""
+        title = self.filled(patterns["notice_titles"])
+        abstract = self.different("notices", 2) + self.sentences("closings")
+        body = self.opening() + self.different("calendar", len(patterns["calendar"]))
+        return title, abstract, body + self.mention("mentions")
+
+    def form(self, kind: str, position: int) -> str:
+        return self.world.form(self.rng, kind, position)
+
+    def setting(self) -> dict[str, str]:
+        count = str(20 + self.rng.below(1000))
+        return {"count": count} | {k: self.rng.pick(items) for k, items in words.settings.items()}
+
+    def filled(self, chosen: Sequence[str], **more: str) -> str:
+        text = self.rng.pick(chosen).format(**self.words | more)
+        return text[0].upper() + text[1:]
+
+    def sentence(self, table: str, **more: str) -> str:
+        return self.filled(patterns[table], **more) + "."
+
+    def sentences(self, *tables: str) -> list[str]:
+        return [self.sentence(table) for table in tables]
+
+    def different(self, table: str, count: int, terms: Sequence[str] = ()) -> list[str]:
+        """Sentences of which no two have the same pattern, nor any of the terms, two in each."""
+        chosen = enumerate(self.rng.sample(patterns[table], count))
+        return [self.filled([one], **_terms(terms[2 * i : 2 * i + 2])) + "." for i, one in chosen]
+
+    def opening(self) -> list[str]:
+        """How the condition shows and, at times, what else it is called."""
+        one, two = self.rng.sample(self.world.symptoms[self.condition], 2)
+        signs = [self.sentence("signs", one=one, two=two)]
+        if not self.rng.happens(ALIAS):
+            return signs
+        forms = self.world.forms["condition"][self.condition]
+        alias = forms[self.rng.another(len(forms), forms.index(self.words["condition"]))]
+        return [*signs, self.sentence("aliases", alias=alias)]
+
+    def mention(self, table: str) -> list[str]:
+        """Another condition by name alone, where the doc states nothing of it."""
+        if any(condition == self.facts.other for condition, _ in self.facts.findings):
+            return []
+        return [self.sentence(table, condition=self.form("condition", self.facts.other))]
+
+    def finding(self, table: str, pair: tuple[int, int]) -> str:
+        """What a body states of an aspect, of its own condition or of another."""
+        condition, aspect = pair
+        terms = self.setting() | _terms(self.rng.sample(words.aspects[aspect].collocates, 2))
+        if condition != self.condition:
+            terms["condition"] = self.form("condition", condition)
+        return self.sentence(table, **terms, aspect=self.form("aspect", aspect))
 
 
-def _enough(grades: dict[int, int]) -> bool:
-    """Whether some doc is relevant, and enough are at least partially."""
-    relevant = [grade for grade in grades.values() if grade > 0]
-    return 2 in relevant and len(relevant) >= ENOUGH
+def _terms(terms: Sequence[str]) -> dict[str, str]:
+    return dict(zip(("first", "second", "third"), terms, strict=False))

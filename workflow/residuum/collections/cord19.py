@@ -1,21 +1,19 @@
 """A full release of CORD-19: a row of metadata for each paper, its parsed text in tars.
 
-Usage: `papers(archive, store)`. The tars are streamed once; the texts that the metadata names are
-kept in `store`, an SQLite file, and read from there in the metadata's order. Releases before 12 May
-2020 have a tar for each subset and say in the metadata whether there is a parse; later ones have
-one tar and name the files. Must not know ir_datasets, config/ or paths below results/.
+Usage: `papers(archive, store)`: texts that the metadata names are kept in `store`, a zip file, and
+read in the metadata's order. Releases before 12 May 2020 have a tar for each subset and say in the
+metadata whether there is a parse; later ones have one tar and name the files.
 """
 
 import csv
 import gzip
 import json
-import sqlite3
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
@@ -24,7 +22,6 @@ from residuum.collections.faults import BROKEN, DAMAGE, REMEDY, streamed
 
 METADATA = "metadata.csv"
 Row = dict[str, str]
-Body = list[tuple[str, str]]
 
 
 class Paper(NamedTuple):
@@ -35,7 +32,7 @@ class Paper(NamedTuple):
     doi: str
     date: str
     abstract: str
-    body: Body
+    body: list[tuple[str, str]]
 
 
 def papers(archive: Path, store: Path) -> Iterator[Paper]:
@@ -45,11 +42,14 @@ def papers(archive: Path, store: Path) -> Iterator[Paper]:
     standard error. What cannot be read is a ResiduumError that names archive, member and line.
     """
     rows = _metadata(archive)
-    _store(archive, store, rows)
-    with closing(sqlite3.connect(store)) as bodies:
+    _store(archive, store, {parse_of(row) for row in rows} - {""})
+    with ZipFile(store) as bodies:
+        stored = set(bodies.namelist())
         for row in rows:
             plain = row["cord_uid"], row["title"], row["doi"], row["publish_time"], row["abstract"]
-            yield Paper(*plain, _body(bodies, parse_of(row)))
+            parse = parse_of(row)
+            parts = json.loads(bodies.read(parse)) if parse in stored else []
+            yield Paper(*plain, [(section, text) for section, text in parts])
 
 
 def parse_of(row: Row) -> str:
@@ -87,83 +87,61 @@ def _readable(where: str) -> Iterator[None]:
 
 def _rows(where: str, lines: Iterable[bytes]) -> Iterator[Row]:
     """Read the metadata; only the line ends of its file end a line, not U+2028 in a title."""
-    reader = csv.reader(_decoded(where, lines), strict=True)
+    reader = csv.reader((line.decode() for line in lines), strict=True)
     start = 1
     try:
-        header = _checked(where, next(reader, []))
+        header = _checked(next(reader, []))
         start = reader.line_num + 1
         for cells in reader:
             if cells:
-                yield _row(where, start, header, cells)
+                yield _row(header, cells)
             start = reader.line_num + 1
+        return
     except csv.Error as error:
-        text = f"a quote in the row that begins here is not closed, or not doubled ({error})"
-        raise _bad_row(where, start, text) from None
+        message = f"a quote in the row that begins here is not closed, or not doubled ({error})"
+    except UnicodeDecodeError as error:
+        start, message = reader.line_num + 1, f"not UTF-8 ({error})"
+    except ValueError as error:
+        message = str(error)
+    raise ResiduumError(f"{where}, line {start}: {message}. {REMEDY}")
 
 
-def _row(where: str, line: int, header: list[str], cells: list[str]) -> Row:
-    if len(cells) != len(header):
-        text = f"the row has {len(cells)} columns where the header has {len(header)}"
-        raise _bad_row(where, line, text)
-    row = dict(zip(header, cells, strict=True))
-    if not row["cord_uid"].strip():
-        raise _bad_row(where, line, "the row has no cord_uid")
-    return row
-
-
-def _bad_row(where: str, line: int, message: str) -> ResiduumError:
-    return ResiduumError(f"{where}, line {line}: {message}. {REMEDY}")
-
-
-def _checked(where: str, header: list[str]) -> list[str]:
+def _checked(header: list[str]) -> list[str]:
     """Refuse a header without the columns that either layout needs."""
     needed = {"cord_uid", "title", "doi", "publish_time", "abstract"}
     old = {"has_pmc_xml_parse", "has_pdf_parse", "full_text_file", "pmcid", "sha"}
     layout = {"pmc_json_files", "pdf_json_files"} if "pmc_json_files" in header else old
     if missing := sorted((needed | layout) - set(header)):
-        raise _bad_row(where, 1, f"the header lacks {', '.join(missing)}")
+        raise ValueError(f"the header lacks {', '.join(missing)}")
     return header
 
 
-def _decoded(where: str, lines: Iterable[bytes]) -> Iterator[str]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield line.decode()
-        except UnicodeDecodeError as error:
-            raise _bad_row(where, number, f"not UTF-8 ({error})") from None
+def _row(header: list[str], cells: list[str]) -> Row:
+    if len(cells) != len(header):
+        raise ValueError(f"the row has {len(cells)} columns where the header has {len(header)}")
+    row = dict(zip(header, cells, strict=True))
+    if not row["cord_uid"].strip():
+        raise ValueError("the row has no cord_uid")
+    return row
 
 
-def _store(archive: Path, store: Path, rows: list[Row]) -> None:
+def _store(archive: Path, store: Path, required: set[str]) -> None:
     """Make the store of this archive's parses unless it exists."""
-    state = archive.stat()
-    mark = f"1 {state.st_size} {state.st_mtime_ns}"  # of this form, of this archive
-    if not (store.is_file() and _mark(store) == mark):
-        with files.whole(store) as temporary:
-            _fill(temporary, mark, archive, {parse_of(row) for row in rows} - {""})
-
-
-def _mark(store: Path) -> str | None:
-    with closing(sqlite3.connect(store)) as connection:
-        try:
-            return str(connection.execute("SELECT mark FROM origin").fetchone()[0])
-        except (sqlite3.DatabaseError, TypeError):
-            return None
-
-
-def _fill(path: Path, mark: str, archive: Path, required: set[str]) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = OFF")
-        connection.execute("CREATE TABLE bodies (path TEXT PRIMARY KEY, body BLOB)")
-        connection.execute("CREATE TABLE origin (mark TEXT)")
-        connection.execute("INSERT INTO origin VALUES (?)", (mark,))
-        parses = track(_parses(archive, required), f"read {archive.name}", len(required), "parses")
-        connection.executemany("INSERT OR REPLACE INTO bodies VALUES (?, ?)", parses)
-        stored = {name for (name,) in connection.execute("SELECT path FROM bodies")}
-        connection.commit()
-    if missing := sorted(required - stored):
+    state, missing = archive.stat(), set(required)
+    mark = f"1 {state.st_size} {state.st_mtime_ns}".encode()  # of this form, of this archive
+    with suppress(FileNotFoundError, BadZipFile), ZipFile(store) as made:
+        if made.comment == mark:
+            return
+    with files.whole(store) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as bodies:
+        bodies.comment = mark
+        parses = _parses(archive, missing)
+        for name, body in track(parses, f"read {archive.name}", len(required), "parses"):
+            bodies.writestr(name, body, compresslevel=1)
+            missing.remove(name)
+    if missing:
         print(
             f"{archive.name}: {len(missing):,} of {len(required):,} parses that {METADATA} names "
-            f"are not in the release; their bodies are empty. The first is {missing[0]}",
+            f"are not in the release; their bodies are empty. The first is {min(missing)}",
             file=sys.stderr,
         )
 
@@ -175,11 +153,11 @@ def _parses(archive: Path, required: set[str]) -> Iterator[tuple[str, bytes]]:
             with _readable(where):
                 for name, parse in streamed(gzip.GzipFile(fileobj=member)):
                     if name in required:
-                        yield name, zlib.compress(_packed(f"{where}/{name}", parse.read()), 1)
+                        yield name, _body(f"{where}/{name}", parse.read())
 
 
-def _packed(where: str, text: bytes) -> bytes:
-    """Keep sections and paragraphs of a parse; one that is no parse is named."""
+def _body(where: str, text: bytes) -> bytes:
+    """Keep sections and paragraphs of a parse; what is not a parse is named."""
     try:
         parts = json.loads(text).get("body_text", [])
         return json.dumps([(part["section"], part["text"]) for part in parts]).encode()
@@ -188,9 +166,3 @@ def _packed(where: str, text: bytes) -> bytes:
     except (UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
         message = f"{where}: not a parse of a paper ({type(error).__name__}: {error})"
     raise ResiduumError(f"{message}. {REMEDY}")
-
-
-def _body(connection: sqlite3.Connection, path: str) -> Body:
-    stored = connection.execute("SELECT body FROM bodies WHERE path = ?", (path,)).fetchone()
-    parts = json.loads(zlib.decompress(stored[0])) if stored else []
-    return [(section, text) for section, text in parts]

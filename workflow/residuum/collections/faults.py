@@ -1,20 +1,23 @@
-"""Where a file of somebody else's collection is broken: the file, the line, what stands there.
+"""Where a file of somebody else's collection is broken: the file, the line, what is in it.
 
-Usage: `faults.first(paths, error)` after a reader failed with that error, or with `MissingDocId` or
-`TooFewDocs` where it noticed nothing. Reads files again, from the last one opened to the first.
-Must not know any collection.
+Usage: `with opened_below(home) as seen: ...`, and `first(seen, error)` after a reader failed, with
+its error, or with `MissingDocId` or `TooFewDocs` where it noticed nothing: files are read again,
+from the last one opened to the first. Must not know any collection.
 """
 
 import gzip
 import io
 import os
 import re
+import sys
 import tarfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 from xml.etree.ElementTree import ParseError
 
 from residuum.config import roots
@@ -28,8 +31,10 @@ REMEDY = (
 BROKEN = "the compressed data is cut short or damaged"
 MOST_SHOWN = 60  # bytes of an offending line
 Packed = IO[bytes] | gzip.GzipFile
+Fault = tuple[str | None, int | None, str]  # member of an archive, line from 1, what is wrong
 _EXPECTED = re.compile(r"expected (\d+) (fields|columns), got \d+")
 _FILES = re.compile(r"found (\d+) files of the expected (\d+)")
+_watched: dict[int, tuple[str, list[Path]]] = {}  # by the id of the list: watches may be nested
 
 
 class MissingDocId(Exception):
@@ -40,30 +45,44 @@ class TooFewDocs(Exception):
     """A reader ended without an error and with fewer records than are pinned."""
 
 
-class Fault(NamedTuple):
-    """A line, counted from 1, and what is wrong there; None where no line is known."""
+def _note(event: str, arguments: tuple[object, ...]) -> None:
+    if event != "open" or not _watched:
+        return
+    name, mode = arguments[:2]
+    if not isinstance(name, (str, os.PathLike)) or not isinstance(mode, str):
+        return
+    path = Path(os.path.abspath(os.fsdecode(name)))
+    for folder, seen in _watched.values():
+        if str(path).startswith(folder) and path not in seen[-1:] and not set("wax") & set(mode):
+            seen.append(path)
 
-    line: int | None
-    message: str
-    member: str | None = None
+
+_listen = cache(sys.addaudithook)  # once: a hook can never be taken away again
+
+
+@contextmanager
+def opened_below(folder: Path) -> Iterator[list[Path]]:
+    """Give a list that grows by each file below the folder that is opened for reading."""
+    _listen(_note)
+    seen: list[Path] = []
+    _watched[id(seen)] = (os.path.abspath(folder) + os.sep, seen)
+    try:
+        yield seen
+    finally:
+        del _watched[id(seen)]
 
 
 def first(paths: Sequence[Path], error: Exception) -> str | None:
-    """Word the first fault that stands in one of the files; None where all look sound."""
+    """Describe the first fault in one of the files; None where all look sound."""
     if lacking := _FILES.search(str(error)):
-        return _files_lacking(paths, *map(int, lacking.groups()))
+        return _files_lacking(paths, *lacking.groups())
     for path in reversed(list(dict.fromkeys(paths))):
         docstore = any(part.endswith(".pklz4") for part in path.parts)  # ir_datasets' own form
-        fault = _look(path, error) if path.is_file() and not docstore else None
-        if fault:
-            return _worded(path, fault)
+        if path.is_file() and not docstore and (fault := _look(path, error)):
+            member, line, message = fault
+            where = filter(None, [str(path), member, f"line {line}" if line else None])
+            return f"{', '.join(where)}: {message}. {REMEDY}{_unpacked(path)}"
     return None
-
-
-def _worded(path: Path, fault: Fault) -> str:
-    line = f"line {fault.line}" if fault.line else None
-    place = ", ".join(filter(None, [str(path), fault.member, line]))
-    return f"{place}: {fault.message}. {REMEDY}{_unpacked(path)}"
 
 
 def _unpacked(path: Path) -> str:
@@ -77,12 +96,12 @@ def _unpacked(path: Path) -> str:
     return f" If it was unpacked from an archive, delete that too: {names}." if archives else ""
 
 
-def _files_lacking(paths: Sequence[Path], found: int, expected: int) -> str:
+def _files_lacking(paths: Sequence[Path], present: str, expected: str) -> str:
     folder = Path(os.path.commonpath(paths)) if paths else Path()
     counts = Counter(path.relative_to(folder).parts[0] for path in dict.fromkeys(paths))
     each = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
     return (
-        f"{folder}: {found} files where {expected} are expected ({each}). Compare with the disks "
+        f"{folder}: {present} files where {expected} are expected ({each}). Compare with the disks "
         "and copy what is missing or take away what does not belong."
     )
 
@@ -90,43 +109,37 @@ def _files_lacking(paths: Sequence[Path], found: int, expected: int) -> str:
 def _look(path: Path, error: Exception) -> Fault | None:
     """Read a file to its end; damage of compressed data says more than what it made of a line."""
     if isinstance(error, ParseError) and path.suffix == ".xml":
-        return Fault(error.position[0], f"the XML ends early or is broken ({error})")
-    found: Fault | None = None
+        return None, error.position[0], f"the XML ends early or is broken ({error})"
+    fault: Fault | None = None
     lines, member = _Counted(io.BytesIO()), None
     broken_json = ".json" in path.suffixes and "JSON" in type(error).__name__
     try:
         for member, handle in _texts(path):
             lines = _Counted(handle)
-            fault = _json(lines) if broken_json else _check(lines, error)
-            found = found or (fault and fault._replace(member=member))
-            for _ in lines:
-                pass
+            for line, message in _json_faults(lines) if broken_json else _faults(lines, error):
+                fault = fault or (member, line, message)
     except DAMAGE as damage:
-        line = found.line if found else lines.number
-        return Fault(line or None, f"{BROKEN} here or nearby ({damage})", member)
-    return found
+        damaged = fault[1] if fault else lines.number
+        return member, damaged or None, f"{BROKEN} here or nearby ({damage})"
+    return fault
 
 
 def _texts(path: Path) -> Iterator[tuple[str | None, Packed]]:
     """Open a file's text, or that of each member of a tar."""
     suffix = path.suffix.lower()
     if suffix in COMPRESSED:
-        yield None, io.BytesIO(_unlzw(path))
+        from ir_datasets import lazy_libs
+
+        try:
+            yield None, io.BytesIO(lazy_libs.unlzw3().unlzw(path))
+        except ValueError as error:
+            raise zlib.error(str(error)) from None
     elif suffix == ".gz" and ".tar" in path.suffixes:
         with gzip.open(path) as unpacked:
             yield from streamed(unpacked)
     else:
         with gzip.open(path) if suffix == ".gz" else open(path, "rb") as handle:
             yield None, handle
-
-
-def _unlzw(path: Path) -> bytes:
-    from ir_datasets import lazy_libs
-
-    try:
-        return bytes(lazy_libs.unlzw3().unlzw(path))
-    except ValueError as error:
-        raise zlib.error(str(error)) from None
 
 
 def streamed(unpacked: Packed) -> Iterator[tuple[str, IO[bytes]]]:
@@ -155,7 +168,7 @@ class _Counted:
         return iter(self.read, b"")
 
 
-def _json(lines: _Counted) -> Fault | None:
+def _json_faults(lines: _Counted) -> Iterator[tuple[int, str]]:
     from ir_datasets import lazy_libs
 
     ijson = lazy_libs.ijson()
@@ -164,67 +177,60 @@ def _json(lines: _Counted) -> Fault | None:
             pass
     except ijson.JSONError as error:
         text = " ".join(str(error).split())[:MOST_SHOWN]
-        return Fault(lines.number, f"the JSON is broken or ends in the middle ({text})")
-    return None
+        yield lines.number, f"the JSON is broken or ends in the middle ({text})"
+    for _ in lines:
+        pass
 
 
-def _check(lines: _Counted, error: Exception) -> Fault | None:
-    """Look for what the reader complained of, or for what makes it drop docs without a word."""
-    tags, tagged = _Docs(), isinstance(error, (MissingDocId, TooFewDocs, AssertionError))
-    line = b"\n"
+def _faults(lines: _Counted, error: Exception) -> Iterator[tuple[int, str]]:
+    """Look for what the reader complained of, or for what makes it drop docs without a word.
+
+    Of TREC's tags, each <DOC> has a DOCNO and an end, each <top> an end.
+    """
+    tagged = isinstance(error, (MissingDocId, TooFewDocs, AssertionError))
+    start, tag, named, line = 0, b"", True, b"\n"
     for line in lines:
-        fault = _line_fault(lines.number, line, error)
-        if fault := fault or (tags.line(lines.number, line) if tagged else None):
-            return fault
-    if isinstance(error, TooFewDocs) and not (line.endswith(b"\n") or tags.end()):
-        text = f"the last line has no line end, as if it were cut short: {_shown(line)}"
-        return Fault(lines.number, text)
-    return tags.end()
+        if message := _line_fault(line, error):
+            yield lines.number, message
+        opening = next(filter(line.startswith, (b"<DOC>", b"<top>")), b"")
+        if tagged and opening:
+            if tag:
+                yield start, f"the {tag.decode()} that begins here does not end"
+            start, tag, named = lines.number, opening, opening != b"<DOC>"
+        elif tag == b"<DOC>" and line.startswith(b"<DOCNO>"):
+            named = not re.fullmatch(rb"<DOCNO>\s*</DOCNO>\s*", line)
+        elif tag and line.startswith(tag.replace(b"<", b"</")):
+            if not named:
+                yield start, "the <DOC> that begins here has no DOCNO"
+            tag = b""
+    if tag:
+        yield start, f"the {tag.decode()} that begins here does not end"
+    elif isinstance(error, TooFewDocs) and not line.endswith(b"\n"):
+        yield (
+            lines.number,
+            f"the last line has no line end, as if it were cut short: {_shown(line)}",
+        )
 
 
-def _line_fault(number: int, line: bytes, error: Exception) -> Fault | None:
+def _line_fault(line: bytes, error: Exception) -> str | None:
     """Say what is wrong with a line of a table, looking for what the reader complained of."""
     if expected := _EXPECTED.search(str(error)):
         columns, tabbed = int(expected[1]), expected[2] == "fields"
-        found = len(line.rstrip(b"\r\n").split(b"\t" if tabbed else None))
-        if line.strip(b"\r\n") and found != columns:
+        count = len(line.rstrip(b"\r\n").split(b"\t" if tabbed else None))
+        if line.strip(b"\r\n") and count != columns:
             by = "tabs" if tabbed else "white space"
-            text = f"{columns} columns, separated by {by}, are expected; {found} found"
-            return Fault(number, f"{text}: {_shown(line)}")
+            text = f"{columns} columns, separated by {by}, are expected; {count} found"
+            return f"{text}: {_shown(line)}"
     if isinstance(error, MissingDocId) and line.startswith(b"\t"):
-        return Fault(number, f"the line has no id: {_shown(line)}")
+        return f"the line has no id: {_shown(line)}"
     if isinstance(error, UnicodeDecodeError):
         try:
             line.decode()
         except UnicodeDecodeError as fault:
-            return Fault(number, f"not UTF-8 ({fault.reason} at byte {fault.start} of the line)")
+            return f"not UTF-8 ({fault.reason} at byte {fault.start} of the line)"
     if "invalid literal for int()" in str(error) and not re.search(rb"(^|\s)[+-]?\d+\s*$", line):
-        return Fault(number, f"the relevance must be a whole number: {_shown(line)}")
+        return f"the relevance must be a whole number: {_shown(line)}"
     return None
-
-
-class _Docs:
-    """Follows TREC's tags: each <DOC> has a DOCNO and an end, each <top> an end."""
-
-    def __init__(self) -> None:
-        self.start, self.tag, self.named = 0, b"", True
-
-    def line(self, number: int, line: bytes) -> Fault | None:
-        tag = next((tag for tag in (b"<DOC>", b"<top>") if line.startswith(tag)), b"")
-        if tag:
-            fault = self.end()
-            self.start, self.tag, self.named = number, tag, tag != b"<DOC>"
-            return fault
-        if self.tag == b"<DOC>" and line.startswith(b"<DOCNO>"):
-            self.named = not re.fullmatch(rb"<DOCNO>\s*</DOCNO>\s*", line)
-        if self.tag and line.startswith(self.tag.replace(b"<", b"</")):
-            named, self.tag = self.named, b""
-            return None if named else Fault(self.start, "the <DOC> that begins here has no DOCNO")
-        return None
-
-    def end(self) -> Fault | None:
-        what = self.tag.decode()
-        return Fault(self.start, f"the {what} that begins here does not end") if what else None
 
 
 def _shown(line: bytes) -> str:

@@ -14,14 +14,14 @@ from pathlib import Path
 from residuum.artefacts import trec
 from residuum.artefacts.files import damaged
 from residuum.cli.errors import ResiduumError
-from residuum.collections.irds import Qrels, Queries, join_fields, unquoted
+from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import FilesSource
 
 
 def resolve(name: str, access: str) -> Path:
-    """Find a file of the collection; where it is absent, say where it was looked for."""
+    """Return the path of a file of the collection; an absent one is an error that says where."""
     root = roots.data()
     path = root / name
     if not path.is_file():
@@ -32,12 +32,6 @@ def resolve(name: str, access: str) -> Path:
     return path
 
 
-def paths(collection: Collection, split: str | None) -> list[Path]:
-    """Return the source files of the corpus (split None) or of a split; none of other kinds."""
-    names = collection.source_files(split)
-    return [resolve(name, collection.access) for name in names]
-
-
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) in file order; a bad line is named by file and number."""
     source = collection.source
@@ -46,9 +40,11 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     parse = _jsonl if ".jsonl" in path.suffixes else _tsv
     for number, line in _numbered(path):
         try:
-            yield parse(line, source)
-        except (KeyError, ValueError) as error:
+            record = parse(line)
+            fields = join_fields(record, source)
+        except ValueError as error:
             raise ResiduumError(f"{path}, line {number}: {error}") from None
+        yield str(record["doc_id"]), fields
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, str]]:
@@ -63,49 +59,45 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
         raise ResiduumError(damaged(path, error, "Get the file again.")) from None
 
 
-def _jsonl(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
+def _jsonl(line: str) -> dict[str, object]:
     record = json.loads(line)
     if not isinstance(record, dict):
         raise ValueError(f"expected a JSON object, found {line[:60]}")
-    required = ["doc_id", *source.text_fields, *source.fields]
-    missing = [field for field in required if field not in record]
-    if missing:
-        raise ValueError(f"no field {', '.join(missing)}; the doc has {', '.join(record)}")
-    return str(record["doc_id"]), join_fields(record, source.text_fields, source.fields)
+    return record
 
 
-def _tsv(line: str, source: FilesSource) -> tuple[str, dict[str, str]]:
+def _tsv(line: str) -> dict[str, object]:
     doc_id, tab, text = line.partition("\t")
     if not tab:
         raise ValueError(f"expected doc_id TAB text, found {line[:60]!r}")
-    if source.fields:
-        raise ValueError(f"no field {', '.join(source.fields)}; a TSV doc has doc_id and text")
-    return doc_id, {"text": text}
+    return {"doc_id": doc_id, "text": text}
 
 
-def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
+def split(collection: Collection, name: str) -> Rows:
     """Return queries and qrels of a split; no qrels of one that has no public judgements."""
-    entry = collection.splits[name]
-    assert entry.queries is not None
-    queries = list(trec.read_queries(resolve(entry.queries, collection.access)).items())
-    if entry.qrels is None:
-        return queries, []
-    qrels = trec.read_qrels(resolve(entry.qrels, collection.access))
-    return queries, list(qrels.iter_rows())
+    queries, qrels = collection.splits[name].queries, collection.splits[name].qrels
+    assert queries is not None
+    rows = list(trec.read_queries(resolve(queries, collection.access)).items())
+    judged = trec.read_qrels(resolve(qrels, collection.access)).iter_rows() if qrels else ()
+    return Rows(rows, list(judged))
 
 
-def questions(collection: Collection, name: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Stream (query_id, question, answers) of a file in DPR's form; ids count from 0."""
+def questions(collection: Collection, name: str) -> Rows:
+    """Return the questions of a file in DPR's form, with their answers; ids count from 0."""
     entry = collection.splits[name]
     assert entry.questions is not None
     path = resolve(entry.questions, collection.access)
+    queries: list[tuple[str, str]] = []
+    answers: dict[str, list[str]] = {}
     for number, (line, text) in enumerate(_numbered(path)):
-        question, answers = _question(text)
-        if not (question and answers):
+        question, listed = _question(text)
+        if not (question and listed):
             raise ResiduumError(
                 f"{path}, line {line}: expected question TAB ['answer', ...], found {text[:60]!r}"
             )
-        yield str(number), question, answers
+        queries.append((str(number), question))
+        answers[str(number)] = listed
+    return Rows(queries, [], answers)
 
 
 def _question(text: str) -> tuple[str, list[str]]:

@@ -1,29 +1,30 @@
 """Collections read through ir_datasets: any of its ids, fields joined in the order given.
 
 Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_DATASETS_HOME
-first and downloads what is missing there; where it fails, residuum.collections.faults finds the
-file and the line. Must not know paths below results/.
+first and downloads what is missing. Must not know paths below results/.
 """
 
-import hashlib
 import heapq
 import locale
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from residuum.cli.errors import ResiduumError
-from residuum.collections import faults, opened, releases
+from residuum.collections import cord19, faults
+from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
 from residuum.config.schema.datasets import Collection
 from residuum.config.schema.sources import IrdsSource
 
 MOST_SHOWN = 300  # characters of somebody else's error
-MOST_QUOTED = 60  # characters of an offending value
-Record = dict[str, Any]  # a doc's fields
-Queries = list[tuple[str, str]]
-Qrels = list[tuple[str, str, int]]
+CORD19 = "2020-05-01"  # of TREC-COVID round 2; ir_datasets lists its metadata without the bodies
+CORD19_URL = (
+    "https://ai2-semanticscholar-cord-19.s3-us-west-2.amazonaws.com/historical_releases/"
+    f"cord-19_{CORD19}.tar.gz"
+)
 
 
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
@@ -35,37 +36,49 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     source = collection.source
     assert isinstance(source, IrdsSource)
     with _explained(source.docs, collection.access) as seen:
-        chosen = _sampled(collection) if source.sample else None
+        chosen = _sampled(collection, source) if source.sample else None
         count = 0
         for doc in _named_docs(source.docs):
-            if chosen is not None and doc.doc_id not in chosen:
-                continue
-            count += 1
-            yield doc.doc_id, join_fields(_record(doc, source), source.text_fields, source.fields)
+            if chosen is None or doc.doc_id in chosen:
+                count += 1
+                yield doc.doc_id, _fields(doc, source)
         pins = [edition.docs for edition in collection.editions]
         fewer = count < max(pins) and count not in pins
         if fewer and (fault := faults.first(seen, faults.TooFewDocs())):
-            text = f"The corpus has too few docs. {fault}\nAccess: {collection.access}"
-            raise ResiduumError(text)
+            access = f"Access: {collection.access}"
+            raise ResiduumError(f"The corpus has too few docs. {fault}\n{access}")
 
 
 def _named_docs(irds_id: str) -> Iterator[Any]:
-    release = releases.KNOWN.get(irds_id)
-    for number, doc in enumerate(release() if release else _load(irds_id).docs_iter(), start=1):
+    listed = irds_id != f"cord19/fulltext/{CORD19}"
+    for number, doc in enumerate(_load(irds_id).docs_iter() if listed else _cord19(), start=1):
         if not doc.doc_id:
             raise faults.MissingDocId(f"doc number {number} has no doc_id")
         yield doc
 
 
-def _sampled(collection: Collection) -> set[str]:
+def _cord19() -> Iterator[cord19.Paper]:
+    """Stream the papers; ir_datasets downloads the release where it is not in its home.
+
+    Its own reader of releases takes the words True and False of the metadata for truth, and knows
+    four of the five subsets (ir_datasets/datasets/cord19.py, Cord19Docs).
+    """
+    from ir_datasets.util import home_path
+    from ir_datasets.util.download import Download, RequestsDownload
+
+    folder = Path(home_path()) / "cord19"
+    release = Download([RequestsDownload(CORD19_URL)], str(folder / f"cord-19_{CORD19}.tar.gz"))
+    return cord19.papers(Path(release.path()), folder / f"{CORD19}.bodies.zip")
+
+
+def _sampled(collection: Collection, source: IrdsSource) -> set[str]:
     """Return the ids of a sample: all docs judged as required, and those whose ids hash lowest."""
-    source = collection.source
-    assert isinstance(source, IrdsSource) and source.sample is not None
     sample = source.sample
+    assert sample is not None
     judged = {
         doc_id
         for name in sample.keep
-        for _, doc_id, relevance in split(collection, name)[1]
+        for _, doc_id, relevance in split(collection, name).qrels
         if relevance >= sample.level
     }
     if len(judged) > sample.docs:
@@ -73,92 +86,48 @@ def _sampled(collection: Collection) -> set[str]:
             f"sample: {', '.join(sample.keep)} judge {len(judged)} docs at level {sample.level} "
             f"and above, more than the {sample.docs} required"
         )
-
-    def digest(doc_id: str) -> bytes:
-        return hashlib.sha256(f"{sample.seed}/{doc_id}".encode()).digest()
-
     others = (doc.doc_id for doc in _named_docs(source.docs) if doc.doc_id not in judged)
-    drawn = heapq.nsmallest(sample.docs - len(judged), ((digest(i), i) for i in others))
-    return judged | {doc_id for _, doc_id in drawn}
+    size, seed = sample.docs - len(judged), sample.seed
+    drawn = heapq.nsmallest(size, others, key=lambda i: sha256(f"{seed}/{i}".encode()).digest())
+    return judged.union(drawn)
 
 
-def _record(doc: Any, source: IrdsSource) -> Record:
+def _fields(doc: Any, source: IrdsSource) -> dict[str, str]:
     record = dict(doc._asdict())
-    missing = [name for name in [*source.text_fields, *source.fields] if name not in record]
-    if missing:
-        raise ResiduumError(
-            f"{source.docs} has no doc field {', '.join(missing)}; it has {', '.join(record)}. "
-            "Fix source.text_fields and source.fields in the dataset's YAML."
-        )
     try:
-        for name in source.quoted:
+        for name in record.keys() & source.quoted:
             record[name] = unquoted(record[name])
     except ValueError as error:
         raise ValueError(f"doc {doc.doc_id}, {name}: {error}") from None
-    return record
+    try:
+        return join_fields(record, source)
+    except ValueError as error:
+        fix = "Fix source.text_fields and source.fields in the dataset's YAML."
+        raise ResiduumError(f"{source.docs}: {error}. {fix}") from None
 
 
-def unquoted(value: str) -> str:
-    """Take away the quotes that CSV sets around a value, and one of each two within it.
-
-    A quote that nothing closes is a ValueError.
-    """
-    if not value.startswith('"'):
-        return value
-    inner = value[1:-1]
-    if len(value) < 2 or value[-1] != '"' or '"' in inner.replace('""', ""):
-        raise ValueError(f"a quote is not closed, or not doubled: {value[:MOST_QUOTED]}")
-    return inner.replace('""', '"')
-
-
-def join_fields(record: Record, text_fields: list[str], fields: list[str]) -> dict[str, str]:
-    """Join the text fields into `text`; keep them by name where there are several, and `fields`.
-
-    One that is called text itself, beside a title say, is kept as `body`.
-    """
-    values = {name: _plain(record[name]) for name in [*text_fields, *fields]}
-    text = " ".join(values[name] for name in text_fields if values[name])
-    kept = [*(text_fields if len(text_fields) > 1 else []), *fields]
-    if "text" in kept and "body" in kept:
-        raise ResiduumError("a doc has the fields text and body: name one of them, not both")
-    return {"text": text, **{("body" if n == "text" else n): values[n] for n in kept}}
-
-
-def _plain(value: object) -> str:
-    """The text of a field; a body that comes in sections is one text."""
-    if isinstance(value, (list, tuple)):
-        return " ".join(part for part in map(_plain, value) if part)
-    return str(value or "")
-
-
-def split(collection: Collection, name: str) -> tuple[Queries, Qrels]:
-    """Return queries and qrels of a split, as ir_datasets has them."""
-    irds_id, field = collection.splits[name].irds, collection.splits[name].query_field
-    assert irds_id is not None
-    with _explained(irds_id, collection.access):
-        data = _load(irds_id)
-        _check_field(irds_id, data, "query_field", field)
-        queries = [(q.query_id, str(getattr(q, field))) for q in data.queries_iter()]
-        judged = data.qrels_iter() if collection.judged(name) else ()
-        return queries, [(q.query_id, q.doc_id, int(q.relevance)) for q in judged]
-
-
-def answers(collection: Collection, name: str) -> dict[str, list[str]]:
-    """Return {query_id: answers} of a split, from the field that the dataset names."""
+def split(collection: Collection, name: str) -> Rows:
+    """Return queries, qrels and answers of a split, as ir_datasets has them."""
     entry = collection.splits[name]
-    assert entry.irds is not None and entry.answers_field is not None
-    with _explained(entry.irds, collection.access):
+    assert entry.irds is not None
+    with _explained(entry.irds, collection.access) as seen:
         data = _load(entry.irds)
-        _check_field(entry.irds, data, "answers_field", entry.answers_field)
-        return {q.query_id: list(getattr(q, entry.answers_field)) for q in data.queries_iter()}
-
-
-def _check_field(irds_id: str, data: Any, key: str, field: str) -> None:
-    known = data.queries_cls()._fields
-    if field not in known:
-        raise ResiduumError(
-            f"{irds_id} has no query field {field}; it has {', '.join(known)}. Fix {key} in the "
-            "dataset's YAML."
+        known = data.queries_cls()._fields
+        for key in ("query_field", "answers_field"):
+            field = getattr(entry, key)
+            if field is not None and field not in known:
+                raise ResiduumError(
+                    f"{entry.irds} has no query field {field}; it has {', '.join(known)}. Fix "
+                    f"{key} in the dataset's YAML."
+                )
+        queries = list(data.queries_iter())
+        judged = data.qrels_iter() if collection.judged(name) else ()
+        answered = queries if entry.answers_field else []
+        return Rows(
+            [(q.query_id, str(getattr(q, entry.query_field))) for q in queries],
+            [(q.query_id, q.doc_id, int(q.relevance)) for q in judged],
+            {q.query_id: list(getattr(q, str(entry.answers_field))) for q in answered},
+            seen,
         )
 
 
@@ -185,25 +154,21 @@ def _explained(irds_id: str, access: str) -> Iterator[list[Path]]:
     """Turn whatever ir_datasets raises into one message that ends with the access note.
 
     Gives the list of the files that were read. The message names the file and the line at fault
-    where they can be found.
+    where a look into them shows it.
     """
-    with opened.below(roots.irds()) as seen:
+    home = roots.irds()
+    with faults.opened_below(home) as seen:
         try:
             yield seen
         except ResiduumError:
             raise
         except Exception as error:
-            raise ResiduumError(f"{_message(irds_id, seen, error)}\nAccess: {access}") from None
-
-
-def _message(irds_id: str, seen: list[Path], error: Exception) -> str:
-    if fault := faults.first(seen, error):
-        return fault
-    last = f"The last file read was {seen[-1]}.\n" if seen else ""
-    return (
-        f"ir_datasets could not provide {irds_id} ({_cause(error)}).\n{last}It looks in "
-        f"{roots.irds()} (set IR_DATASETS_HOME to change that) and downloads what is not there."
-    )
+            last = f"The last file read was {seen[-1]}.\n" if seen else ""
+            message = faults.first(seen, error) or (
+                f"ir_datasets could not provide {irds_id} ({_cause(error)}).\n{last}It looks in "
+                f"{home} (set IR_DATASETS_HOME to change that) and downloads what is not there."
+            )
+            raise ResiduumError(f"{message}\nAccess: {access}") from None
 
 
 def _cause(error: BaseException) -> str:

@@ -1,71 +1,55 @@
 """The queries, judgements and answers of a split, whatever its source: drawn, counted, checked.
 
-Usage: `queries, qrels = load(dataset, collection, "dev")`, `answers(collection, "dev", queries)`.
-Must not know paths below results/.
+Usage: `load(dataset, collection, "dev").queries`. Must not know paths below results/.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
-from residuum.collections import faults, irds, opened
-from residuum.collections import files as from_files
-from residuum.collections.irds import Qrels, Queries
-from residuum.config import roots
+from residuum.collections import faults, files
+from residuum.collections.records import Rows
 from residuum.config.schema.datasets import Collection, Holdout, SplitCount
 
-T = TypeVar("T")
-SPLITS: OpenTable[Callable[[Collection, str], tuple[Queries, Qrels]]] = OpenTable(
+SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
     {
         "irds": "residuum.collections.irds:split",
         "files": "residuum.collections.files:split",
-        "generated": "residuum.collections.synthetic:split",
-        "generated-articles": "residuum.collections.synthetic:split",
+        "generated": "residuum.collections.worlds:split",
+        "generated-articles": "residuum.collections.worlds:split",
     },
     "source",
 )
 
 
-def load(dataset: str, collection: Collection, name: str) -> tuple[Queries, Qrels]:
-    """Return the queries and qrels of a split, with holdouts drawn from it taken away.
+def load(dataset: str, collection: Collection, name: str) -> Rows:
+    """Return the rows of a split, with holdouts drawn from it taken away.
 
     The source is counted as it is, before anything is drawn from it, because those are the
     counts that others publish. A split without public judgements has no qrels.
     """
     of = collection.origin(name)
-    with opened.below(roots.irds()) as seen:
-        queries, qrels = _source(collection, of)
-    _check_ids(f"{dataset}/{of}", queries, qrels)
-    check_counts(dataset, of, collection, queries, qrels, seen)
-    if of != name:
-        entry = collection.splits[name].holdout
-        assert entry is not None
-        drawn = _keep(queries, qrels, held_out(name, queries, qrels, entry))
-        check_counts(dataset, name, collection, *drawn)
-        return drawn
-    drawn_from = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
-    taken = [held_out(n, queries, qrels, h) for n, h in drawn_from.items() if h.of == name]
-    return _keep(queries, qrels, {query_id for query_id, _ in queries}.difference(*taken))
-
-
-def answers(collection: Collection, name: str, queries: Queries) -> dict[str, list[str]]:
-    """Return {query_id: answers} of the queries that `load` gave; see Collection.answered."""
-    of = collection.origin(name)
     if collection.splits[of].questions:
-        texts = {query_id: answers for query_id, _, answers in from_files.questions(collection, of)}
+        rows = files.questions(collection, of)
     else:
-        texts = irds.answers(collection, of)
-    return {query_id: texts[query_id] for query_id, _ in queries}
+        rows = SPLITS[collection.source.kind](collection, of)
+    _check_ids(f"{dataset}/{of}", rows)
+    _check_counts(dataset, of, collection, rows)
+    holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
+    drawn = {n: _held_out(n, rows, h) for n, h in holdouts.items() if h.of == of}
+    if of == name:
+        return rows.of({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
+    part = rows.of(drawn[name])
+    _check_counts(dataset, name, collection, part)
+    return part
 
 
-def held_out(name: str, queries: Queries, qrels: Qrels, holdout: Holdout) -> set[str]:
+def _held_out(name: str, rows: Rows, holdout: Holdout) -> set[str]:
     """Draw the judged queries of a holdout by the hash of their ids: file order is irrelevant."""
-    judged = {query_id for query_id, _, _ in qrels}
-    ids = [query_id for query_id, _ in queries if query_id in judged]
+    judged = {query_id for query_id, _, _ in rows.qrels}
+    ids = [query_id for query_id, _ in rows.queries if query_id in judged]
     if holdout.queries > len(ids):
         raise ResiduumError(
             f"holdout: {holdout.queries} queries required, but '{holdout.of}' has {len(ids)}"
@@ -74,87 +58,56 @@ def held_out(name: str, queries: Queries, qrels: Qrels, holdout: Holdout) -> set
     return set(ids[: holdout.queries])
 
 
-def _keep(queries: Queries, qrels: Qrels, ids: set[str]) -> tuple[Queries, Qrels]:
-    kept = [(query_id, text) for query_id, text in queries if query_id in ids]
-    return kept, [row for row in qrels if row[0] in ids]
-
-
-def _source(collection: Collection, name: str) -> tuple[Queries, Qrels]:
-    if collection.splits[name].questions:
-        return [(i, text) for i, text, _ in from_files.questions(collection, name)], []
-    return SPLITS[collection.source.kind](collection, name)
-
-
-def _check_ids(where: str, queries: Queries, qrels: Qrels) -> None:
-    ids = [query_id for query_id, _ in queries]
-    for name in [*ids, *(doc_id for _, doc_id, _ in qrels)]:
+def _check_ids(where: str, rows: Rows) -> None:
+    ids = [query_id for query_id, _ in rows.queries]
+    for name in [*ids, *(doc_id for _, doc_id, _ in rows.qrels)]:
         if name.split() != [name]:
             raise ResiduumError(f"{where}: the id {name!r} is empty or holds white space")
-    if query_id := _duplicate(ids):
-        raise ResiduumError(f"{where}: duplicate query_id {query_id} in the queries")
-    if pair := _duplicate([row[:2] for row in qrels]):
-        raise ResiduumError(f"{where}: duplicate judgement of query {pair[0]}, doc {pair[1]}")
-    if orphans := sorted({query_id for query_id, _, _ in qrels} - set(ids)):
+    if twice := [query_id for query_id, n in Counter(ids).items() if n > 1]:
+        raise ResiduumError(f"{where}: duplicate query_id {twice[0]} in the queries")
+    if pairs := [pair for pair, n in Counter(row[:2] for row in rows.qrels).items() if n > 1]:
+        query_id, doc_id = pairs[0]
+        raise ResiduumError(f"{where}: duplicate judgement of query {query_id}, doc {doc_id}")
+    if orphans := sorted({query_id for query_id, _, _ in rows.qrels} - set(ids)):
         raise ResiduumError(
             f"{where}: the qrels judge {len(orphans)} queries that the queries file lacks: "
             f"{', '.join(orphans[:5])}. Add the queries or remove their judgements."
         )
 
 
-def _duplicate(items: Sequence[T]) -> T | None:
-    """Return the first item that is given twice."""
-    repeated = len(set(items)) < len(items)
-    return next(i for i, n in Counter(items).items() if n > 1) if repeated else None
-
-
-def count(queries: Queries, qrels: Qrels) -> SplitCount:
+def count(rows: Rows) -> SplitCount:
     """Return the size of a split: queries, qrels, and qrels of each level of relevance."""
-    levels = Counter(relevance for _, _, relevance in qrels)
+    levels = Counter(relevance for _, _, relevance in rows.qrels)
     return SplitCount.model_construct(
-        queries=len(queries), qrels=len(qrels), relevance=dict(sorted(levels.items()))
+        queries=len(rows.queries), qrels=len(rows.qrels), relevance=dict(sorted(levels.items()))
     )
 
 
-def check_counts(
-    dataset: str,
-    name: str,
-    collection: Collection,
-    queries: Queries,
-    qrels: Qrels,
-    seen: Sequence[Path] = (),
-) -> None:
-    """Refuse a split that fits none of its pins; one that has no pins fits.
+def _check_counts(dataset: str, name: str, collection: Collection, rows: Rows) -> None:
+    """Refuse a split that fits none of its pins, which need not name levels; without pins it fits.
 
-    `seen` are the files that it was read from, which are looked at for the reason.
+    The files that it was read from are looked at for the reason.
     """
     pins = {e.name: e.splits[name] for e in collection.editions if name in e.splits}
-    counts = count(queries, qrels)
-    if not pins or any(fits(counts, pin) for pin in pins.values()):
+    counts = count(rows)
+    fitting = (
+        (counts.queries, counts.qrels) == (pin.queries, pin.qrels)
+        and pin.relevance in ({}, counts.relevance)
+        for pin in pins.values()
+    )
+    if not pins or any(fitting):
         return
-    known = "; ".join(f"{edition}: {told(pin)}" for edition, pin in pins.items())
+    known = "; ".join(f"{edition}: {described(pin)}" for edition, pin in pins.items())
+    fault = faults.first(rows.files, faults.TooFewDocs())
+    reason = fault or (f"it was read from {faults.listed(rows.files)}" if rows.files else "")
     raise ResiduumError(
-        f"{dataset}/{name}: {told(counts)}, but config/datasets/{dataset}.yaml pins {known}. "
-        f"A download may be incomplete{_reason(seen)}. If this is another edition, add it under "
-        "editions."
+        f"{dataset}/{name}: {described(counts)}, but config/datasets/{dataset}.yaml pins {known}. "
+        f"A download may be incomplete{reason and f': {reason}'}. If this is another edition, add "
+        "it under editions."
     )
 
 
-def _reason(seen: Sequence[Path]) -> str:
-    """Name the fault in the files that were read, or else the files."""
-    if not seen:
-        return ""
-    return (
-        f": {faults.first(seen, faults.TooFewDocs()) or 'it was read from ' + faults.listed(seen)}"
-    )
-
-
-def fits(counts: SplitCount, pin: SplitCount) -> bool:
-    """Say whether counts are those of a pin; a pin need not name the levels."""
-    same = (counts.queries, counts.qrels) == (pin.queries, pin.qrels)
-    return same and pin.relevance in ({}, counts.relevance)
-
-
-def told(size: SplitCount) -> str:
+def described(size: SplitCount) -> str:
     """Word the size of a split, such as `43 queries, 9260 qrels (0: 5158, 1: 1601)`."""
     levels = ", ".join(f"{level}: {number}" for level, number in sorted(size.relevance.items()))
     return f"{size.queries} queries, {size.qrels} qrels" + (f" ({levels})" if levels else "")

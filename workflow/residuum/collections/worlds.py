@@ -1,28 +1,34 @@
-"""What the generated collections share: grades of docs that name what a topic names, and ids.
+"""What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
-Usage: a world (places, articles) draws docs and topics, grades them with `Grades(docs, grade)` and
-hands texts and judgements to `collection`. The same recipe gives the same bytes on any machine.
-
-It must not know what a collection is about, nor torch, a JVM, a network, a scale or a dataset.
+Usage: `Stream(seed, "docs")` draws, `Grades(names, grade)` grades, `named` gives ids.
+The only randomness is random.Random(...).random(): a recipe gives the same bytes on any machine.
+Must not know what a collection is about.
 """
 
-from __future__ import annotations
-
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from random import Random
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
-from residuum.collections.draws import sample
+from residuum.cli.errors import ResiduumError
+from residuum.code.tables import OpenTable
+from residuum.collections.records import Rows
+from residuum.config.schema.base import Strict
+from residuum.config.schema.datasets import Collection
 
+T = TypeVar("T")
 Concept = tuple[str, ...]  # the surface forms of one thing
 Key = tuple[str, int]  # kind and position of something that docs name and topics ask for
+Topic = Mapping[str, int]  # what a query asks for: positions by kind
 Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
-Doc = TypeVar("Doc", bound="Named")
-Topic = TypeVar("Topic", bound="Named")
+Drawn = tuple[list[str], list[Judgement]]  # the queries of a split, judged
+STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")
+ZIPF_OFFSET = 2
 
 
-class Collection(NamedTuple):
+class Generated(NamedTuple):
     """Docs as (doc_id, fields); per split, (query_id, text) and (query_id, doc_id, relevance)."""
 
     docs: list[tuple[str, dict[str, str]]]
@@ -30,27 +36,42 @@ class Collection(NamedTuple):
     qrels: dict[str, list[tuple[str, str, int]]]
 
 
-def collection(
-    prefix: str,
-    docs: Iterable[dict[str, str]],
-    splits: dict[str, tuple[list[str], list[Judgement]]],
-) -> Collection:
-    """Name docs, given as their fields, and queries, given per split as texts and judgements."""
+MAKERS: OpenTable[Callable[..., Generated]] = OpenTable(
+    {
+        "generated": "residuum.collections.places:generate",
+        "generated-articles": "residuum.collections.articles:generate",
+    },
+    "source",
+)
 
-    def query_id(split: str, position: int) -> str:
-        return f"{split}-{position + 1:05d}"
 
-    def doc_id(position: int) -> str:
-        return f"{prefix}{position + 1:06d}"
+def generate(collection: Collection) -> Generated:
+    """Return docs, queries and qrels by split; docs/generated-collection.md describes them."""
+    try:
+        return MAKERS[collection.source.kind](collection.source)
+    except ValueError as error:
+        raise ResiduumError(f"source: {error}") from None
 
-    return Collection(
-        [(doc_id(i), fields) for i, fields in enumerate(docs)],
-        {s: [(query_id(s, i), t) for i, t in enumerate(texts)] for s, (texts, _) in splits.items()},
-        {
-            s: [(query_id(s, q), doc_id(d), g) for q, d, g in rows]
-            for s, (_, rows) in splits.items()
-        },
-    )
+
+def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
+    """Stream (doc_id, fields)."""
+    return iter(generate(collection).docs)
+
+
+def split(collection: Collection, name: str) -> Rows:
+    """Return the queries and qrels of a split."""
+    generated = generate(collection)
+    return Rows(generated.queries[name], generated.qrels[name])
+
+
+def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Drawn]) -> Generated:
+    """Give ids to docs, which come as their fields, and to the queries of each split."""
+    made = Generated([(f"{prefix}{i:06d}", fields) for i, fields in enumerate(docs, 1)], {}, {})
+    for split, (texts, judgements) in splits.items():
+        queries = [(f"{split}-{i:05d}", text) for i, text in enumerate(texts, 1)]
+        qrels = [(queries[query][0], made.docs[doc][0], grade) for query, doc, grade in judgements]
+        made.queries[split], made.qrels[split] = queries, qrels
+    return made
 
 
 def refuse(what: str, faults: Iterator[str]) -> None:
@@ -59,35 +80,90 @@ def refuse(what: str, faults: Iterator[str]) -> None:
         raise ValueError("\n  ".join([f"{what} cannot be made", *lines]))
 
 
-class Named(Protocol):
-    """A doc or a topic."""
+class Stream:
+    """Seeded draws, a stream for each part: more train pairs leave docs and dev queries alone."""
 
-    def names(self) -> Iterable[Key]:
-        """What it names: the kind and position of each thing."""
-        ...
+    def __init__(self, seed: int, part: str) -> None:
+        self.random = Random(seed * len(STREAMS) + STREAMS.index(part)).random
+
+    def happens(self, probability: float) -> bool:
+        """Whether something of this probability comes about."""
+        return self.random() < probability
+
+    def below(self, size: int) -> int:
+        """A number from 0 to below `size`."""
+        return int(self.random() * size)
+
+    def another(self, size: int, taken: int) -> int:
+        """A number below `size` other than the one taken."""
+        return (taken + 1 + self.below(size - 1)) % size
+
+    def pick(self, items: Sequence[T]) -> T:
+        """One of the items."""
+        return items[self.below(len(items))]
+
+    def sample(self, items: Sequence[T], count: int) -> list[T]:
+        """`count` of the items, each at most once; all of them where there are fewer."""
+        pool, random = list(items), self.random
+        size = len(pool)
+        for i in range(min(count, size)):
+            j = i + int(random() * (size - i))
+            pool[i], pool[j] = pool[j], pool[i]
+        return pool[:count]
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """All the items in a drawn order."""
+        return self.sample(items, len(items))
 
 
-class Grades(Generic[Doc, Topic]):
+class Zipf:
+    """A Zipf law over positions; which position is frequent is drawn, not the order of a table."""
+
+    def __init__(self, rng: Stream, size: int) -> None:
+        """Draw the law; integer weights have the same sums on every machine."""
+        weights = (1_000_000 // (rank + ZIPF_OFFSET) for rank in range(1, size + 1))
+        self.order, self.cumulative = rng.shuffled(range(size)), list(accumulate(weights))
+
+    def draw(self, rng: Stream) -> int:
+        """One position."""
+        return self.order[bisect_right(self.cumulative, rng.below(self.cumulative[-1]))]
+
+    def draw_distinct(self, rng: Stream, count: int) -> tuple[int, ...]:
+        """`count` different positions, in the order drawn."""
+        drawn: dict[int, None] = {}
+        while len(drawn) < count:
+            drawn[self.draw(rng)] = None
+        return tuple(drawn)
+
+
+class Attribute(Strict):
+    """What a doc can state: its family, surface forms and the words that go with it."""
+
+    family: str
+    forms: Concept
+    collocates: list[str]
+
+
+class Grades:
     """The docs that share a name with a topic, and the grade of each."""
 
-    def __init__(self, docs: Sequence[Doc], grade: Callable[[Doc, Topic], int]) -> None:
-        self.docs, self.grade = docs, grade
-        self.naming: defaultdict[Key, list[int]] = defaultdict(list)
-        for position, doc in enumerate(docs):
-            for key in doc.names():
+    def __init__(self, docs: Iterable[Iterable[Key]], grade: Callable[[int, Topic], int]) -> None:
+        """Take what each doc names, and what grades a doc, given by its position."""
+        self.grade, self.naming = grade, defaultdict[Key, list[int]](list)
+        for position, names in enumerate(docs):
+            for key in names:
                 self.naming[key].append(position)
 
     def of(self, topic: Topic) -> dict[int, int]:
         """Position -> grade, in the order of the docs; all others have grade 0."""
-        positions = set().union(*(self.naming[key] for key in topic.names()))
-        docs, grade = self.docs, self.grade
-        return {position: grade(docs[position], topic) for position in sorted(positions)}
+        positions = set().union(*(self.naming[key] for key in topic.items()))
+        return {position: self.grade(position, topic) for position in sorted(positions)}
 
-    def judged(self, rng: Random, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
+    def judged(self, rng: Stream, topics: Iterable[Topic], count: int) -> Iterator[Judgement]:
         """All docs of grade 1 and above, and `count` of those that were looked at in vain."""
         for query, topic in enumerate(topics):
             grades = self.of(topic)
-            useless = set(sample(rng, [doc for doc, grade in grades.items() if grade == 0], count))
+            useless = set(rng.sample([doc for doc, grade in grades.items() if grade == 0], count))
             for doc, grade in grades.items():
                 if grade > 0 or doc in useless:
                     yield query, doc, grade

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
@@ -143,7 +143,8 @@ class Registry:
         """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
         if getattr(self.models[name], "train_on", None) != OWN:
             return name
-        return str(FixedId(name, f"{dataset}.{self._own(dataset, 'train').split}"))
+        split = self.datasets[dataset].own.train
+        return str(FixedId(name, f"{dataset}.{split}")) if split else self._no_own(dataset, "train")
 
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
@@ -155,13 +156,10 @@ class Registry:
         role = self.tuned_on(system)
         if role != OWN:
             return self.place(role) if role else None
-        return self._own(dataset, "tune")
+        return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
 
-    def _own(self, dataset: str, key: Literal["train", "tune"]) -> Place:
-        entry, file = self.datasets[dataset], self.file("dataset", dataset)
-        if key in entry.own:
-            return Place(dataset, entry.own[key])
-        splits = ", ".join(entry.splits)
+    def _no_own(self, dataset: str, key: str) -> str:
+        file, splits = self.file("dataset", dataset), ", ".join(self.datasets[dataset].splits)
         raise ResiduumError(f"{file}: own.{key}: no split given, but required; one of {splits}")
 
     def reranker(self, system: str) -> str:
@@ -204,6 +202,10 @@ class Registry:
             systems += [part for part in self.parts(name) if part not in systems]
         return [model for name in systems for model in self._trained(name)]
 
+    def seeded(self, system: str) -> bool:
+        """Say whether a system descends from a model that is trained once per seed."""
+        return bool(self.trained_behind(system))
+
     def seeds_of(self, system: str) -> list[int]:
         """Return the seeds of a system's runs: those that every model behind it is trained with.
 
@@ -217,7 +219,7 @@ class Registry:
 
     def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
-        return str(RunId(system, seed if self.trained_behind(system) else None))
+        return str(RunId(system, seed if self.seeded(system) else None))
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""

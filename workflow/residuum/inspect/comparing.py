@@ -18,10 +18,10 @@ from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config.schema.papers import Tests
-from residuum.evaluate import evaluate
-from residuum.pages import layout, tsv
+from residuum.pages import layout, notes, tsv
 from residuum.pages.layout import Layout, TextCell
-from residuum.paired import Comparison, ScoreMatrix, notes
+from residuum.paired import Comparison, ScoreMatrix
+from residuum.tuning.evaluation import evaluate
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
@@ -55,10 +55,11 @@ def report(
     scores, rows = compare(judged, named, requested, tests, baselines, workers)
     drawn = (row.method for row in rows if not row.method.startswith("exact,"))
     methods = ", ".join(dict.fromkeys(drawn))
+    pairs = [(f"{row.a} and {row.b} in {row.measure}", row) for row in rows]
     remarks += [
         f"Superscripts: runs significantly beaten. {notes.tests_note(tests, 'measure')}"
         + f" Method: {methods}." * bool(methods),
-        *notes.remarks(rows, tests.alpha, lambda row: f"{row.a} and {row.b} in {row.measure}"),
+        *notes.remarks(pairs, tests.alpha),
     ]
     if output:
         files.write_text(output, tsv.frame(rows, Comparison).write_csv(separator="\t"))
@@ -154,7 +155,7 @@ def compare(
         for measure in measures:
             own = values.filter(measure=measure)
             column = own["value"].to_numpy().reshape(-1, 1)
-            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), [name], column)
+            scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), column)
     names = sorted(runs, key=lambda name: name in baselines)
     pairs = [
         paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")

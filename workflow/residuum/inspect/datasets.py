@@ -195,7 +195,7 @@ def show(config: Path, name: str) -> str:
     for edition in dataset.editions:
         lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs"))
         for split, pin in edition.splits.items():
-            texts = [f"{split}: {splits.told(pin)}", ", ".join(dataset.splits[split].measures)]
+            texts = [f"{split}: {splits.described(pin)}", ", ".join(dataset.splits[split].measures)]
             lines.append(line("", "; ".join(filter(None, texts)), 4))
     return "\n".join(lines)
 
@@ -250,10 +250,8 @@ def _count(name: str, dataset: Dataset, split: str | None) -> str:
         count = sum(1 for _ in docs)
         edition = data.matching_edition(name, dataset.editions, count)
         return f"{count:,} docs, as pinned ({edition})"
-    queries, qrels = splits.load(name, dataset, split)
-    if dataset.answered(split):
-        splits.answers(dataset, split, queries)
+    rows = splits.load(name, dataset, split)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
-    judged = len({query_id for query_id, _, _ in qrels})
+    judged = len({query_id for query_id, _, _ in rows.qrels})
     pins = ", as pinned" if pinned else "; nothing is pinned"
-    return f"{splits.told(splits.count(queries, qrels))}{pins}; {judged} judged"
+    return f"{splits.described(splits.count(rows))}{pins}; {judged} judged"

@@ -15,9 +15,9 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.inspect.text import line, together, wrapped
+from residuum.ledger import LedgerRow
 from residuum.pages import grids, layout, tsv
 from residuum.pages.grids import Grid, GridCell
-from residuum.pages.ledger_page import LedgerRow
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.paths import Paths
@@ -90,7 +90,7 @@ def _check(names: tuple[str, ...], known: Collection[tuple[str, ...]], more: str
 
 def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
     """Return the lines of a table's TSV by their address; none is an error."""
-    lines = grids.read(path)
+    lines = tsv.rows(path, GridCell, optional=grids.INDEX)
     if not lines:
         raise ResiduumError(f"{path}: a header and no row, where a table has some; {tsv.AGAIN}")
     return {(*parts_of(line.table), line.row, line.column): line for line in lines}

@@ -1,157 +1,120 @@
 """Search an index with Lucene as Anserini sets it up, and score given docs.
 
-Used by `residuum.lexical`, `residuum.rm3` and `residuum.negatives`; no command of its own. A batch
-of queries crosses to Java at once, and its hits come back as one text: a call for each hit costs
-more than the search itself. Must not know manifests, run files, qrels or systems.
+A batch of queries crosses to Java at once, and its hits come back as one text: a call for each hit
+costs more than the search itself. RM3 is estimated and interpolated as Anserini's Rm3Reranker does,
+whose own search is left aside because it rounds scores to four decimals and shifts tied ones.
+Must not know manifests, run files, qrels or splits.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
 import polars as pl
 
 from residuum.artefacts.streams import chunks
-from residuum.config.schema.systems import Analysis, Bm25, Rm3
-from residuum.lucene import feedback, handles
-from residuum.lucene.handles import OBJECT, STRING, bound, boxed, chain, method, objects, static
-from residuum.lucene.indexing import (
-    CONTENTS,
-    ID_FIELD,
-    LUCENE,
-    analyzer,
-    class_name,
-    lucene_field,
-    open_reader,
-)
-from residuum.lucene.jvm import JavaObject, cast, java, told
+from residuum.artefacts.trec import HITS
+from residuum.config.schema.systems import LexicalSystem, Rm3
+from residuum.lucene import handles, indexing
+from residuum.lucene.handles import LIST, OBJECT, STRING, bound, boxed, chain, method, static
+from residuum.lucene.indexing import CONTENTS, ID_FIELD, LUCENE
+from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
 SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
-REF = f"{LUCENE}.util.BytesRef"
+ANALYZER, REF = f"{LUCENE}.analysis.Analyzer", f"{LUCENE}.util.BytesRef"
+GENERATOR = "io.anserini.search.query.BagOfWordsQueryGenerator"
+VECTOR, DOCS = "io.anserini.util.FeatureVector", "io.anserini.search.ScoredDocs"
+TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Reranker
 SLACK = 100  # hits behind the cut-off, among which docs of equal scores mostly end
-CHUNK = 256  # queries whose hits wait in memory as text
-HITS = pl.Schema({"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32})
-SCORES = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-NAMES = {"doc": pl.Int32, "doc_id": pl.String}
-
-
-def _class(name: str) -> JavaObject:
-    return java(f"{LUCENE}.{name}")
+CHUNK = 256  # queries whose hits wait in memory
+Texts = Iterable[tuple[str, str]]  # query_id, text
+NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by Lucene's numbers
 
 
 class Searcher:
     """An open index with its BM25, the boosts of its fields where it has some, its threads."""
 
-    def __init__(
-        self,
-        folder: Path,
-        analysis: Analysis,
-        bm25: Bm25,
-        fields: Mapping[str, float] | None = None,
-        threads: int = 1,
-    ) -> None:
-        self._reader = open_reader(folder)
-        self._similarity = _class("search.similarities.BM25Similarity")(bm25.k1, bm25.b)
-        self._lucene = _class("search.IndexSearcher")(self._reader)
+    def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
+        self._reader = indexing.open_reader(folder)
+        similarity = java(f"{LUCENE}.search.similarities.BM25Similarity")
+        self._similarity = similarity(system.bm25.k1, system.bm25.b)
+        self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
-        self._analyzer = analyzer(analysis)
-        self._generator = java("io.anserini.search.query.BagOfWordsQueryGenerator")()
-        self._fields = dict(fields or {})
-        self._boosts = java("java.util.LinkedHashMap")()
-        for name, boost in self._fields.items():
-            self._boosts.put(lucene_field(name), boxed("Float", boost))
+        self._analyzer = indexing.analyzer(system.analysis)
+        self._generator = java(GENERATOR)()
+        self.system = system
         self._workers = handles.Workers(threads)
 
     def parameters(self) -> dict[str, object]:
-        """Return what is fixed here and belongs beside a score: classes, fields, ties."""
+        """Return what is fixed here and belongs beside a score: classes, fields, ties, filter."""
         return {
-            "similarity": class_name(self._similarity),
-            "query": class_name(self._generator),
-            "analyzer": class_name(self._analyzer),
-            "fields": self._fields or CONTENTS,
+            "similarity": indexing.class_name(self._similarity),
+            "query": indexing.class_name(self._generator),
+            "analyzer": indexing.class_name(self._analyzer),
+            "fields": self.system.boosts or CONTENTS,
             "ties": "doc_id",
+            "feedback_term_filter": TERM_FILTER if self.system.expands else None,
         }
 
-    def search(
-        self, queries: Iterable[tuple[str, str]], k: int, rm3: Rm3 | None = None
-    ) -> pl.DataFrame:
-        """Return the top `k` docs of each (query_id, text): query_id, doc_id, score.
+    def search(self, queries: Texts, k: int, rm3: Rm3 | None = None) -> Iterator[pl.DataFrame]:
+        """Yield query_id, doc_id, score of the top `k` docs of each query, a chunk at a time.
 
         Equal scores are cut by doc_id. A query without a hit has no row.
         """
-        hits = [pl.DataFrame(schema=SCORES)]
-        with told("searching"):
-            for chunk in chunks(queries, CHUNK):
-                query_ids, texts = map(list, zip(*chunk, strict=True))
-                lucene = self._expanded(texts, rm3) if rm3 else self._bags_of_words(texts)
-                hits.append(self._top(query_ids, lucene, k))
-        return pl.concat(hits)
+        if rm3:
+            yield from (hits for _, _, hits in self.search_grid(queries, [rm3], k))
+            return
+        with java_errors("searching"):
+            for query_ids, _, bags in self._bags_of_words(queries):
+                yield self._top(query_ids, bags, k)
 
     def search_grid(
-        self, queries: Sequence[tuple[str, str]], grid: Sequence[Rm3], k: int
+        self, queries: Texts, grid: Sequence[Rm3], k: int
     ) -> Iterator[tuple[list[str], Rm3, pl.DataFrame]]:
-        """Yield (query_ids, setting, their top `k` as `search` returns it), a chunk at a time.
-
-        A chunk's first hits are searched once, and a relevance model serves all its weights.
-        """
-        depth = max(rm3.feedback_docs for rm3 in grid)
-        with told("searching"):
-            for chunk in chunks(queries, CHUNK):
-                query_ids, texts = map(list, zip(*chunk, strict=True))
-                own, docs = self._firsts(texts, depth)
-                for sizes, settings in groupby(grid, _sizes):
-                    models = self._models(docs, *sizes)
+        """Yield (query_ids, setting, their top `k`); their first hits are searched once for all."""
+        with java_errors("searching"):
+            depth = max(rm3.feedback_docs for rm3 in grid)
+            to_docs = static(DOCS, "fromTopDocs", DOCS, f"{LUCENE}.search.TopDocs", SEARCHER)
+            first_docs = chain(self._by_score_and_id(depth), bound(to_docs, 1, self._lucene))
+            own_terms = _own_terms(self._analyzer)
+            for query_ids, texts, bags in self._bags_of_words(queries):
+                own = self._workers.map(own_terms, texts)
+                docs = self._workers.map(first_docs, bags)
+                sizes = groupby(grid, lambda rm3: (rm3.feedback_docs, rm3.feedback_terms))
+                for size, settings in sizes:
+                    model = _relevance_model(self._analyzer, self._reader, *size)
+                    models = self._workers.map(model, docs)
                     for rm3 in settings:
-                        lucene = self._interpolated(own, models, rm3)
+                        expanded = _interpolated(rm3.original_query_weight)
+                        lucene = self._workers.map(expanded, own, models)
                         yield query_ids, rm3, self._top(query_ids, lucene, k)
 
-    def _expanded(self, texts: list[str], rm3: Rm3) -> JavaObject:
-        own, docs = self._firsts(texts, rm3.feedback_docs)
-        return self._interpolated(own, self._models(docs, *_sizes(rm3)), rm3)
+    def score(self, docs: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
+        """Return query_id, doc_id, BM25 score of each doc in (query_id, text, doc_ids).
 
-    def _firsts(self, texts: list[str], docs: int) -> tuple[JavaObject, JavaObject]:
-        """Return what RM3 starts from: each query's own terms, and its first docs."""
-        search = chain(self._by_score_and_id(docs), feedback.feedback_docs(self._lucene))
-        own = self._workers.map(feedback.own_terms(self._analyzer), objects(texts))
-        return own, self._workers.map(search, self._bags_of_words(texts))
-
-    def _models(self, firsts: JavaObject, docs: int, terms: int) -> JavaObject:
-        model = feedback.relevance_model(self._analyzer, self._reader, docs, terms)
-        return self._workers.map(model, firsts)
-
-    def _interpolated(self, own: JavaObject, models: JavaObject, rm3: Rm3) -> JavaObject:
-        return self._workers.map(feedback.expanded(rm3.original_query_weight), own, models)
-
-    def score(self, asked: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
-        """Return the BM25 score of each doc in (query_id, text, doc_ids): query_id, doc_id, score.
-
-        A doc that shares no term with the query scores 0; one that is not in the index has no
-        row.
+        Without a term of the query a doc scores 0; one that is not in the index has no row.
         """
-        hits = [pl.DataFrame(schema=HITS)]
-        with told("scoring"):
-            for chunk in chunks(asked, CHUNK):
-                queries = objects(self._restricted(text, doc_ids) for _, text, doc_ids in chunk)
+        hits = [pl.DataFrame(schema=NUMBERED)]
+        with java_errors("scoring"):
+            for chunk in chunks(docs, CHUNK):
                 most = max(len(doc_ids) for _, _, doc_ids in chunk)
-                hits.append(self._hits([q for q, _, _ in chunk], self._by_score(most), queries))
+                [(query_ids, _, bags)] = self._bags_of_words((q, text) for q, text, _ in chunk)
+                among = [_among(bags.get(n), doc_ids) for n, (_, _, doc_ids) in enumerate(chunk)]
+                hits.append(self._hits(query_ids, self._by_score(most), handles.objects(among)))
             return self._with_doc_ids(pl.concat(hits))
 
-    def _restricted(self, text: str, doc_ids: Sequence[str]) -> JavaObject:
-        """Return a query that finds the given docs, of which only the words of a text score."""
-        made = handles.constructor(REF, "java.lang.CharSequence")
-        refs = cast("java.util.Collection", handles.each_word(" ".join(doc_ids), made))
-        occur = _class("search.BooleanClause$Occur")
-        query = _class("search.BooleanQuery$Builder")()
-        query.add(_class("search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
-        query.add(self._bag_of_words(text), occur.SHOULD)
-        return query.build()
-
-    def _bags_of_words(self, texts: Iterable[str]) -> JavaObject:
-        return objects(map(self._bag_of_words, texts))
-
-    def _bag_of_words(self, text: str) -> JavaObject:
-        named = self._boosts if self._fields else CONTENTS
-        return self._generator.buildQuery(named, self._analyzer, text)
+    def _bags_of_words(self, queries: Texts) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
+        """Yield query_ids, Java's list of their texts and that of their queries, by chunks."""
+        boosts = java("java.util.LinkedHashMap")()
+        for name, boost in self.system.boosts.items():
+            boosts.put(indexing.lucene_field(name), boxed(boost))
+        kind, fields = ("java.util.Map", boosts) if self.system.boosts else (STRING, CONTENTS)
+        build = method(GENERATOR, "buildQuery", QUERY, kind, ANALYZER, STRING)
+        bag_of_words = bound(build, 0, self._generator, fields, self._analyzer)
+        for chunk in chunks(queries, CHUNK):
+            query_ids, texts = map(list, zip(*chunk, strict=True))
+            listed = handles.objects(texts)
+            yield query_ids, listed, self._workers.map(bag_of_words, listed)
 
     def _top(self, query_ids: list[str], queries: JavaObject, k: int) -> pl.DataFrame:
         """Return query_id, doc_id, score of the top k; equal scores are cut by doc_id.
@@ -163,7 +126,7 @@ class Searcher:
         tied = _tied_at(hits, k, k)
         endless = set(_tied_at(hits, k, k + SLACK - 1))
         again = [number for number, query_id in enumerate(query_ids) if query_id in endless]
-        some = objects(queries.get(number) for number in again)
+        some = handles.objects(queries.get(number) for number in again)
         exact = self._hits([query_ids[n] for n in again], self._by_score_and_id(k), some)
         known = hits.filter(~pl.col("query_id").is_in(endless))
         clear = known.filter(~pl.col("query_id").is_in(tied)).group_by("query_id").head(k)
@@ -175,17 +138,16 @@ class Searcher:
     def _by_score(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, of which equal scores are cut anyhow."""
         search = method(SEARCHER, "search", f"{LUCENE}.search.TopDocs", QUERY, "int")
-        return bound(search.bindTo(self._lucene), 1, boxed("Integer", k))
+        return bound(bound(search, 0, self._lucene), 1, k)
 
     def _by_score_and_id(self, k: int) -> JavaObject:
         """Return a handle from a query to its top k, by score and then by doc_id."""
         hits, sort = f"{LUCENE}.search.TopFieldDocs", f"{LUCENE}.search.Sort"
-        field = _class("search.SortField")
-        by_id = field(ID_FIELD, _class("search.SortField$Type").STRING_VAL)
-        order = _class("search.Sort")(field.FIELD_SCORE, by_id)
+        field = java(f"{LUCENE}.search.SortField")
+        by_id = field(ID_FIELD, java(f"{LUCENE}.search.SortField$Type").STRING_VAL)
+        order = java(f"{LUCENE}.search.Sort")(field.FIELD_SCORE, by_id)
         search = method(SEARCHER, "search", hits, QUERY, "int", sort, "boolean")
-        given = boxed("Integer", k), order, boxed("Boolean", True)
-        return bound(search.bindTo(self._lucene), 1, *given)
+        return bound(bound(search, 0, self._lucene), 1, k, order, True)
 
     def _hits(self, query_ids: list[str], search: JavaObject, queries: JavaObject) -> pl.DataFrame:
         """Search for each of Java's queries: query_id, doc (Lucene's number), score.
@@ -199,34 +161,71 @@ class Searcher:
         each = table.with_columns(pl.col("hit").str.split("doc=").list.slice(1)).explode("hit")
         parts = pl.col("hit").str.split_exact(" score=", 1).struct
         score = parts.field("field_1").str.split_exact(" ", 1).struct.field("field_0")
-        found = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
-        return found.select(pl.col(name).cast(kind) for name, kind in HITS.items())
+        split = each.drop_nulls().select("query_id", doc=parts.field("field_0"), score=score)
+        return split.select(pl.col(name).cast(kind) for name, kind in NUMBERED.items())
 
     def _with_doc_ids(self, hits: pl.DataFrame) -> pl.DataFrame:
-        """Return query_id, doc_id and score of hits in their order."""
-        named = hits.join(self._names(hits["doc"].unique().sort()), on="doc", maintain_order="left")
-        return named.select("query_id", "doc_id", pl.col("score").cast(pl.Float64))
+        """Return query_id, doc_id and score of hits in their order.
 
-    def _names(self, docs: pl.Series) -> pl.DataFrame:
-        """Read the doc_id of Lucene docs; `docs` rises, as doc values are read forwards."""
-        if not len(docs):
-            return pl.DataFrame(schema=NAMES)
-        values = _class("index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
+        Lucene's numbers are read in rising order, since doc values are read forwards.
+        """
+        if hits.is_empty():
+            return pl.DataFrame(schema=HITS)
+        docs = hits["doc"].unique().sort()
+        values = java(f"{LUCENE}.index.MultiDocValues").getBinaryValues(self._reader, ID_FIELD)
         owner = f"{LUCENE}.index.BinaryDocValues"
-        move = method(owner, "advanceExact", "boolean", "int").bindTo(values)
+        move = bound(method(owner, "advanceExact", "boolean", "int"), 0, values)
         read = chain(method(owner, "binaryValue", REF), method(REF, "utf8ToString", STRING))
         number = static("java.lang.Integer", "parseInt", "int", STRING)
-        doc_id = handles.then(chain(number, move), "Boolean", read.bindTo(values))
-        doc_ids = handles.each_word(" ".join(map(str, docs.to_list())), doc_id)
-        return pl.DataFrame({"doc": docs, "doc_id": handles.texts(doc_ids)}, schema=NAMES)
-
-
-def _sizes(rm3: Rm3) -> tuple[int, int]:
-    """Return what a relevance model depends on: the numbers of docs and terms."""
-    return rm3.feedback_docs, rm3.feedback_terms
+        moved = java("java.lang.Boolean").TYPE  # what move returns and read does not take
+        read = java(handles.METHODS).dropArguments(bound(read, 0, values), 0, moved)
+        numbers = handles.objects(docs.cast(pl.String).to_list())
+        doc_ids = handles.texts(handles.each(chain(number, move, read), numbers))
+        names = pl.DataFrame({"doc": docs, "doc_id": doc_ids})
+        named = hits.join(names, on="doc", maintain_order="left")
+        return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())
 
 
 def _tied_at(hits: pl.DataFrame, k: int, place: int) -> list[str]:
     """Return the queries whose hit k and whose hit at a place behind it have equal scores."""
     one, other = (pl.col("score").slice(place, 1).first() for place in (k - 1, place))
     return hits.group_by("query_id").agg(one == other).filter("score")["query_id"].to_list()
+
+
+def _among(bag_of_words: JavaObject, doc_ids: Sequence[str]) -> JavaObject:
+    """Return a query that finds the given docs, of which only the words of a text score."""
+    made = handles.constructor(REF, "java.lang.CharSequence")
+    refs = cast("java.util.Collection", handles.each(made, handles.objects(doc_ids)))
+    occur = java(f"{LUCENE}.search.BooleanClause$Occur")
+    query = java(f"{LUCENE}.search.BooleanQuery$Builder")()
+    query.add(java(f"{LUCENE}.search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
+    query.add(cast(QUERY, bag_of_words), occur.SHOULD)
+    return query.build()
+
+
+def _own_terms(analyzer: JavaObject) -> JavaObject:
+    """From a query's text to the share of each of its terms."""
+    analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
+    counted = static(VECTOR, "fromTerms", VECTOR, LIST)
+    return chain(bound(analyze, 0, analyzer), counted, method(VECTOR, "scaleToUnitL1Norm", VECTOR))
+
+
+def _relevance_model(analyzer: JavaObject, reader: JavaObject, docs: int, terms: int) -> JavaObject:
+    """From feedback docs to the weights of their best terms.
+
+    Java makes a reranker for each query, because one that Python holds costs 0.4 seconds once.
+    """
+    reranker = "io.anserini.rerank.lib.Rm3Reranker"
+    taken = ANALYZER, "java.lang.Class", STRING, "int", "int", "float", "boolean", "boolean"
+    made = handles.constructor(reranker, *taken)
+    made = bound(made, 0, analyzer, None, CONTENTS, terms, docs, 0.5, False, True)
+    estimate = handles.private(reranker, "estimateRelevanceModel")
+    return bound(handles.nested(estimate, 0, made), 1, reader, False, False)
+
+
+def _interpolated(weight: float) -> JavaObject:
+    """From own terms and a relevance model to RM3's query; `weight` is that of the own terms."""
+    mixed = static(VECTOR, "interpolate", VECTOR, VECTOR, VECTOR, "float")
+    query = method(GENERATOR, "buildQuery", QUERY, STRING, "java.util.Map")
+    of_weights = bound(query, 0, java(GENERATOR)(), CONTENTS)
+    return chain(bound(mixed, 2, weight), handles.field(VECTOR, "features"), of_weights)

@@ -1,81 +1,75 @@
 """Compose Java methods into one, and let Java's threads call it on a whole batch.
 
-Usage: `Workers(2).map(chain(method(...), static(...)), objects(values))`. Calls from Python to Java
-are slow and must not come from several threads, so that whole batches cross at once.
-A handle (java.lang.invoke) is a Java method as a value, found by its class, its name, what it
-returns and what it takes. `bound` fixes arguments as functools.partial does, `chain(f, g)` is
-g(f(x)) and `nested(f, 1, g)` is f(x, g(y)). Must not know Lucene.
+Usage: `Workers(2).map(chain(method(...), static(...)), objects(values))`: each call from Python is
+slow, so that whole batches cross at once. A handle (java.lang.invoke) is a Java method as a value,
+found by its class, its name, what it returns and what it takes. `bound` fixes arguments as
+functools.partial does, `chain(f, g)` is g(f(x)), `nested(f, 1, g)` f(x, g(y)). Knows no Lucene.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from residuum.lucene.jvm import JavaObject, cast, java
 
 PRIMITIVES = {"void": "V", "boolean": "Z", "int": "I", "float": "F"}
-METHOD_TYPE = "java.lang.invoke.MethodType"
+METHODS, METHOD_TYPE = "java.lang.invoke.MethodHandles", "java.lang.invoke.MethodType"
+ACCESSIBLE = "java.lang.reflect.AccessibleObject"
 OBJECT, STRING, LIST = "java.lang.Object", "java.lang.String", "java.util.List"
-
-
-def _methods() -> JavaObject:
-    return java("java.lang.invoke.MethodHandles")
 
 
 def _class(name: str) -> JavaObject:
     return java("java.lang.Class").forName(name)
 
 
-def _types(returned: str, taken: Iterable[str]) -> JavaObject:
-    descriptor = f"({''.join(map(_code, taken))}){_code(returned)}"
+def _types(returned: str, *taken: str) -> JavaObject:
+    """Return the type of a method; the JVM writes int as I, x.Y as Lx/Y; and x.Y[] as [Lx/Y;."""
+    name, *names = (
+        PRIMITIVES.get(name) or f"{'[' * name.endswith('[]')}L{name.removesuffix('[]')};"
+        for name in (returned, *taken)
+    )
+    descriptor = f"({''.join(names)}){name}".replace(".", "/")
     return java(METHOD_TYPE).fromMethodDescriptorString(descriptor, None)
-
-
-def _code(name: str) -> str:
-    """Return a type's name as the JVM writes it: int as I, x.Y[] as [Lx/Y;."""
-    if name.endswith("[]"):
-        return f"[{_code(name[:-2])}"
-    return PRIMITIVES.get(name) or f"L{name.replace('.', '/')};"
 
 
 def method(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
     """Return the handle of a public method; its first argument is the object itself."""
-    return _methods().publicLookup().findVirtual(_class(owner), name, _types(returned, taken))
+    return java(METHODS).publicLookup().findVirtual(_class(owner), name, _types(returned, *taken))
 
 
 def static(owner: str, name: str, returned: str, *taken: str) -> JavaObject:
     """Return the handle of a public static method."""
-    return _methods().publicLookup().findStatic(_class(owner), name, _types(returned, taken))
+    return java(METHODS).publicLookup().findStatic(_class(owner), name, _types(returned, *taken))
 
 
 def constructor(owner: str, *taken: str) -> JavaObject:
     """Return the handle of a public constructor."""
-    return _methods().publicLookup().findConstructor(_class(owner), _types("void", taken))
+    return java(METHODS).publicLookup().findConstructor(_class(owner), _types("void", *taken))
 
 
 def private(owner: str, name: str) -> JavaObject:
     """Return the handle of a class's one private method of that name."""
     named = [m for m in _class(owner).getDeclaredMethods() if str(m.getName()) == name]
-    return _methods().publicLookup().unreflect(_opened(named[0]))
+    cast(ACCESSIBLE, named[0]).setAccessible(True)
+    return java(METHODS).publicLookup().unreflect(named[0])
 
 
 def field(owner: str, name: str) -> JavaObject:
     """Return a handle from an object to its field, which may be private."""
-    return _methods().publicLookup().unreflectGetter(_opened(_class(owner).getDeclaredField(name)))
+    declared = _class(owner).getDeclaredField(name)
+    cast(ACCESSIBLE, declared).setAccessible(True)
+    return java(METHODS).publicLookup().unreflectGetter(declared)
 
 
-def _opened(member: JavaObject) -> JavaObject:
-    cast("java.lang.reflect.AccessibleObject", member).setAccessible(True)
-    return member
+def boxed(value: object) -> object:
+    """Return Java's Boolean, Integer or Float of a bool, int or float; other values as they are."""
+    kind = {bool: "Boolean", int: "Integer", float: "Float"}.get(type(value))
+    return java(f"java.lang.{kind}")(value) if kind else value
 
 
 def bound(handle: JavaObject, position: int, *values: object) -> JavaObject:
-    """Fix arguments of a handle, from `position` on; numbers come `boxed`."""
-    return _methods().insertArguments(handle, position, *values)
-
-
-def boxed(kind: str, value: float) -> JavaObject:
-    """Return a Java Integer, Float or Boolean."""
-    return java(f"java.lang.{kind}")(value)
+    """Fix arguments of a handle, from `position` on."""
+    for value in values:
+        handle = java(METHODS).insertArguments(handle, position, boxed(value))
+    return handle
 
 
 def chain(first: JavaObject, *rest: JavaObject) -> JavaObject:
@@ -88,26 +82,12 @@ def chain(first: JavaObject, *rest: JavaObject) -> JavaObject:
 def nested(outer: JavaObject, position: int, inner: JavaObject) -> JavaObject:
     """Give what `inner` returns to `outer` at `position`, with inner's arguments in its place."""
     form = cast(METHOD_TYPE, inner.type().changeReturnType(outer.type().parameterType(position)))
-    return _methods().collectArguments(outer, position, inner.asType(form))
-
-
-def then(first: JavaObject, kind: str, last: JavaObject) -> JavaObject:
-    """Call `first`, drop the `kind` (Boolean) that it returns, and call `last` with nothing."""
-    return chain(first, _methods().dropArguments(last, 0, java(f"java.lang.{kind}").TYPE))
+    return java(METHODS).collectArguments(outer, position, inner.asType(form))
 
 
 def objects(values: Iterable[object]) -> JavaObject:
     """Return a Java list of Java objects or texts."""
-    made = java("java.util.ArrayList")()
-    for value in values:
-        made.add(value)
-    return cast(LIST, made)
-
-
-def each_word(text: str, handle: JavaObject) -> JavaObject:
-    """Call a handle with each word of a text that single spaces separate; return Java's list."""
-    words = java("java.util.regex.Pattern").compile(" ").splitAsStream(text)
-    return words.map(function(handle)).toList()
+    return java("java.util.Arrays").asList(*values)
 
 
 def texts(strings: JavaObject) -> list[str]:
@@ -119,28 +99,26 @@ def texts(strings: JavaObject) -> list[str]:
 
 
 def function(handle: JavaObject, interface: str = "function.Function") -> JavaObject:
-    """Return a handle as an interface of java.util with one method, which Java's own ask for."""
-    name = f"java.util.{interface}"
-    owner, make = _class(name), java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
-    with _nameless_classes():
-        made = make(owner, handle)
-    return cast(name, made)
+    """Return a handle as an interface of java.util with one method, which Java's own ask for.
 
-
-@contextmanager
-def _nameless_classes() -> Iterator[None]:
-    """Let a call return an object of a hidden class, as proxies are since Java 22.
-
-    pyjnius looks the class of what it got up by name, and such a class has none to be found by.
+    Since Java 22 it is of a hidden class, whose name pyjnius would look up: it is taken for Object.
     """
     from jnius import reflect
 
+    name = f"java.util.{interface}"
+    owner, make = _class(name), java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
     by_name = reflect.autoclass
     reflect.autoclass = lambda *_, **__: reflect.Object
     try:
-        yield
+        made = make(owner, handle)
     finally:
         reflect.autoclass = by_name
+    return cast(name, made)
+
+
+def each(handle: JavaObject, values: JavaObject) -> JavaObject:
+    """Call a handle with each item of a Java list in turn, in this thread; return Java's list."""
+    return values.stream().map(function(handle)).toList()
 
 
 class Workers:
@@ -150,18 +128,15 @@ class Workers:
         self._pool = java("java.util.concurrent.ForkJoinPool")(threads)
 
     def map(self, handle: JavaObject, *lists: JavaObject) -> JavaObject:
-        """Call a handle with the first of each Java list, then the second; return Java's list.
-
-        A parallel stream that starts inside a pool works on that pool's threads.
-        """
+        """Call a handle with the first of each Java list, then the second; return Java's list."""
         for position, values in enumerate(lists):
-            item = method(LIST, "get", OBJECT, "int").bindTo(values)
+            item = bound(method(LIST, "get", OBJECT, "int"), 0, values)
             handle = nested(handle, position, item)
-        returned = cast(
-            METHOD_TYPE, _types(OBJECT, ["int"]).changeReturnType(handle.type().returnType())
-        )
-        of_number = _methods().permuteArguments(handle, returned, *[0] * len(lists))
+        of_number = cast(METHOD_TYPE, _types(OBJECT, "int"))
+        returned = cast(METHOD_TYPE, of_number.changeReturnType(handle.type().returnType()))
+        of_number = java(METHODS).permuteArguments(handle, returned, *[0] * len(lists))
+        # A parallel stream that starts inside a pool works on that pool's threads.
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))
-        listed = method("java.util.stream.Stream", "toList", LIST).bindTo(stream)
+        listed = bound(method("java.util.stream.Stream", "toList", LIST), 0, stream)
         return cast(LIST, self._pool.submit(function(listed, "concurrent.Callable")).get())

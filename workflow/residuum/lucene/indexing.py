@@ -1,22 +1,24 @@
-"""Make a Lucene index as Anserini does, open it and count what it holds.
+"""Make a Lucene index of a corpus as Anserini does, open it and count what it holds.
 
-Usage: `build((text_doc(doc_id, text) for ...), form, threads, folder)`; no command of its own.
-Must not know where docs come from, manifests or systems.
+Usage: `build(corpus, form, weights, threads, folder)`. Must not know manifests or systems.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
+from residuum.artefacts import contracts
 from residuum.artefacts.streams import chunks
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
 from residuum.config.schema.systems import Analysis, IndexForm
 from residuum.lucene import jvm
 from residuum.lucene.handles import objects
-from residuum.lucene.jvm import JavaObject, cast, java, told
+from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
 LUCENE = "org.apache.lucene"
-CONTENTS = "contents"  # the names that Anserini gives the fields of a doc
-ID_FIELD = "id"
+CONTENTS, ID_FIELD = "contents", "id"  # the names that Anserini gives the fields of a doc
 DOCS_PER_FILE = 4096  # a file is what Anserini gives to a thread
 BUFFER_MB = 128  # the postings of 200,000 docs of MS MARCO; 32 takes a third more time, in merges
 NO_TERMS = "."  # Anserini drops empty docs, and a full stop has no terms
@@ -27,12 +29,6 @@ Counts = dict[str, int | dict[str, dict[str, int]]]
 def lucene_field(name: str) -> str:
     """Return the name of a corpus field in Lucene; Anserini has contents, id and others itself."""
     return f"field.{name}"
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Anserini and Lucene."""
-    version = java(f"{LUCENE}.util.Version").LATEST.toString()
-    return {"anserini": jvm.anserini_jar().name.split("-")[1], "lucene": str(version)}
 
 
 def analyzer(analysis: Analysis) -> JavaObject:
@@ -46,90 +42,100 @@ def class_name(part: JavaObject) -> str:
     return str(part.getClass().getName())
 
 
-def text_doc(doc_id: str, text: str) -> Doc:
-    """Return a doc whose whole text is one field."""
-    return {"id": doc_id, CONTENTS: text if _visible(text) else NO_TERMS}
+def tools(analysis: Analysis) -> dict[str, str]:
+    """Return the class of the analyzer, and the versions of Anserini and Lucene."""
+    lucene = str(java(f"{LUCENE}.util.Version").LATEST.toString())
+    versions = {"anserini": jvm.anserini_jar().name.split("-")[1], "lucene": lucene}
+    return {"analyzer": class_name(analyzer(analysis)), **versions}
 
 
-def fields_doc(doc_id: str, fields: dict[str, str]) -> Doc:
-    """Return a doc whose fields are kept apart; any of them may be empty."""
-    apart = {lucene_field(name): text for name, text in fields.items()}
-    return {"id": doc_id, CONTENTS: NO_TERMS, **apart}
+def build(corpus: Path, form: IndexForm, weights: Path | None, threads: int, folder: Path) -> None:
+    """Index a corpus into `folder` as one segment, with the term vectors that RM3 needs.
 
-
-def weights_doc(doc_id: str, weights: dict[str, int]) -> Doc:
-    """Return a doc of {word: tf}: Anserini repeats each word as often before it is analysed."""
-    return {"id": doc_id, "vector": weights if _visible("".join(weights)) else {NO_TERMS: 1}}
+    `weights` are those of its terms, which take the place of tf. The docs wait on disk in
+    `folder`.docs meanwhile, so memory stays flat; gzip would make half of them and cost a tenth
+    more time. Errors: a doc lacks a field of the form; the weights are not of the same docs.
+    """
+    waiting = folder.with_suffix(".docs")
+    waiting.mkdir(parents=True)
+    total = contracts.corpus_manifest(corpus)["docs"]
+    docs = _weighted(corpus, weights) if weights else _docs(corpus, form)
+    for number, batch in enumerate(chunks(track(docs, "read", total, "docs"), DOCS_PER_FILE)):
+        lines = (json.dumps(doc) + "\n" for doc in batch)
+        (waiting / f"{number:06d}.jsonl").write_text("".join(lines), encoding="ascii")
+    collection = "JsonVectorCollection" if weights else "JsonCollection"
+    options = ["-collection", collection, "-input", waiting, "-index", folder, "-threads", threads]
+    options += ["-stemmer", form.analysis.stemmer, "-memoryBuffer", BUFFER_MB, "-optimize"]
+    options += ["-quiet", *(["-keepStopwords"] if form.analysis.stopwords == "none" else [])]
+    fields = ["-fields", *map(lucene_field, form.fields)]
+    options += fields if form.fields else ["-storeDocvectors"]  # RM3 does not go with fields
+    with java_errors(f"indexing into {folder}"):
+        arguments = java("io.anserini.index.IndexCollection$Args")()
+        parser = java("org.kohsuke.args4j.CmdLineParser")(arguments)
+        parser.parseArgument(objects(map(str, options)))
+        java("io.anserini.index.IndexCollection")(arguments).run()
+    for path in [*waiting.iterdir(), folder / "write.lock"]:
+        path.unlink()
+    waiting.rmdir()
 
 
 def _visible(text: str) -> bool:
     return any(character > " " for character in text)
 
 
-def build(docs: Iterable[Doc], form: IndexForm, threads: int, folder: Path) -> None:
-    """Index docs into `folder` as one segment, with the term vectors that RM3 needs.
-
-    All docs are of one kind: text_doc, fields_doc or weights_doc. They wait on disk in
-    `folder`.docs meanwhile, so memory stays flat; gzip would make half of them and cost a tenth
-    more time.
-    """
-    waiting = folder.with_suffix(".docs")
-    waiting.mkdir(parents=True)
-    kinds = set()
-    for number, batch in enumerate(chunks(docs, DOCS_PER_FILE)):
-        kinds |= {"vector" in doc for doc in batch}
-        lines = (json.dumps(doc) + "\n" for doc in batch)
-        (waiting / f"{number:06d}.jsonl").write_text("".join(lines), encoding="ascii")
-    collection = "JsonVectorCollection" if True in kinds else "JsonCollection"
-    options = ["-collection", collection, "-input", waiting, "-index", folder, "-threads", threads]
-    with told(f"indexing into {folder}"):
-        java("io.anserini.index.IndexCollection")(_args(options, form)).run()
-    for path in [*waiting.iterdir(), folder / "write.lock"]:
-        path.unlink()
-    waiting.rmdir()
+def _docs(corpus: Path, form: IndexForm) -> Iterator[Doc]:
+    """Stream docs whose whole text is one field, or whose fields are apart and may be empty."""
+    for record in contracts.read_docs(corpus):
+        doc_id, text = record["doc_id"], record["text"]
+        if missing := [name for name in form.fields if name not in record]:
+            known = ", ".join(name for name in record if name != "doc_id")
+            fault = f"doc {doc_id} has no field {', '.join(missing)}; it has {known}"
+            remedy = "Keep the field in the dataset's YAML, or index without it."
+            raise ResiduumError(f"{corpus}: {fault}. {remedy}")
+        contents = text if _visible(text) and not form.fields else NO_TERMS
+        fields = {lucene_field(name): record[name] for name in form.fields}
+        yield {"id": doc_id, CONTENTS: contents, **fields}
 
 
-def _args(options: list[object], form: IndexForm) -> JavaObject:
-    """Return Anserini's Args, read as its own command line is; RM3 does not go with fields."""
-    options += [
-        "-stemmer",
-        form.analysis.stemmer,
-        "-memoryBuffer",
-        BUFFER_MB,
-        "-optimize",
-        "-quiet",
-    ]
-    options += ["-keepStopwords"] if form.analysis.stopwords == "none" else []
-    fields = ["-fields", *map(lucene_field, form.fields)]
-    options += fields if form.fields else ["-storeDocvectors"]
-    args = java("io.anserini.index.IndexCollection$Args")()
-    java("org.kohsuke.args4j.CmdLineParser")(args).parseArgument(objects(map(str, options)))
-    return args
+def _weighted(corpus: Path, weights: Path) -> Iterator[Doc]:
+    """Stream docs of {word: tf}: Anserini repeats each word as often before it is analysed."""
+    both = zip_longest(contracts.read_corpus(corpus), contracts.read_term_weights(weights))
+    for doc, predicted in both:
+        if not doc or not predicted or doc[0] != predicted[0]:
+            ids = " and ".join(entry[0] if entry else "no doc" for entry in (doc, predicted))
+            fault = f"{weights} is not of the docs of {corpus}: {ids} are at the same position"
+            raise ResiduumError(f"{fault}. Predict the weights of this corpus.")
+        doc_id, words = predicted
+        yield {"id": doc_id, "vector": words if _visible("".join(words)) else {NO_TERMS: 1}}
 
 
 def open_reader(folder: Path) -> JavaObject:
     """Open the index in a folder and return Lucene's IndexReader."""
-    with told(f"opening the index {folder}"):
+    with java_errors(f"opening the index {folder}"):
         path = java("java.io.File")(str(folder)).toPath()
         directory = java(f"{LUCENE}.store.FSDirectory").open(path)
         opened = java(f"{LUCENE}.index.DirectoryReader").open(directory)
     return cast(f"{LUCENE}.index.IndexReader", opened)
 
 
-def statistics(reader: JavaObject, fields: Sequence[str]) -> Counts:
+def statistics(folder: Path, form: IndexForm) -> Counts:
     """Count docs, and non-empty docs (the N of BM25), unique and all terms: in all, or by field."""
+    reader = open_reader(folder)
+
+    def terms(field: str) -> dict[str, int]:
+        counted = java(f"{LUCENE}.index.MultiTerms").getTerms(reader, field)
+        if counted is None:
+            return dict.fromkeys(["non_empty_documents", "unique_terms", "total_terms"], 0)
+        return {
+            "non_empty_documents": int(counted.getDocCount()),
+            "unique_terms": int(counted.size()),
+            "total_terms": int(counted.getSumTotalTermFreq()),
+        }
+
     counts: Counts = {"documents": int(reader.numDocs())}
-    if not fields:
-        return {**counts, **_terms(reader, CONTENTS)}
-    return {**counts, "by_field": {name: _terms(reader, lucene_field(name)) for name in fields}}
-
-
-def _terms(reader: JavaObject, field: str) -> dict[str, int]:
-    terms = java(f"{LUCENE}.index.MultiTerms").getTerms(reader, field)
-    if terms is None:
-        return {"non_empty_documents": 0, "unique_terms": 0, "total_terms": 0}
-    return {
-        "non_empty_documents": int(terms.getDocCount()),
-        "unique_terms": int(terms.size()),
-        "total_terms": int(terms.getSumTotalTermFreq()),
-    }
+    if form.fields:
+        counts["by_field"] = {name: terms(lucene_field(name)) for name in form.fields}
+    else:
+        counts |= terms(CONTENTS)
+    reader.close()
+    return counts

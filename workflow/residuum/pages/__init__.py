@@ -1,1 +1,1 @@
-"""What the stages that make pages share: rows of TSVs, layouts, notes, drawings, scores."""
+"""What the stages that make pages share: rows of TSVs, scores, layouts, notes, drawings."""

@@ -1,35 +1,29 @@
 """The drawing of a figure: measures over the rerank depth, a panel each, a line per series.
 
-Usage: `save(job, points, tests, Path("figure.tsv"))` writes figure.pdf and figure.png. Free of
-clock and versions, so that equal data is equal bytes. Must not know how values or tests were
-computed.
+Usage: `save(job, points, Path("figure.tsv"))` writes figure.pdf and figure.png. Free of clock and
+versions, so that equal data is equal bytes. Must not know how values or tests were computed.
 """
 
 import itertools
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from residuum.artefacts import files
 from residuum.config import measures
-from residuum.config.schema.papers import Panel
-from residuum.pages.curves import Point, Tests
+from residuum.config.schema.papers import Panel, Series
+from residuum.paired import Comparison, ScoreMatrix
 from residuum.wiring.bound import BoundFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.container import ErrorbarContainer
-    from matplotlib.lines import Line2D
 
-    Legend = dict[str, Line2D | ErrorbarContainer]
-
+Legend = dict[str, object]  # label: what is drawn
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
-
-Line = tuple[str, str, str | tuple[float, tuple[float, ...]]]  # colour, marker, dashes
 # Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
-LINES: list[Line] = [
+LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
     ("#000000", "o", "-"),
     ("#D55E00", "s", "--"),
     ("#0072B2", "^", "-."),
@@ -37,14 +31,35 @@ LINES: list[Line] = [
     ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
 ]
 DIFFERS = [(6, 2, 0), "x", "+", (3, 2, 0)]
-STYLE = {"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "savefig.dpi": 200}
-METADATA = {
-    "pdf": dict.fromkeys(["Creator", "Producer", "CreationDate"]),
-    "png": {"Software": None},
+STYLE = {
+    **{"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "savefig.dpi": 200},
+    **{"errorbar.capsize": 2, "lines.linewidth": 1.2, "lines.markersize": 4},
 }
+WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]}  # metadata
 
 
-def save(job: BoundFigure, points: list[Point], tests: Tests, output: Path) -> None:
+class Point(NamedTuple):
+    """A series at one depth in one panel, and its test against the first series, if any."""
+
+    panel: Panel
+    series: Series
+    depth: int
+    scores: ScoreMatrix
+    docs_reranked: float | None  # per query, where the depth curve has it
+    test: Comparison | None = None
+
+    @property
+    def column(self) -> str:
+        """Name what is tested together: the series of one panel at one depth."""
+        return f"{self.panel.id}/{self.depth}"
+
+    @property
+    def means(self) -> np.ndarray:
+        """Return the mean over queries of each run."""
+        return np.asarray(self.scores.values.mean(axis=0))
+
+
+def save(job: BoundFigure, points: list[Point], output: Path) -> None:
     """Write the drawing as .pdf and .png beside `output`."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -55,53 +70,49 @@ def save(job: BoundFigure, points: list[Point], tests: Tests, output: Path) -> N
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         legend: Legend = {}
         for ax, panel in zip(axes, panels, strict=True):
-            own = [point for point in points if point.panel == panel.id]
-            differing = [p for p in own if p.key in tests and tests[p.key].significant]
-            legend |= _lines(ax, job, own) | _marks(ax, job, differing)
-            _label(ax, panel, own)
+            own = [point for point in points if point.panel == panel]
+            legend |= _lines(ax, job, own) | _marks(ax, job, own)
+            depths = sorted({point.depth for point in own if point.depth > 0})
+            if depths[-1] >= LOG_FROM * depths[0]:
+                ax.set_xscale("log")
+            ax.set_xticks(depths, labels=[f"{depth:,}" for depth in depths])
+            ax.minorticks_off()
+            ax.set_xlabel("Rerank depth K")
+            queries = f"n = {len(own[0].scores.query_ids):,} queries"
+            ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}\n{queries}")
+            ax.grid(color="0.9", linewidth=0.5)
         shown = (legend.values(), legend.keys())
         figure.legend(*shown, loc="outside lower center", ncols=2)  # type: ignore[call-overload]
-        for form, metadata in METADATA.items():
+        for form, left_out in WITHOUT.items():
             with files.whole(output.with_suffix(f".{form}")) as temporary:
-                figure.savefig(temporary, format=form, metadata=metadata)
+                figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
 
 
-def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> "Legend":
+def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:
     """Draw each series, thick where docs are reranked; return what the legend shows."""
     legend: Legend = {}
-    for line, series in zip(itertools.cycle(LINES), job.series()):
-        own = [point for point in points if point.series == series.id]
-        legend[series.label] = _line(ax, line, [point for point in own if point.depth > 0])
-        for mean in (point.mean for point in own if point.depth == 0):
-            thin = ax.axhline(mean, color=line[0], linestyle=line[2], linewidth=0.6)
+    for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.series()):
+        own = [point for point in points if point.series == series]
+        reranked = [point for point in own if point.depth > 0]
+        means = np.array([point.means for point in reranked])
+        mean = means.mean(axis=1)
+        spread = np.maximum([mean - means.min(axis=1), means.max(axis=1) - mean], 0.0)
+        bars = spread if means.shape[1] > 1 else None
+        legend[series.label] = ax.errorbar(
+            [p.depth for p in reranked], mean, bars, color=color, marker=marker, linestyle=dashes
+        )
+        for first_stage in (point.means.mean() for point in own if point.depth == 0):
+            thin = ax.axhline(first_stage, color=color, linestyle=dashes, linewidth=0.6)
             legend[f"{series.label}, first stage alone"] = thin
     return legend
 
 
-def _line(ax: "Axes", line: Line, own: list[Point]) -> "ErrorbarContainer":
-    color, marker, dashes = line
-    mean, lowest, highest = np.array([(p.mean, p.lowest, p.highest) for p in own]).T
-    spread = np.maximum([mean - lowest, highest - mean], 0.0)
-    bars = spread if max(point.seeds for point in own) > 1 else None
-    return ax.errorbar(
-        [point.depth for point in own],
-        mean,
-        yerr=bars,
-        capsize=2,
-        markersize=4,
-        linewidth=1.2,
-        color=color,
-        marker=marker,
-        linestyle=dashes,
-    )
-
-
-def _marks(ax: "Axes", job: BoundFigure, differing: list[Point]) -> "Legend":
+def _marks(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:
     """Put a row of marks above the frame for each other series, where it differs from the first."""
     first, *others = job.series()
     legend: Legend = {}
     for row, (sign, series) in enumerate(zip(itertools.cycle(DIFFERS), others)):
-        depths = [point.depth for point in differing if point.series == series.id]
+        depths = [p.depth for p in points if p.series == series and p.test and p.test.significant]
         if not depths:
             continue  # a line without points would collapse the axes
         (legend[f"{first.label} and {series.label} differ significantly"],) = ax.plot(
@@ -111,21 +122,10 @@ def _marks(ax: "Axes", job: BoundFigure, differing: list[Point]) -> "Legend":
             clip_on=False,
             linestyle="none",
             marker=sign,
+            markersize=6,
             color="black",
         )
     return legend
-
-
-def _label(ax: "Axes", panel: Panel, points: list[Point]) -> None:
-    depths = sorted({point.depth for point in points if point.depth > 0})
-    if depths[-1] >= LOG_FROM * depths[0]:
-        ax.set_xscale("log")
-    ax.set_xticks(depths, labels=[f"{depth:,}" for depth in depths])
-    ax.minorticks_off()
-    ax.set_xlabel("Rerank depth K")
-    n = max(point.n for point in points)
-    ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}\nn = {n:,} queries")
-    ax.grid(color="0.9", linewidth=0.5)
 
 
 def panel_name(panel: Panel) -> str:

@@ -1,22 +1,61 @@
-"""Pages of rows and columns, measured and printed: their cells, a line of the TSV for each.
+"""Pages of rows and columns: the values behind their cells, and a line of the TSV for each.
 
-Usage: `blank(job, row, column, measure).measured_as([0.24, 0.25], n=6980)`; made by `tables` and
-`characteristics`, judged by `ledger`. Must not know how a value is measured or rounded for display.
+Usage: `job, scores = load(job, metrics)`, so that significance and tables see the same values;
+`blank(...).measured_as([0.24, 0.25], n=6980)`. Must not know tests, nor how values are rounded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
+from residuum.artefacts import trec
+from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import PrintedCell
-from residuum.pages import tsv
-from residuum.pages.layout import Layout, TextCell, span
+from residuum.pages.layout import span
+from residuum.paired import ScoreMatrix, same_queries
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
 Grid = BoundTable | BoundCharacteristics
+Key = tuple[str, str]  # (row id, column id)
 INDEX = ("index", "other_index")  # columns of tables measured on runs alone
+
+
+def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
+    """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
+
+    Different queries in a column are a ResiduumError: a paired test over them means nothing.
+    """
+    read = cache(trec.read_metrics)
+    absent = {row: dict(reasons) for row, reasons in job.absent.items()}
+    scores: dict[Key, ScoreMatrix] = {}
+    for row, column in job.cells():
+        try:
+            tables = {name: read(metrics / name) for name in job.metrics_of(row, column)}
+        except NotRun as reason:
+            absent.setdefault(row.id, {})[column.id] = str(reason)
+        else:
+            where = f"{job.id}, row {row.id}: "
+            scores[row.id, column.id] = matrix(tables, column.measure, where)
+    for column in job.table.columns:
+        rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
+        same_queries(rows, f"{job.id}, column {column.id}: rows ")
+    return job.model_copy(update={"absent": absent}), scores
+
+
+def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
+    """Return a measure's values, a column for the table of each run; all hold the same queries."""
+    runs = {name: table.filter(measure=measure).sort("query_id") for name, table in tables.items()}
+    if lacking := [name for name, rows in runs.items() if rows.is_empty()]:
+        known = ", ".join(tables[lacking[0]]["measure"].unique().sort()) or "nothing"
+        raise ResiduumError(f"{where}{lacking[0]}: no values of {measure}; it holds {known}")
+    ids = {run: rows["query_id"].to_list() for run, rows in runs.items()}
+    same_queries(ids, where)
+    values = np.array([rows["value"].to_numpy() for rows in runs.values()])
+    return ScoreMatrix(next(iter(ids.values())), values.T)
 
 
 @dataclass(frozen=True)
@@ -62,39 +101,12 @@ class GridCell:
         )
 
 
-def blank(job: Grid, row: str, column: str, measure: str) -> GridCell:
+def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -> GridCell:
     """Return a cell without a value, with what the paper prints in it."""
-    cell = GridCell(job.id, row, column, measure, job.places[column])
+    cell = GridCell(job.id, row, column, measure, job.places[column], not_run=not_run)
     text = job.table.reported.get(row, {}).get(column)
     if text is None:
         return cell
     printed = PrintedCell.parse(text)
-    return replace(
-        cell,
-        reported=printed.value,
-        reported_beats=span(printed.beats),
-        reported_below=printed.below,
-    )
-
-
-def read(path: Path) -> list[GridCell]:
-    """Read the TSV of a page."""
-    return tsv.rows(path, GridCell, optional=INDEX)
-
-
-def lay_out(
-    job: Grid,
-    header: list[str],
-    starts: dict[str, list[str]],
-    cells: Sequence[GridCell],
-    shown: Callable[[GridCell], TextCell],
-    notes: list[str],
-) -> Layout:
-    """Lay cells out, a line per row: `starts` are the texts that a row begins with."""
-    lines = {row: list(map(TextCell, texts)) for row, texts in starts.items()}
-    left = len(next(iter(lines.values())))
-    for cell in cells:
-        lines[cell.row].append(shown(cell))
-    align = [*"l" * left, *"c" * (len(header) - left)]
-    title, printed_in = job.table.title, job.table.printed_in
-    return Layout(title, printed_in, header, list(lines.values()), notes, align)
+    beats, below = span(printed.beats), printed.below
+    return replace(cell, reported=printed.value, reported_beats=beats, reported_below=below)

@@ -4,6 +4,8 @@ Usage: `write(Path("table.tsv"), rows, Layout(...))` writes table.tsv, .md and .
 text; superscripts, arrows and bold words are put in by form. Must not know what a cell means.
 """
 
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +30,7 @@ class TextCell(NamedTuple):
     text: str
     superscript: str = ""
     below: bool = False
-    bold: tuple[tuple[int, int], ...] = ()
+    bold: Sequence[tuple[int, int]] = ()
 
 
 class Layout(NamedTuple):
@@ -37,7 +39,7 @@ class Layout(NamedTuple):
     title: str
     printed_in: str
     header: list[str]
-    rows: list[list[TextCell]]
+    rows: Sequence[Sequence[TextCell]]
     notes: list[str]
     align: list[str]
 
@@ -54,10 +56,7 @@ def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> 
 
 
 def markdown(page: Layout, image: str = "") -> str:
-    """Render for reading as Markdown or as plain text: columns are padded.
-
-    `image` names a picture to put between the title and the grid.
-    """
+    """Render as Markdown that reads as plain text too; an image stands between title and grid."""
     picture = [f"![{page.title}]({image})"] if image else []
     table = [grid(page.header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
     notes = "\n".join(f"- {note}" for note in page.notes)
@@ -67,83 +66,70 @@ def markdown(page: Layout, image: str = "") -> str:
 
 def grid(header: list[str], body: list[list[str]]) -> str:
     """Write a padded Markdown table of texts that are Markdown already."""
-    rows = [header, *body]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
     padded = [
         "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
-        for row in rows
+        for row in (header, *body)
     ]
     rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
     return "\n".join([padded[0], rule, *padded[1:]])
 
 
 def _plain(cell: TextCell) -> str:
-    text = "".join(
-        f"**{part.translate(MARKDOWN)}**" if bold else part.translate(MARKDOWN)
-        for part, bold in _parts(cell)
-    )
-    superscript = raised(cell.superscript).translate(SUPERSCRIPTS)
-    return text + (f" {superscript}" if superscript else "") + (" ↓" if cell.below else "")
+    superscript = f" {raised(cell.superscript).translate(SUPERSCRIPTS)}" if cell.superscript else ""
+    return _text(cell, plain, "**", "**") + superscript + (" ↓" if cell.below else "")
 
 
-def _parts(cell: TextCell) -> list[tuple[str, bool]]:
-    """Cut a cell's text into (part, is bold)."""
-    parts, done = [], 0
+def plain(text: str) -> str:
+    """Write text so that Markdown prints it literally."""
+    return text.translate(MARKDOWN)
+
+
+def _text(cell: TextCell, escaped: Callable[[str], str], opening: str, closing: str) -> str:
+    """Write a cell's text with what is bold between two marks."""
+    text, done = "", 0
     for start, end in sorted(cell.bold):
-        parts += [(cell.text[done:start], False), (cell.text[start:end], True)]
+        text += f"{escaped(cell.text[done:start])}{opening}{escaped(cell.text[start:end])}{closing}"
         done = end
-    return [part for part in [*parts, (cell.text[done:], False)] if part[0]]
+    return text + escaped(cell.text[done:])
 
 
 def span(indices: list[int]) -> str:
     """Write row indices as the papers do: 1-3 for a run of three or more, else 1,2."""
-    runs: list[list[int]] = []
-    for index in sorted(indices):
-        if runs and index == runs[-1][-1] + 1:
-            runs[-1].append(index)
-        else:
-            runs.append([index])
-    parts = [f"{r[0]}-{r[-1]}" if len(r) > 2 else ",".join(map(str, r)) for r in runs]
-    return ",".join(parts)
+    runs = groupby(enumerate(sorted(indices)), key=lambda item: item[1] - item[0])
+    parts = [[str(index) for _, index in run] for _, run in runs]
+    return ",".join(f"{r[0]}-{r[-1]}" if len(r) > 2 else ",".join(r) for r in parts)
 
 
 def raised(beats: str) -> str:
     """Write beaten rows as the papers raise them: 1-5, or 135 where one digit is enough."""
-    plain = beats.replace(",", "")
-    return plain if plain.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
+    digits = beats.replace(",", "")
+    return digits if digits.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
 
 
 def latex(page: Layout) -> str:
     """Render as a LaTeX table in booktabs style; without rows, the notes alone."""
-    grid = [
-        rf"\begin{{tabular}}{{{''.join(page.align)}}}",
-        r"\toprule",
-        " & ".join(map(escape, page.header)) + r" \\",
-        r"\midrule",
-        *(" & ".join(map(_typeset, row)) + r" \\" for row in page.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            r"\begin{table}",
-            rf"\caption{{{escape(page.title)}}}",
-            *(grid if page.rows else []),
-            *(rf"\par\footnotesize {escape(note)}" for note in page.notes),
-            r"\end{table}",
-            "",
-        ]
-    )
+    rows = "\n".join(" & ".join(map(_typeset, row)) + r" \\" for row in page.rows)
+    grid = rf"""\begin{{tabular}}{{{"".join(page.align)}}}
+\toprule
+{" & ".join(map(escape, page.header))} \\
+\midrule
+{rows}
+\bottomrule
+\end{{tabular}}
+"""
+    notes = "".join(f"\\par\\footnotesize {escape(note)}\n" for note in page.notes)
+    return rf"""% needs \usepackage{{booktabs}}
+\begin{{table}}
+\caption{{{escape(page.title)}}}
+{grid * bool(page.rows)}{notes}\end{{table}}
+"""
 
 
 def _typeset(cell: TextCell) -> str:
-    text = "".join(
-        rf"\textbf{{{escape(part)}}}" if bold else escape(part) for part, bold in _parts(cell)
-    )
     superscript = raised(cell.superscript).replace("-", r"\textrm{--}")
-    arrow = r"$^{\downarrow}$" if cell.below else ""
-    return text + (f"$^{{{superscript}}}$" if superscript else "") + arrow
+    raised_text = f"$^{{{superscript}}}$" if superscript else ""
+    return _text(cell, escape, r"\textbf{", "}") + raised_text + r"$^{\downarrow}$" * cell.below
 
 
 def escape(text: str) -> str:

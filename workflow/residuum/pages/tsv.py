@@ -1,10 +1,10 @@
 """The TSVs of pages and tests: rows of a dataclass written, and read back as they were.
 
 Usage: `frame(rows, Comparison).write_csv(...)`, `rows(Path("significance/clear-table1.tsv"),
-Comparison)`, or `read(path, ["row", "column"])` for some columns. Must not know what they mean.
+Comparison)`. Must not know what they mean.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import NoneType
@@ -18,7 +18,6 @@ from residuum.cli.errors import ResiduumError
 AGAIN = "make it again: delete it, then snakemake --cores all"
 TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 Row = TypeVar("Row")
-Schema = Mapping[str, type[pl.DataType]]
 
 
 def columns(form: type) -> dict[str, type[pl.DataType]]:
@@ -35,16 +34,11 @@ def frame(rows: Sequence[Row], form: type[Row]) -> pl.DataFrame:
 
 
 def rows(path: Path, form: type[Row], optional: Sequence[str] = ()) -> list[Row]:
-    """Read a TSV as rows; columns that are optional may be absent, and others are not read."""
-    schema = columns(form)
-    table = read(path, (name for name in schema if name not in optional), schema)
-    known = table.select(name for name in schema if name in table.columns)
-    return [form(**row) for row in known.iter_rows(named=True)]
+    """Read a TSV as rows; columns that are optional may be absent, and others are not read.
 
-
-def read(path: Path, required: Iterable[str] = (), schema: Schema | None = None) -> pl.DataFrame:
-    """Read a TSV; one that is absent, is cut short or lacks a column is a ResiduumError."""
-    data = files.read_bytes(path)
+    A file that is absent, is cut short or lacks a column is a ResiduumError.
+    """
+    data, schema = files.read_bytes(path), columns(form)
     if not data.endswith(b"\n"):
         what = "its last line is cut short" if data else "it is empty"
         raise ResiduumError(f"{path}: {what}; {AGAIN}")
@@ -53,6 +47,7 @@ def read(path: Path, required: Iterable[str] = (), schema: Schema | None = None)
     except pl.exceptions.PolarsError as error:
         why = " ".join(str(error).split())
         raise ResiduumError(f"{path}: cannot be read as a TSV ({why}); {AGAIN}") from None
-    if missing := [name for name in required if name not in table.columns]:
+    if missing := [name for name in schema if name not in (*table.columns, *optional)]:
         raise ResiduumError(f"{path}: it lacks the column {missing[0]}; {AGAIN}")
-    return table
+    known = table.select(name for name in schema if name in table.columns)
+    return [form(**row) for row in known.iter_rows(named=True)]

@@ -5,8 +5,6 @@ Pure functions over `ScoreMatrix`; docs/statistics.md explains the method. Must 
 tables or papers.
 """
 
-from residuum.paired.comparisons import Comparison, Pair, compare
-from residuum.paired.contrasts import ScoreMatrix, same_queries
-from residuum.paired.corrections import adjust
+from residuum.paired.comparisons import Comparison, Pair, ScoreMatrix, adjust, compare, same_queries
 
 __all__ = ["Comparison", "Pair", "ScoreMatrix", "adjust", "compare", "same_queries"]

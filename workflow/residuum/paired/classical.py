@@ -1,18 +1,35 @@
-"""Student's paired t-test and Wilcoxon's signed-rank test.
+"""Statistics of one paired comparison: t, signed ranks, what n queries can show, seeds.
 
-Usage: `t_test(d)`, `wilcoxon(d)`, `d` the differences per query, shape (queries,). Sources:
-Student (1908); Wilcoxon (1945): zero differences dropped, midranks for ties; Conover, Practical
-Nonparametric Statistics, for the variance under ties. Must not know systems or corrections.
+Usage: `t_test(d)`, `d` the differences per query, shape (queries,). Sources: Student (1908);
+Wilcoxon (1945): zero differences dropped, midranks for ties; Conover, Practical Nonparametric
+Statistics, for the variance under ties; Cohen, Statistical Power Analysis; Searle, Casella and
+McCulloch, Variance Components; Satterthwaite (1946). Must not know systems or corrections.
 """
 
+import math
+from typing import NamedTuple
+
 import numpy as np
+from scipy import special
 
-from residuum.paired.contrasts import TIE, Outcome
-
+TIE = 1e-12  # values per query, and means of them, this close to each other count as equal
+LEVEL = 0.95  # of intervals
+POWER = 0.8  # of the smallest difference that can be detected
+FARTHEST = 1e5  # critical t beyond which SciPy finds no noncentrality
 # Queries up to which Wilcoxon's p is exact: with ties or zeros, and without.
 EXACT_UP_TO, EXACT_UNTIED_UP_TO = 13, 50
 SIGNED_RANK = "Wilcoxon signed rank, zeros dropped"
 DECIMALS = 12  # |differences| that agree in so many share a rank
+
+Interval = tuple[float | None, float | None]
+
+
+class Outcome(NamedTuple):
+    """A two-sided p, its Monte-Carlo standard error (0 if nothing was drawn), the method."""
+
+    p: float
+    p_error: float
+    method: str
 
 
 def t_test(d: np.ndarray) -> Outcome:
@@ -20,8 +37,6 @@ def t_test(d: np.ndarray) -> Outcome:
 
     A constant difference other than 0 over several queries leaves t infinite: p is 0.
     """
-    from scipy import special
-
     if len(d) < 2 or not d.any():
         return Outcome(1.0, 0.0, "paired t")
     deviation = d.std(ddof=1)
@@ -50,3 +65,56 @@ def wilcoxon(d: np.ndarray) -> Outcome:
         p = stats.wilcoxon(d, method="asymptotic").pvalue
         how = "normal approximation without continuity correction"
     return Outcome(float(p), 0.0, f"{SIGNED_RANK}, {how}")
+
+
+def deviation(d: np.ndarray) -> float | None:
+    """Return the standard deviation of the differences, or None where they do not vary."""
+    sd = float(d.std(ddof=1)) if len(d) > 1 else 0.0
+    return sd if sd > TIE else None
+
+
+def t_interval(d: np.ndarray) -> Interval:
+    """Return the t interval of the mean difference, or (None, None) for fewer than two queries."""
+    if len(d) < 2:
+        return None, None
+    half = float(special.stdtrit(len(d) - 1, (1 + LEVEL) / 2) * d.std(ddof=1) / math.sqrt(len(d)))
+    return float(d.mean()) - half, float(d.mean()) + half
+
+
+def min_detectable(d: np.ndarray, alpha: float) -> float | None:
+    """Return the true mean difference that this many queries show with a power of 0.8.
+
+    For a two-sided paired t-test at alpha, uncorrected, with the standard deviation of `d`: the
+    noncentrality at which the t statistic exceeds its critical value with that probability. None
+    where the differences do not vary, or alpha is out of reach for so few queries.
+    """
+    if (sd := deviation(d)) is None:
+        return None
+    critical = special.stdtrit(len(d) - 1, 1 - alpha / 2)
+    if critical > FARTHEST:
+        return None
+    noncentrality = float(special.nctdtrinc(len(d) - 1, 1 - POWER, critical))
+    return noncentrality * sd / math.sqrt(len(d))
+
+
+def p_mixed_effects(d: np.ndarray) -> float:
+    """Return the two-sided p of the mean of `d`, both queries and seeds taken as random.
+
+    `d` has shape (queries, seeds), two or more of each. In the two-way random-effects model, with
+    mean squares MS, the variance of the mean is (MS_query + MS_seed - MS_residual) / (queries *
+    seeds), no less than the residual's part alone; Satterthwaite's degrees of freedom.
+    """
+    queries, seeds = d.shape
+    mean = float(d.mean())
+    by_query, by_seed = d.mean(axis=1) - mean, d.mean(axis=0) - mean
+    rest = d - mean - by_query[:, None] - by_seed[None, :]
+    df_query, df_seed = queries - 1, seeds - 1
+    query = seeds * float((by_query**2).sum()) / df_query
+    seed = queries * float((by_seed**2).sum()) / df_seed
+    residual = float((rest**2).sum()) / (df_query * df_seed)
+    square = max(query + seed - residual, residual)
+    if math.sqrt(square) <= TIE:
+        return 1.0 if abs(mean) <= TIE else 0.0
+    spread = query**2 / df_query + seed**2 / df_seed + residual**2 / (df_query * df_seed)
+    t = mean / math.sqrt(square / (queries * seeds))
+    return float(2 * special.stdtr(square**2 / spread, -abs(t)))

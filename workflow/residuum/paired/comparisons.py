@@ -1,20 +1,30 @@
-"""Every requested comparison of systems over the same queries: one matrix of values, a row each.
+"""Every requested comparison of systems over the same queries, corrected within its family.
 
-Usage: `compare(scores, [Pair("bm25", "clear", "dev-rr")], tests)`.
+Usage: `rows = compare(scores, [Pair("bm25", "clear", "dev-rr")], tests)`, then
+`adjust(rows, "holm", alpha=0.05)`. Sources of the corrections: Bonferroni; Holm (1979).
 Must not know tables, papers or what a family stands for.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
-from residuum.paired import classical, effects, flips, seeds
-from residuum.paired.contrasts import Contrasts, Outcome, ScoreMatrix, same_queries
+from residuum.paired import classical, resampling
+from residuum.paired.resampling import Contrasts
+
+Key = tuple[str, str]  # (system, column)
+
+
+class ScoreMatrix(NamedTuple):
+    """Values of one system by one measure: a row per query_id, a column per run (seed)."""
+
+    query_ids: list[str]
+    values: np.ndarray  # float64 of shape (queries, runs)
 
 
 class Pair(NamedTuple):
@@ -25,6 +35,11 @@ class Pair(NamedTuple):
     column: str = ""
     measure: str = ""
     family: str = ""
+
+    @property
+    def sides(self) -> tuple[Key, Key]:
+        """Return the keys of the scores of a and of b."""
+        return (self.a, self.column), (self.b, self.column)
 
 
 @dataclass(frozen=True)
@@ -66,14 +81,17 @@ class Comparison:
         return (self.a, self.b) if self.difference > 0 else (self.b, self.a)
 
 
-Key = tuple[str, str]  # (system, column)
+def same_queries(sides: Mapping[str, Collection[str]], where: str = "") -> None:
+    """Raise a ResiduumError that names two sides whose query_ids differ, if any do."""
+    first = next(iter(sides), "")
+    for name, ids in sides.items():
+        if odd := sorted(set(ids) ^ set(sides[first])):
+            fault = f"hold different queries ({len(odd)} of them, such as {odd[0]})"
+            raise ResiduumError(f"{where}{first} and {name} {fault}")
 
 
 def compare(
-    scores: Mapping[Key, ScoreMatrix],
-    pairs: Sequence[Pair],
-    tests: Tests,
-    workers: int = 1,
+    scores: Mapping[Key, ScoreMatrix], pairs: Sequence[Pair], tests: Tests, workers: int = 1
 ) -> list[Comparison]:
     """Return a row per pair, in order; p_adjusted is p until `adjust` corrects it.
 
@@ -81,64 +99,76 @@ def compare(
     per block of them. A system with seeds counts per query by their mean. Raises ResiduumError
     for different queries of a pair, none at all, or a value that is not finite.
     """
+    keys = dict.fromkeys(key for pair in pairs for key in pair.sides)
+    ordered = {key: _ordered(key, scores[key]) for key in keys}
     groups: dict[tuple[str, ...], list[Pair]] = {}
     for pair in pairs:
-        groups.setdefault(_queries(scores, pair), []).append(pair)
+        a, b = (ordered[key][0] for key in pair.sides)
+        same_queries({pair.a: a, pair.b: b})
+        if not a:
+            raise ResiduumError(f"{pair.a} and {pair.b} hold no queries: nothing to compare")
+        groups.setdefault(a, []).append(pair)
     rows: dict[Pair, Comparison] = {}
-    for queries, members in groups.items():
-        rows |= zip(members, _rows(scores, queries, members, tests, workers), strict=True)
+    for members in groups.values():
+        runs = {key: ordered[key][1] for pair in members for key in pair.sides}
+        rows |= zip(members, _rows(runs, members, tests, workers), strict=True)
     return [rows[pair] for pair in pairs]
 
 
-def _queries(scores: Mapping[Key, ScoreMatrix], pair: Pair) -> tuple[str, ...]:
-    """Return the query_ids that both sides of a comparison hold, sorted."""
-    sides = {system: scores[system, pair.column].query_ids for system in (pair.a, pair.b)}
-    for system, query_ids in sides.items():
-        if repeated := [q for q, count in Counter(query_ids).items() if count > 1]:
-            raise ResiduumError(f"{system}: duplicate query {repeated[0]}")
-    same_queries(sides)
-    if not sides[pair.a]:
-        raise ResiduumError(f"{pair.a} and {pair.b} hold no queries: there is nothing to compare")
-    return tuple(sorted(sides[pair.a]))
+def _ordered(key: Key, matrix: ScoreMatrix) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return sorted query_ids, and a system's values as (runs, queries) in their order."""
+    system, column = key
+    ids = matrix.query_ids
+    if duplicates := [query_id for query_id, count in Counter(ids).items() if count > 1]:
+        raise ResiduumError(f"{system}: duplicate query {duplicates[0]}")
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    values = np.asarray(matrix.values, dtype=np.float64)[order]
+    for row, run in np.argwhere(~np.isfinite(values)):
+        where = f"{column} of {system}" if column else system
+        fault = f"has the value {values[row, run]}, which is not finite"
+        raise ResiduumError(f"{where}: query {ids[order[row]]} {fault}")
+    return tuple(ids[number] for number in order), np.ascontiguousarray(values.T)
 
 
 def _rows(
-    scores: Mapping[Key, ScoreMatrix],
-    queries: tuple[str, ...],
-    pairs: list[Pair],
-    tests: Tests,
-    workers: int,
+    runs: Mapping[Key, np.ndarray], pairs: list[Pair], tests: Tests, workers: int
 ) -> Iterator[Comparison]:
-    """Yield a row per comparison over the same queries: of means, and beside them of each seed."""
-    keys = list(dict.fromkeys((s, pair.column) for pair in pairs for s in (pair.a, pair.b)))
-    runs = [_ordered(key, scores[key], queries) for key in keys]
-    sides = [(keys.index((p.a, p.column)), keys.index((p.b, p.column))) for p in pairs]
-    means = Contrasts(np.stack([each.mean(axis=0) for each in runs]), sides)
-    intervals = effects.bootstrap(means, tests.bootstrap, tests.seed, workers)
-    starts = np.cumsum([0, *map(len, runs)]).tolist()
-    met = [seeds.paired_runs(len(runs[a]), len(runs[b])) for a, b in sides]
+    """Yield a row per pair over the same queries; `runs` are each side's values (runs, queries)."""
+    numbers = {key: number for number, key in enumerate(runs)}
+    sides = [(numbers[a], numbers[b]) for a, b in (pair.sides for pair in pairs)]
+    means = Contrasts(np.stack([values.mean(axis=0) for values in runs.values()]), sides)
+    starts = dict(zip(runs, np.cumsum([0, *map(len, runs.values())]).tolist(), strict=False))
     alone = [
         (starts[a] + i, starts[b] + j)
-        for (a, b), own in zip(sides, met, strict=True)
-        for i, j in own
+        for a, b in (pair.sides for pair in pairs)
+        for i, j in paired_runs(len(runs[a]), len(runs[b]))
     ]
-    outcomes = test(means, tests, workers)
-    by_seed = iter(test(Contrasts(np.concatenate(runs), alone), tests, workers))
-    for number, pair in enumerate(pairs):
-        a, b = (runs[side] for side in sides[number])
-        p_mixed_effects, agreeing = _over_seeds(a, b, met[number], by_seed, tests.alpha)
+    by_seed = iter(test(Contrasts(np.concatenate(list(runs.values())), alone), tests, workers))
+    intervals = resampling.bootstrap(means, tests.bootstrap, tests.seed, workers)
+    for number, outcome in enumerate(test(means, tests, workers)):
+        a, b = (runs[key] for key in pairs[number].sides)
+        d = means.difference(number)
+        sd, (ci_low, ci_high) = classical.deviation(d), classical.t_interval(d)
+        p_mixed_effects, agreeing = _over_seeds(a, b, by_seed, tests.alpha)
         yield Comparison(
-            **pair._asdict(),
-            **asdict(effects.describe(means.difference(number), tests.alpha)),
-            **outcomes[number]._asdict(),
-            n=len(queries),
+            **pairs[number]._asdict(),
+            **outcome._asdict(),
+            n=len(d),
             seeds=max(len(a), len(b)),
             mean_a=float(a.mean()),
             mean_b=float(b.mean()),
+            difference=float(d.mean()),
+            ci_low=ci_low,
+            ci_high=ci_high,
             boot_low=intervals[number][0],
             boot_high=intervals[number][1],
-            p_adjusted=outcomes[number].p,
-            significant=outcomes[number].p < tests.alpha,
+            effect=None if sd is None else float(d.mean()) / sd,
+            wins=int((d > 0).sum()),
+            ties=int((d == 0).sum()),
+            losses=int((d < 0).sum()),
+            min_detectable=classical.min_detectable(d, tests.alpha),
+            p_adjusted=outcome.p,
+            significant=outcome.p < tests.alpha,
             p_mixed_effects=p_mixed_effects,
             seeds_agreeing=agreeing,
             test=tests.test,
@@ -146,40 +176,64 @@ def _rows(
         )
 
 
+def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
+    """Return which run of a meets which of b: by their order, an unseeded system meets all.
+
+    Empty where there is one seed, or where both have several but not as many.
+    """
+    several = max(runs_a, runs_b)
+    if several == 1 or min(runs_a, runs_b) not in (1, several):
+        return []
+    return [(i % runs_a, i % runs_b) for i in range(several)]
+
+
 def _over_seeds(
-    a: np.ndarray,
-    b: np.ndarray,
-    met: list[tuple[int, int]],
-    by_seed: Iterator[Outcome],
-    alpha: float,
+    a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float
 ) -> tuple[float | None, str | None]:
     """Return p over seeds, and in how many seeds the same test alone agrees: `2/3`."""
+    met = paired_runs(len(a), len(b))
     if not met:
         return None, None
     d = np.stack([a[i] - b[j] for i, j in met], axis=1)
     same = np.sign(d.mean(axis=0)) == np.sign(d.mean())
     significant = [next(by_seed).p < alpha for _ in met]
-    p = seeds.p_mixed_effects(d) if len(d) > 1 else None
+    p = classical.p_mixed_effects(d) if len(d) > 1 else None
     return p, f"{int((same & significant).sum())}/{len(met)}"
 
 
-def _ordered(key: Key, matrix: ScoreMatrix, queries: tuple[str, ...]) -> np.ndarray:
-    """Return a system's values as (runs, queries) in the order of `queries`, all of them finite."""
-    rows = {query_id: row for row, query_id in enumerate(matrix.query_ids)}
-    values = np.asarray(matrix.values, dtype=np.float64)[[rows[q] for q in queries]]
-    wrong = np.argwhere(~np.isfinite(values))
-    if len(wrong):
-        where = " of ".join(filter(None, reversed(key)))
-        value = values[tuple(wrong[0])]
-        raise ResiduumError(
-            f"{where}: query {queries[wrong[0][0]]} has the value {value}, which is not finite"
-        )
-    return np.ascontiguousarray(values.T)
-
-
-def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[Outcome]:
+def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical.Outcome]:
     """Test every contrast as `tests` says."""
     if tests.test == "permutation":
-        return flips.permutation(contrasts, tests.resamples, tests.seed, workers)
+        return resampling.permutation(contrasts, tests.resamples, tests.seed, workers)
     one = {"t-test": classical.t_test, "wilcoxon": classical.wilcoxon}[tests.test]
     return [one(contrasts.difference(number)) for number in range(len(contrasts.pairs))]
+
+
+def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Comparison]:
+    """Return the rows in their order, p corrected together where rows share a family."""
+    families: dict[str, list[float]] = {}
+    for row in rows:
+        families.setdefault(row.family, []).append(row.p)
+    adjusted = {family: iter(CORRECTIONS[correction](p)) for family, p in families.items()}
+    return [
+        replace(row, p_adjusted=(p := next(adjusted[row.family])), significant=p < alpha)
+        for row in rows
+    ]
+
+
+def bonferroni(p: list[float]) -> list[float]:
+    """Multiply by the number of comparisons, at most 1."""
+    return [min(1.0, value * len(p)) for value in p]
+
+
+def holm(p: list[float]) -> list[float]:
+    """Holm's step-down: the i-th smallest of m times (m - i + 1), never decreasing."""
+    adjusted, running = [0.0] * len(p), 0.0
+    for position, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        running = max(running, min(1.0, p[i] * (len(p) - position)))
+        adjusted[i] = running
+    return adjusted
+
+
+Correct = Callable[[list[float]], list[float]]
+CORRECTIONS: dict[str, Correct] = {"none": list, "bonferroni": bonferroni, "holm": holm}

@@ -1,1 +1,1 @@
-"""What is chosen on queries: settings tried and recorded, folds, lists fused and reranked."""
+"""What is chosen on queries: measures of rankings, settings tried on them, folds, the record."""

@@ -1,20 +1,94 @@
-"""Choose among settings that were tried: the best mean, the first of the grid among equals.
+"""Choose among settings that were tried, for all queries or for each fold; record the choice.
 
-Usage: `record = choose(settings, values, query_ids, "RR@10", fold_of)`; with folds each gets what
-is best on the others' queries (cross-validation). Means are exact before they are rounded, so that
-equals stay equal whatever the order of queries. Must not know what a setting means or files.
+Usage: `choose(settings, values, query_ids, "RR@10", fold_of).write(path, ...)`. `Record` is the
+form of every `tuning/**.json`. Must not know what a setting means or how a value came about.
 """
 
+import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from residuum.tuning.record import Choice, Record, Setting, Tried
+from residuum.artefacts import files, manifest, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import Strict
+from residuum.config.specs import derive
 
+Setting = dict[str, int | float]
 Values = NDArray[np.float64]
+
+
+class Tried(Strict):
+    """A setting of the grid, and the mean of its values: over all queries, or over each fold's."""
+
+    setting: Setting
+    means: list[float]
+
+
+class Choice(Strict):
+    """The setting that all queries get, or those of a fold; `at_edge` names its parameters there.
+
+    `mean` is that of the queries which chose it (with folds: those of the other folds), `held_out`
+    that of the fold's own.
+    """
+
+    setting: Setting
+    at_edge: list[str] = Field(default=[])
+    queries: int = 0
+    mean: float | None = None
+    held_out: float | None = None
+
+
+class Record(Strict):
+    """What was chosen by which measure on how many judged queries; `fold_of` has all queries."""
+
+    choices: list[Choice]
+    measure: str | None = None
+    queries: int = 0
+    tried: list[Tried] = Field(default=[])
+    fold_of: dict[str, int] = Field(default={})
+
+    @classmethod
+    def read(cls, path: Path) -> "Record":
+        """Read a record; a fault names the file and the key."""
+        return command.parse_spec(cls, files.read_bytes(path), str(path))
+
+    def of_queries(self) -> dict[str, Setting]:
+        """Return the setting of each query, where there are folds."""
+        return {query_id: self.choices[fold].setting for query_id, fold in self.fold_of.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was chosen, as the manifest of a run that was made with it has it."""
+        settings = [choice.setting for choice in self.choices]
+        return {"folds": settings} if self.fold_of else dict(settings[0])
+
+    def write(self, path: Path, spec: Strict, inputs: list[Path], stage: str) -> None:
+        """Write the record and its manifest."""
+        made = self.model_dump()
+        files.write_text(path, json.dumps(made, indent=1) + "\n")
+        facts = {key: made[key] for key in ("choices", "measure", "queries")}
+        manifest.write(path, facts, spec, inputs, stage)
+
+
+class Tuned(NamedTuple):
+    """What was chosen for a run, on the queries of a split."""
+
+    run: str
+    split_ref: str
+    record: Record
+
+    @classmethod
+    def read(cls, path: Path) -> "Tuned":
+        """Read a record whose path, <dataset>/<split>/<run>.json, tells the split and the run."""
+        return cls(path.stem, "/".join(path.parts[-3:-1]), Record.read(path))
 
 
 def choose(
@@ -24,16 +98,32 @@ def choose(
     measure: str,
     fold_of: Mapping[str, int] | None = None,
 ) -> Record:
-    """Return the record of a choice; warn on stderr where it is at an edge of the grid.
+    """Return the record of the best mean, the first of equals; warn of one at an edge of the grid.
 
-    `values` has shape (settings, queries), in the order of `query_ids`, which are the judged ones;
-    `fold_of` has every query, judged or not, and each fold has a judged one.
+    `values` has shape (settings, queries), in the order of `query_ids`, which are the judged ones.
+    With `fold_of`, which has every query, judged or not, each fold gets what is best on the others'
+    queries (cross-validation); each has a judged one.
     """
     fold = np.array([fold_of[query_id] if fold_of else 0 for query_id in query_ids])
-    members = [fold == number for number in range(int(fold.max()) + 1)]
-    choices = [_choice(settings, values, own, bool(fold_of)) for own in members]
-    _warn(choices)
-    by_fold = [means(values[:, own]) for own in members]
+    by_fold, choices = [], []
+    for number in range(int(fold.max()) + 1):
+        own = fold == number
+        held_out = means(values[:, own])
+        chosen_on = means(values[:, ~own]) if fold_of else held_out
+        best = chosen_on.index(max(chosen_on))
+        choice = Choice(
+            setting=settings[best],
+            at_edge=edges(settings[best], settings),
+            queries=int(own.sum()),
+            mean=chosen_on[best],
+            held_out=held_out[best] if fold_of else None,
+        )
+        if choice.at_edge:
+            at = ", ".join(f"{name} {choice.setting[name]}" for name in choice.at_edge)
+            which = f"fold {number + 1}: " if fold.max() else ""
+            print(f"warning: {which}{at} at an edge of the grid", file=sys.stderr)
+        by_fold.append(held_out)
+        choices.append(choice)
     tried = zip(settings, zip(*by_fold, strict=True), strict=True)
     return Record(
         choices=choices,
@@ -44,22 +134,8 @@ def choose(
     )
 
 
-def _choice(
-    settings: Sequence[Setting], values: Values, own: NDArray[np.bool_], folds: bool
-) -> Choice:
-    chosen_on = means(values[:, ~own] if folds else values)
-    best = chosen_on.index(max(chosen_on))
-    return Choice(
-        setting=settings[best],
-        at_edge=edges(settings[best], settings),
-        queries=int(own.sum()),
-        mean=chosen_on[best],
-        held_out=means(values[best : best + 1, own])[0] if folds else None,
-    )
-
-
 def means(values: Values) -> list[float]:
-    """Return the mean of each row, exact before it is rounded."""
+    """Return the mean of each row, exactly rounded: no order of queries shows."""
     return [math.fsum(row) / len(row) for row in values.tolist()]
 
 
@@ -73,9 +149,28 @@ def edges(chosen: Setting, settings: Sequence[Setting]) -> list[str]:
     ]
 
 
-def _warn(choices: Sequence[Choice]) -> None:
-    for number, choice in enumerate(choices, start=1):
-        where = ", ".join(f"{name} {choice.setting[name]}" for name in choice.at_edge)
-        fold = f"fold {number}: " if len(choices) > 1 else ""
-        if where:
-            print(f"warning: {fold}{where} at an edge of the grid", file=sys.stderr)
+def split_folds(query_ids: list[str], judged: set[str], folds: int, seed: int) -> dict[str, int]:
+    """Return the fold of each query: dealt in turn, in the order of a seeded hash of the id.
+
+    Judged queries are dealt first, so that the folds are as equal as can be in them too.
+    """
+    if len(judged) < folds:
+        fault = f"{len(judged)} judged queries cannot be split into {folds} folds"
+        raise ResiduumError(f"{fault}. Use fewer folds or more queries.")
+    dealt = sorted(query_ids, key=lambda q: (q not in judged, derive(seed, "fold", q), q))
+    fold = {query_id: number % folds for number, query_id in enumerate(dealt)}
+    return {query_id: fold[query_id] for query_id in query_ids}
+
+
+def read_folds(query_ids: Iterable[str], paths: Sequence[Path]) -> dict[str, int]:
+    """Return the fold of each query by a collection's own folds, each a file; {} without files."""
+    folds = [trec.read_queries(path) for path in paths]
+    fold_of: dict[str, int] = {}
+    for query_id in chain(query_ids, *folds) if folds else ():
+        numbers = [number for number, queries in enumerate(folds) if query_id in queries]
+        if len(numbers) != 1:
+            listed = ", ".join(str(number + 1) for number in numbers) or "none"
+            fault = f"query {query_id} is in {len(numbers)} of the {len(folds)} folds ({listed})"
+            raise ResiduumError(f"{fault}; folds divide the queries: each is in exactly one")
+        fold_of[query_id] = numbers[0]
+    return fold_of

@@ -40,4 +40,4 @@ class Constraints:
         if tunes_rm3 is not None:
             systems = {name: registry.system(name, LexicalSystem) for name in names}
             names = [n for n, s in systems.items() if s.tunes_rm3 == tunes_rm3]
-        return either(name + SEED * bool(registry.trained_behind(name)) for name in names)
+        return either(name + SEED * registry.seeded(name) for name in names)

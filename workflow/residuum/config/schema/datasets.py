@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -49,6 +49,13 @@ class SplitCount(Strict):
     queries: Positive
     qrels: int = Field(ge=0)
     relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
+
+
+class Own(Strict):
+    """Splits for what belongs to the collection itself: `train_on: own`, `tune_on: own`."""
+
+    train: SplitId | None = None
+    tune: SplitId | None = None
 
 
 class Edition(Strict):
@@ -126,7 +133,7 @@ class Dataset(Collection):
 
     access: str
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
-    own: dict[Literal["train", "tune"], SplitId] = Field({}, description="of what is its own")
+    own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
     windows: sources.Windows | None = None
     downloads: list[sources.Download] = Field([], description="for lists, plans and hints")
     budgets: Budgets = Field(default=[])

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from residuum.artefacts import trec
-from residuum.evaluate import evaluate
-from residuum.tuning.values import of_rankings
+from residuum.tuning.evaluation import evaluate, of_rankings
 
 
 @pytest.mark.parametrize("measure", ["RR@10", "nDCG@3", "AP", "P@4", "Judged@4", "Rprec", "Bpref"])

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from residuum import ledger
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
-from residuum.pages import layout, ledger_page, tsv
-from residuum.pages.ledger_page import LedgerRow
+from residuum.ledger import LedgerRow
+from residuum.pages import layout, tsv
 from residuum.wiring import driver
 
 ABSENT = "no such file: theirs.txt. Get it."
@@ -58,7 +59,7 @@ def lines(text, start):
 
 
 def test_counts_have_a_line_per_paper_and_kind():
-    counts = ledger_page.counts(ROWS)
+    counts = ledger.counts(ROWS)
     header, *body = lines(counts, "| ")
     assert header[2:] == [
         "holds", "inconclusive", "reversed", "not run",
@@ -73,7 +74,7 @@ def test_counts_have_a_line_per_paper_and_kind():
 
 
 def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_rows():
-    page = ledger_page.page(ROWS, "toy", "a toy.")
+    page = ledger.page(ROWS, "toy", "a toy.")
     opening, rest = page.split(layout.MORE)
     assert opening.startswith("# Ledger, scale toy\n\nScale toy: a toy.\n\n| paper")
     assert "Against" not in opening
@@ -86,14 +87,14 @@ def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_ro
 
 
 def test_reasons_are_shown_once_with_where_they_apply():
-    page = ledger_page.page(ROWS, "toy", "a toy.")
+    page = ledger.page(ROWS, "toy", "a toy.")
     where = "Toy, Table 1 (theirs, ours; 2 numbers, 1 comparison)"
     assert f"- no such file: theirs.txt. Get it: {where}" in page
     assert "Get it" not in page.split("## Every number")[0].replace(f"Get it: {where}", "")
 
 
 def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
-    page = ledger_page.page(ROWS, "toy", "a toy.").split("## Every number")[1]
+    page = ledger.page(ROWS, "toy", "a toy.").split("## Every number")[1]
     found = lines(page, "| ours") + lines(page, "| theirs")
     assert len(found) == len(ROWS)
     assert found[0] == [
@@ -105,13 +106,13 @@ def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
 
 def test_only_the_scales_own_reason_is_left_out():
     rows = [row("not comparable", reason="a toy."), row("not comparable", reason="another index")]
-    page = ledger_page.page(rows, "toy", "a toy.").split("## Every number")[1]
+    page = ledger.page(rows, "toy", "a toy.").split("## Every number")[1]
     assert [line[-1] for line in lines(page, "| ours")] == ["", "another index"]
 
 
 def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
     path = tmp_path / "ledger.md"
-    path.write_text(ledger_page.page(ROWS, "toy", "a toy."))
+    path.write_text(ledger.page(ROWS, "toy", "a toy."))
     workflow = SimpleNamespace(dag_settings=SimpleNamespace(targets=None))
     shown = driver.show([str(path), str(tmp_path / "nothing.md")], workflow)
     assert shown.startswith(f"\n{path}\n\n# Ledger, scale toy")
@@ -119,7 +120,7 @@ def test_what_is_printed_at_the_end_of_a_job_is_the_opening_alone(tmp_path):
 
 
 def test_an_empty_ledger_says_so():
-    assert "report no number" in ledger_page.page([], "toy", "a toy.")
+    assert "report no number" in ledger.page([], "toy", "a toy.")
 
 
 def test_the_command_prints_the_counts_and_where_the_pages_lie(tmp_path):
@@ -133,10 +134,10 @@ def test_a_folder_without_a_ledger_is_one_error(tmp_path):
     with pytest.raises(
         ResiduumError, match=r"no such file; name a results folder with --results: "
     ):
-        ledger_page.digest(tmp_path)
+        ledger.digest(tmp_path)
     (tmp_path / "ledger.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(ResiduumError, match="it lacks the column paper; make it again: delete"):
-        ledger_page.digest(tmp_path)
+        ledger.digest(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +151,6 @@ def test_a_folder_without_a_ledger_is_one_error(tmp_path):
 def test_a_ledger_that_is_cut_short_is_one_error_that_says_how_to_mend(tmp_path, text, says):
     (tmp_path / "ledger.tsv").write_text(text)
     with pytest.raises(ResiduumError, match=rf"^\S*ledger\.tsv: {says}") as error:
-        ledger_page.digest(tmp_path)
+        ledger.digest(tmp_path)
     assert str(error.value).endswith("make it again: delete it, then snakemake --cores all")
     assert "\n" not in str(error.value)

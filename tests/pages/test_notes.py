@@ -1,12 +1,12 @@
 """What is noted of comparisons, and when nothing is."""
 
 from comparison_fixture import comparison
-from residuum.paired import notes
+from residuum.pages import notes
 
 
 def noted(*rows):
     made = [comparison(**row) for row in rows]
-    return list(notes.remarks(made, 0.05, lambda row: f"{row.a}-{row.b}"))
+    return list(notes.remarks([(f"{row.a}-{row.b}", row) for row in made], 0.05))
 
 
 def test_nothing_to_note():

@@ -1,0 +1,71 @@
+"""Docs and splits as every source of collections gives them.
+
+Usage: `join_fields(record, source)` of a doc, `Rows(queries, qrels, answers)` of a split. Must not
+know where a record comes from.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.sources import FilesSource, IrdsSource
+
+MOST_QUOTED = 60  # characters of an offending value
+
+
+class Rows(NamedTuple):
+    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if there are.
+
+    `files` are those that ir_datasets read it from.
+    """
+
+    queries: list[tuple[str, str]]
+    qrels: list[tuple[str, str, int]]
+    answers: Mapping[str, list[str]] = {}
+    files: Sequence[Path] = ()
+
+    def of(self, ids: Container[str]) -> "Rows":
+        """Return what belongs to these queries, in its order."""
+        return Rows(
+            [row for row in self.queries if row[0] in ids],
+            [row for row in self.qrels if row[0] in ids],
+            {query_id: texts for query_id, texts in self.answers.items() if query_id in ids},
+        )
+
+
+def join_fields(record: Mapping[str, object], source: IrdsSource | FilesSource) -> dict[str, str]:
+    """Join a doc's text fields into `text`; keep them by name if there are several, and `fields`.
+
+    One that is called text itself, beside a title say, is kept as `body`. A field that the record
+    lacks is a ValueError.
+    """
+    names = [*source.text_fields, *source.fields]
+    if missing := [name for name in ("doc_id", *names) if name not in record]:
+        raise ValueError(f"no field {', '.join(missing)}; the doc has {', '.join(record)}")
+    values = {name: _plain(record[name]) for name in names}
+    text = " ".join(values[name] for name in source.text_fields if values[name])
+    kept = names if len(source.text_fields) > 1 else source.fields
+    if "text" in kept and "body" in kept:
+        raise ResiduumError("a doc has the fields text and body: name one of them, not both")
+    return {"text": text, **{("body" if n == "text" else n): values[n] for n in kept}}
+
+
+def _plain(value: object) -> str:
+    """The text of a field; a body that comes in sections is one text."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(part for part in map(_plain, value) if part)
+    return str(value or "")
+
+
+def unquoted(value: str) -> str:
+    """Take away the quotes that CSV sets around a value, and one of each two within it.
+
+    A quote that nothing closes is a ValueError.
+    """
+    if not value.startswith('"'):
+        return value
+    inner = value[1:-1]
+    if len(value) < 2 or value[-1] != '"' or '"' in inner.replace('""', ""):
+        raise ValueError(f"a quote is not closed, or not doubled: {value[:MOST_QUOTED]}")
+    return inner.replace('""', '"')

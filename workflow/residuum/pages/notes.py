@@ -1,0 +1,179 @@
+"""What stands under a page: what its columns are, the tests, parameters, the searched indexes.
+
+Usage: `caption(job, cells, tests, records)` under a table; `[tests_note(tests), *remarks(named,
+alpha)]` under any page with comparisons. Must not know how values or p-values are computed, nor how
+a parameter was chosen.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from residuum.artefacts import indexes
+from residuum.config.schema.papers import DEPTH, Column, Tests
+from residuum.pages.grids import GridCell
+from residuum.pages.layout import DASH
+from residuum.paired import Comparison
+from residuum.tuning.choosing import Choice, Tuned
+from residuum.wiring.bound import BoundTable
+
+NO_DEPTH = "no depth: not a rerank system"
+EMPTY: tuple[object, ...] = (None, [], {})
+
+
+def tests_note(tests: Tests, column: str = "column", table: str = "table", only: str = "") -> str:
+    """Return one sentence on how the comparisons of a page are tested.
+
+    `column` and `table` word the families of those names; `only`, the pairs if not all are tested.
+    """
+    paper = "all tables of the paper with these tests"
+    family = {"column": f"each {column}", "table": f"each {table}", "paper": paper}[tests.family]
+    flips = f", {tests.resamples} sign flips, seed {tests.seed}" * (tests.test == "permutation")
+    return (
+        f"Test: {tests.test} (paired, two-sided{flips}), alpha {tests.alpha}, {only}"
+        f"correction {tests.correction}, family: {family}."
+    )
+
+
+def remarks(tests: Sequence[tuple[str, Comparison]], alpha: float) -> Iterator[str]:
+    """Yield sentences about the named comparisons of a page; none where nothing is to be noted."""
+    rows = [row for _, row in tests]
+    if exact := sum(row.method.startswith("exact,") for row in rows):
+        yield (
+            f"Exact p in {exact} of {len(rows)} comparisons: so few queries differ that all sign "
+            "flips were enumerated."
+        )
+    near = []
+    for name, row in tests:
+        error = row.p_error * row.p_adjusted / (row.p or 1)  # that of p, scaled as p was
+        if error > 0 and abs(row.p_adjusted - alpha) <= 2 * error:
+            near.append(f"{name} (p {row.p_adjusted:.4f} ± {error:.4f})")
+    if near:
+        yield (
+            "Within two Monte-Carlo standard errors of alpha, so that other resamples could decide "
+            f"otherwise: {'; '.join(near)}."
+        )
+    if several := [row for row in rows if row.seeds_agreeing and row.significant]:
+        over_seeds = (row.p_mixed_effects for row in several)
+        holding = sum(p is not None and p < alpha for p in over_seeds)
+        agreeing = sorted(Counter(str(row.seeds_agreeing) for row in several).items())
+        alone = ", ".join(f"{shown.replace('/', ' of ')} for {count}" for shown, count in agreeing)
+        yield (
+            f"Over seeds: of {len(several)} significant comparisons between rows with seeds, "
+            f"{holding} hold if seeds count as random too (p < {alpha}, uncorrected); seeds for "
+            f"which the test of that seed alone agrees: {alone}."
+        )
+
+
+def header(job: BoundTable, column: Column) -> str:
+    """Return a short header of a column: split and ir_measures name."""
+    if column.is_depth:
+        return "Rerank depth K"
+    split_ref = job.places[column.id]
+    return f"{split_ref.split('/')[1] if split_ref else column.role} {column.measure}"
+
+
+def caption(
+    job: BoundTable,
+    cells: Sequence[GridCell],
+    tests: Sequence[Comparison],
+    records: Sequence[Tuned],
+) -> Iterator[str]:
+    """Yield the lines under a table: what each column is, the tests, the systems' parameters."""
+    for column in job.table.columns:
+        yield _column(job, column, cells)
+    baselines = " and ".join(job.table.baselines)
+    only = f"compared with {baselines} only, " if baselines else ""
+    yield (
+        "Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
+        f"{tests_note(job.tests, only=only)}"
+    )
+    named = [(f"{test.column}, {test.a} and {test.b}", test) for test in tests]
+    yield from remarks(named, job.tests.alpha)
+    seeds = max((cell.seeds or 0 for cell in cells if cell.measure != DEPTH), default=0)
+    if seeds > 1:
+        yield (
+            f"Rows with ± are means over {seeds} training seeds (± standard deviation); tests "
+            "compare each query's mean over seeds."
+        )
+    yield from _not_run(job, cells)
+    for row, system in job.systems.items():
+        shown = {k: v for k, v in sorted(system.items()) if k not in ("kind", "label")}
+        parts = [f"{k} {_flat(v)}" for k, v in shown.items() if v not in EMPTY]
+        yield f"{row}: {'; '.join([str(system['kind']), *parts]).rstrip('.')}."
+    yield from dict.fromkeys(map(_tuned, sorted(records, key=lambda t: (t.run, t.split_ref))))
+    if job.table.index is None:
+        yield f"Scale {job.scale}: {job.reason}"
+        return
+    searched = {(cell.split_ref, cell.index): None for cell in cells if cell.index}
+    for split_ref, index in searched:
+        yield f"Index searched on {split_ref}: {index}."
+    stated = f"Index of the published numbers: {indexes.counted(job.table.index)}."
+    yield f"{stated} They compare with numbers of the same index, at any scale."
+
+
+def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
+    split_ref, short = job.places[column.id], header(job, column)
+    if split_ref is None:
+        what = f"{column.role} {short}" if column.is_depth else short
+        return f"{what}: no split has this role at this scale."
+    paper = f"(the paper's {column.header})"
+    if column.is_depth:
+        return (
+            f"{short}: that of the runs on {split_ref} in the role of {column.role} {paper}, "
+            f"chosen as noted below; mean and range over seeds; {DASH}: not a rerank system."
+        )
+    n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
+    return f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries."
+
+
+def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
+    """Yield a note per reason; a column without a binding has its own note."""
+    bound = [cell for cell in cells if cell.split_ref is not None]
+    partly = {cell.row for cell in bound if cell.measured is not None}
+    names = {column.id: header(job, column) for column in job.table.columns}
+    reasons: dict[str, dict[str, list[str]]] = {}
+    for cell in bound:
+        if cell.not_run not in (None, NO_DEPTH):
+            rows = reasons.setdefault(str(cell.not_run), {})
+            rows.setdefault(cell.row, []).append(names[cell.column])
+    for reason, rows in reasons.items():
+        listed = (f"{r} ({', '.join(cs)})" if r in partly else r for r, cs in rows.items())
+        full_stop = "" if reason.endswith("?") else "."
+        yield f"Not run: {'; '.join(listed)}: {reason.rstrip('.')}{full_stop}"
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_flat(v)}" for key, v in value.items() if v not in EMPTY)
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _tuned(tuned: Tuned) -> str:
+    """Return one sentence on what was chosen, on which queries, and whether at a grid's edge."""
+    record = tuned.record
+    (name, value), *others = record.choices[0].setting.items()
+    what = "RM3" if others else {"lambda": "lambda", "depth": "depth K"}[name]
+    if record.fold_of:
+        folds = []
+        for number, fold in enumerate(record.choices, start=1):
+            chosen = ", ".join(f"{name} {value}" for name, value in fold.setting.items())
+            folds.append(
+                f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, "
+                f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
+            )
+        return (
+            f"{tuned.run} on {tuned.split_ref}: {what} chosen for each fold of the queries by "
+            f"{record.measure} on the other folds: {'; '.join(folds)}."
+        )
+    if record.measure is None:
+        return f"{tuned.run}: {what} {value}, fixed."
+    return (
+        f"{tuned.run}: {what} {value}{_edge(record.choices[0])}, chosen on "
+        f"{record.queries} tuning queries by {record.measure}."
+    )
+
+
+def _edge(choice: Choice) -> str:
+    """Warn of a choice at an edge of its grid; of several parameters, name those that are."""
+    which = f"{', '.join(choice.at_edge)} " if len(choice.setting) > 1 else ""
+    return f" ({which}at an edge of its grid)" if choice.at_edge else ""

@@ -1,0 +1,91 @@
+"""Values of measures on ranks, by ir_measures: of a run, or of many rankings at once.
+
+Usage: `evaluate(run, qrels, ["RR@10"])`, `values = of_rankings(runs, qrels, "RR@10")`. Measures of
+our own are functions of other modules. Must not know how rankings came about.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.config import measures
+from residuum.tuning.choosing import Values
+
+
+def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Return query_id, measure, value for all judged queries x measures; without a list it is 0.
+
+    Rank stands in for score, because ir_measures' providers break ties in different ways. Queries
+    go by numbers, because some providers read no other ids.
+    """
+    import ir_measures
+
+    if not qrels.height:
+        raise ResiduumError("the qrels are empty: there is nothing to evaluate against")
+    spelt: dict[str, list[str]] = {}
+    for name in names:
+        spelt.setdefault(str(measures.parse(name)), []).append(name)
+    judged = qrels.select("query_id").unique().sort("query_id")
+    numbers = judged.with_row_index("number", 1).cast(pl.String)
+    score = (pl.col("rank").max() + 1 - pl.col("rank")).cast(pl.Float64)
+    nested = _nested(qrels, numbers, pl.col("relevance")), _nested(run, numbers, score)
+    try:
+        values = list(ir_measures.iter_calc(map(measures.parse, spelt), *nested))
+    except Exception as error:  # what a provider raises is its own affair
+        text = " ".join(str(error).split())
+        raise ResiduumError(f"ir_measures cannot compute {', '.join(spelt)}: {text}") from None
+    ids = dict(numbers.iter_rows())
+    rows = [
+        (ids[m.query_id], name, float(m.value)) for m in values for name in spelt[str(m.measure)]
+    ]
+    grid = judged.join(pl.DataFrame({"measure": names}), how="cross")
+    computed = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
+    joined = grid.join(computed, on=["query_id", "measure"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("value").fill_null(0.0))
+
+
+def _nested(table: pl.DataFrame, ids: pl.DataFrame, value: pl.Expr) -> dict[str, dict[str, float]]:
+    """Return {number: {doc_id: value}} of the judged queries."""
+    judged = table.join(ids, on="query_id", maintain_order="left")
+    judged = judged.select("number", "doc_id", value=value)
+    lists = judged.group_by("number", maintain_order=True).agg("doc_id", "value")
+    return {
+        number: dict(zip(ids, values, strict=True)) for number, ids, values in lists.iter_rows()
+    }
+
+
+def means(metrics: pl.DataFrame) -> dict[str, float]:
+    """Return the mean of each measure over queries, exactly rounded: no order of adding shows."""
+    parts = metrics.sort("measure").partition_by("measure", as_dict=True, maintain_order=True)
+    return {str(name): math.fsum(part["value"]) / part.height for (name,), part in parts.items()}
+
+
+def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str) -> Values:
+    """Return the values, shape (runs, queries), queries in the order of their sorted ids.
+
+    Each run has query_id, doc_id and rank, no deeper than the measure looks. A value depends on the
+    ranks of the judged docs and on the length of the list alone, so that neighbouring settings
+    mostly share it: each distinct ranking is evaluated once.
+    """
+    stacked = pl.concat(run.select(*trec.PAIR, "rank", run=pl.lit(n)) for n, run in enumerate(runs))
+    query_ids = qrels["query_id"].unique().sort()
+    lists = pl.DataFrame({"run": range(len(runs))}).join(query_ids.to_frame(), how="cross")
+    lengths = stacked.group_by("run", "query_id").agg(pl.len().alias("length"))
+    judged = stacked.join(qrels, on=trec.PAIR).sort("run", "query_id", "rank")
+    ranks = judged.group_by("run", "query_id").agg("rank", "doc_id")
+    for known in (lengths, ranks):
+        lists = lists.join(known, on=["run", "query_id"], how="left", maintain_order="left")
+    lists = lists.with_columns(
+        same=pl.struct("query_id", "length", "rank", "doc_id").rank("dense").cast(pl.String)
+    )
+    distinct = lists.unique("same", keep="first").select("run", "query_id", "same")
+    rankings = stacked.join(distinct, on=["run", "query_id"]).drop("query_id")
+    judgements = qrels.join(distinct, on="query_id").drop("query_id")
+    by_ranking = {"same": "query_id"}
+    metrics = evaluate(rankings.rename(by_ranking), judgements.rename(by_ranking), [measure])
+    values = lists.join(metrics, left_on="same", right_on="query_id", maintain_order="left")
+    return np.reshape(values["value"].to_numpy(), (len(runs), len(query_ids)))
