@@ -4,6 +4,7 @@ Usage: `benchmarks.adopt()`, after `server.start()`. Must not know how jobs are 
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,13 @@ class Shell(psutil.Process):  # type: ignore[misc]
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
         """Return the children, and the forked jobs of those that stand in for Python."""
-        own = super().children(recursive)
-        forked = [job for child in own for job in _forked(child.pid)]
-        return [*own, *forked, *(below for job in forked for below in job.children(True))]
-
-
-def _forked(client: int) -> list[psutil.Process]:
-    try:
-        path = Path(os.environ["RESIDUUM_PRELOAD"], str(client))
-        return [psutil.Process(int(path.read_text()))]
-    except (OSError, ValueError, KeyError, psutil.NoSuchProcess):
-        return []
+        processes = super().children(recursive)
+        for client in list(processes):
+            with suppress(OSError, ValueError, KeyError, psutil.NoSuchProcess):
+                note = Path(os.environ["RESIDUUM_PRELOAD"], str(client.pid))
+                job = psutil.Process(int(note.read_text()))
+                processes += [job, *job.children(True)]
+        return processes
 
 
 def adopt() -> None:
