@@ -1,6 +1,3 @@
-# Case studies: docs that a rule picks from the lists of several systems.
-
-
 rule cases_find:
     """Find the docs that meet the rule of a case study."""
     input:
@@ -9,22 +6,17 @@ rule cases_find:
         qrels=WIRING.pages.of_split(PATHS.qrels),
         corpus=WIRING.pages.of_split(PATHS.corpus),
     output:
-        tsv=PATHS.cases,
-        md=PATHS.cases.beside(".md"),
-        tex=PATHS.cases.beside(".tex"),
-        manifest=PATHS.cases.manifest,
+        **PATHS.cases.forms("md", "tex"),
     log:
         PATHS.log("cases/{page}"),
     benchmark:
         PATHS.time("cases/{page}")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=8000),
     params:
-        code=code("residuum.cases", "find", WIRING.pages.spec),
-        spec=WIRING.pages.spec,
+        **decided_by("residuum.cases", "find", WIRING.pages.spec),
         lists=WIRING.pages.list_options,
         corpus=options.folder("corpus"),
     shell:

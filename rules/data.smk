@@ -4,7 +4,7 @@
 rule data_corpus:
     """Export a corpus as JSON-lines shards and check its ids and count."""
     input:
-        files=WIRING.data.corpus_files,
+        files=WIRING.corpora.files,
     output:
         PATHS.corpus,
     log:
@@ -13,12 +13,10 @@ rule data_corpus:
         PATHS.time("data/{dataset}.corpus")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
-        **RESOURCES.cpu(ESTIMATES.corpus, mem_mb=RESOURCES.corpus_mb),
+        **RESOURCES.cpu(ESTIMATES.corpus, mem_mb=RESOURCES.export_mb),
     params:
-        code=code("residuum.data", "corpus", WIRING.data.corpus_spec),
-        spec=WIRING.data.corpus_spec,
+        **decided_by("residuum.data", "corpus", WIRING.corpora.spec),
         folder=options.output_folder,
     shell:
         "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "
@@ -29,7 +27,7 @@ rule data_corpus:
 rule data_split:
     """Export the queries and qrels of a split and check one against the other."""
     input:
-        files=WIRING.data.split_files,
+        files=WIRING.corpora.files,
     output:
         queries=PATHS.queries,
         qrels=PATHS.qrels,
@@ -40,12 +38,10 @@ rule data_split:
         PATHS.time("data/{dataset}.{split}")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
-        **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.split_mb),
+        **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.export_mb),
     params:
-        code=code("residuum.data", "split", WIRING.data.split_spec),
-        spec=WIRING.data.split_spec,
+        **decided_by("residuum.data", "split", WIRING.corpora.spec),
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
@@ -55,7 +51,7 @@ rule data_split:
 rule data_answers:
     """Export the answers to the questions of a split."""
     input:
-        files=WIRING.data.split_files,
+        files=WIRING.corpora.files,
     output:
         **recorded(answers=PATHS.answers),
     log:
@@ -64,12 +60,10 @@ rule data_answers:
         PATHS.time("data/{dataset}.{split}.answers")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
-        **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.split_mb),
+        **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.export_mb),
     params:
-        code=code("residuum.data", "answers", WIRING.data.split_spec),
-        spec=WIRING.data.split_spec,
+        **decided_by("residuum.data", "answers", WIRING.corpora.spec),
     shell:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "

@@ -18,7 +18,7 @@ rule dense_search:
     resources:
         **RESOURCES.card(ESTIMATES.dense_search, mem_mb=6000 + 2 * RESOURCES.shard_mb),
     params:
-        code=code("residuum.dense", "search"),
+        **decided_by("residuum.dense", "search"),
         embeddings=options.folder("embeddings"),
         queries=options.folder("queries"),
         folder=options.output_folder,
@@ -32,23 +32,19 @@ rule dense_search:
 rule dense_gather:
     """Merge the hits of all shards into the run of a split."""
     input:
-        hits=WIRING.searching.shards(PATHS.hits),
+        hits=WIRING.corpora.shards(PATHS.hits),
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "dense")),
     log:
         PATHS.log("dense/{dataset}.{split}.{run}.gather"),
     benchmark:
         PATHS.time("dense/{dataset}.{split}.{run}.gather")
-    wildcard_constraints:
-        run=ONLY.runs("dense"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
-        **RESOURCES.cpu(ESTIMATES.merged_run, mem_mb=6000),
+        **RESOURCES.cpu(ESTIMATES.run, mem_mb=6000),
     params:
-        code=code("residuum.dense", "gather", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.dense", "gather", WIRING.runs.spec),
         hits=options.each("hits", "hits", folder_of),
     shell:
         "python -m residuum.dense gather {params.hits} --split {wildcards.split} "
@@ -58,25 +54,21 @@ rule dense_gather:
 rule dense_score:
     """Score the docs of another system by inner product, for fusion by true scores."""
     input:
-        embeddings=WIRING.searching.shards(PATHS.embeddings),
-        queries=WIRING.searching.shards(PATHS.query_embeddings),
+        embeddings=WIRING.corpora.shards(PATHS.embeddings),
+        queries=WIRING.corpora.shards(PATHS.query_embeddings),
         runs=WIRING.runs.others,
     output:
-        **recorded(run=PATHS.scores),
+        **recorded(run=ONLY.runs(PATHS.scores, "dense")),
     log:
         PATHS.log("dense/{dataset}.{split}.{run}.on.{other}"),
     benchmark:
         PATHS.time("dense/{dataset}.{split}.{run}.on.{other}")
-    wildcard_constraints:
-        run=ONLY.runs("dense"),
     conda:
         NEURAL
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.dense_scores, mem_mb=6000),
     params:
-        code=code("residuum.dense", "score", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.dense", "score", WIRING.runs.spec),
         embeddings=options.each("embeddings", "embeddings", folder_of),
         queries=options.folder("queries"),
         runs=options.each("run", "runs"),

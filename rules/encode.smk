@@ -18,11 +18,11 @@ rule encode_docs:
     resources:
         **RESOURCES.card(ESTIMATES.doc_vectors, mem_mb=4000 + 2 * RESOURCES.shard_mb),
     params:
-        code=code("residuum.encode", "docs"),
+        **decided_by("residuum.encode", "docs"),
         corpus=options.folder("corpus"),
         model=options.folder("model"),
-        shard=WIRING.searching.shard,
-        windows=WIRING.searching.windows,
+        shard=WIRING.corpora.shard,
+        windows=WIRING.corpora.windows,
         folder=options.output_folder,
         compute=RESOURCES.batches,
     shell:
@@ -33,7 +33,7 @@ rule encode_docs:
 rule encode_queries:
     """Encode the queries of all splits of a dataset that a model searches."""
     input:
-        queries=WIRING.searching.queries,
+        queries=WIRING.corpora.queries,
         model=PATHS.checkpoint,
     output:
         PATHS.query_embeddings,
@@ -47,7 +47,7 @@ rule encode_queries:
     resources:
         **RESOURCES.card(ESTIMATES.query_vectors, mem_mb=6000),
     params:
-        code=code("residuum.encode", "queries"),
+        **decided_by("residuum.encode", "queries"),
         model=options.folder("model"),
         splits=options.each("split", "queries", options.by_split),
         folder=options.output_folder,

@@ -1,6 +1,3 @@
-# Per-query metrics of every run.
-
-
 rule evaluate_run:
     """Evaluate a run per query; a judged query that the run lacks counts 0."""
     input:
@@ -16,11 +13,10 @@ rule evaluate_run:
         PATHS.time("evaluate/{dataset}.{split}.{run}")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.measures, mem_mb=4000),
     params:
-        code=code("residuum.evaluate", "run"),
+        **decided_by("residuum.evaluate", "run"),
         measures=WIRING.runs.measures,
         texts=WIRING.runs.text_options,
     shell:

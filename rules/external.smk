@@ -1,6 +1,3 @@
-# External runs.
-
-
 rule external_accept:
     """Check a run file and take it in; a faulty one is refused with its reason."""
     input:
@@ -8,21 +5,17 @@ rule external_accept:
         queries=PATHS.queries,
         corpus=PATHS.corpus,
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "external")),
     log:
         PATHS.log("external/{dataset}.{split}.{run}"),
     benchmark:
         PATHS.time("external/{dataset}.{split}.{run}")
-    wildcard_constraints:
-        run=ONLY.runs("external"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
-        code=code("residuum.external", "accept", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.external", "accept", WIRING.runs.spec),
         corpus=options.folder("corpus"),
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "

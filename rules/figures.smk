@@ -1,29 +1,20 @@
-# Figures as PDF and PNG, with the drawn data beside.
-
-
 rule figures_draw:
     """Draw recall and accuracy at every rerank depth."""
     input:
         depths=WIRING.pages.of_rerankers(PATHS.depth_curve),
         scored=WIRING.pages.of_rerankers(PATHS.pairs.manifest),
     output:
-        tsv=PATHS.figure,
-        md=PATHS.figure.beside(".md"),
-        pdf=PATHS.figure.beside(".pdf"),
-        png=PATHS.figure.beside(".png"),
-        manifest=PATHS.figure.manifest,
+        **PATHS.figure.forms("md", "pdf", "png"),
     log:
         PATHS.log("figures/{page}"),
     benchmark:
         PATHS.time("figures/{page}")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        code=code("residuum.figures", "draw", WIRING.pages.spec),
-        spec=WIRING.pages.spec,
+        **decided_by("residuum.figures", "draw", WIRING.pages.spec),
         depths=options.each("depths", "depths"),
         scored=options.each("scored", "scored"),
     shell:

@@ -9,28 +9,23 @@ rule fusion_tune:
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
     output:
-        **recorded(tuning=PATHS.tuning),
+        **recorded(tuning=ONLY.runs(PATHS.tuning, "fusion")),
     log:
         PATHS.log("fusion/{dataset}.{split}.{run}.tune"),
     benchmark:
         PATHS.time("fusion/{dataset}.{split}.{run}.tune")
-    wildcard_constraints:
-        run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.tuned_fusion, mem_mb=4000),
     params:
-        code=code("residuum.fusion", "tune", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.fusion", "tune", WIRING.runs.spec),
         runs=options.each("run", "runs", options.by_system),
         scores=options.each("scores", "scores", options.by_system),
         folds=options.each("fold", "folds"),
     shell:
-        "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} "
-        "{params.scores} --qrels {input.qrels} {params.folds} "
-        "--output {output.tuning} 2>&1 | tee {log}"
+        "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} {params.scores} "
+        "--qrels {input.qrels} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
 
 
 rule fusion_fuse:
@@ -40,25 +35,20 @@ rule fusion_fuse:
         scores=WIRING.runs.true_scores,
         tuning=WIRING.runs.tuning,
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "fusion")),
     log:
         PATHS.log("fusion/{dataset}.{split}.{run}.fuse"),
     benchmark:
         PATHS.time("fusion/{dataset}.{split}.{run}.fuse")
-    wildcard_constraints:
-        run=ONLY.runs("fusion"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
     params:
-        code=code("residuum.fusion", "fuse", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.fusion", "fuse", WIRING.runs.spec),
         runs=options.each("run", "runs", options.by_system),
         scores=options.each("scores", "scores", options.by_system),
-        tuning=options.named("tuning"),
+        tuning=options.each("tuning", "tuning"),
     shell:
-        "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} "
-        "{params.scores} {params.tuning} --tag {wildcards.run} "
-        "--output {output.run} 2>&1 | tee {log}"
+        "python -m residuum.fusion fuse --spec {params.spec:q} {params.runs} {params.scores} "
+        "{params.tuning} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

@@ -1,29 +1,23 @@
-# The ledger: a verdict for every number and comparison that the papers print.
-
-
 rule ledger_write:
     """Judge every reported number and comparison of the chosen papers."""
     input:
         tables=WIRING.pages.judged,
         tests=WIRING.pages.tests,
     output:
-        ledger=PATHS.ledger,
-        md=PATHS.ledger.beside(".md"),
-        manifest=PATHS.ledger.manifest,
+        **PATHS.ledger.forms("md"),
     log:
         PATHS.log("ledger/ledger"),
     benchmark:
         PATHS.time("ledger/ledger")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        code=code("residuum.ledger", "write"),
+        **decided_by("residuum.ledger", "write"),
         specs=WIRING.pages.judged_specs,
         tables=options.each("table", "tables"),
         tests=options.each("significance", "tests"),
     shell:
         "python -m residuum.ledger write {params.specs} {params.tables} {params.tests} "
-        "--output {output.ledger} 2>&1 | tee {log}"
+        "--output {output.tsv} 2>&1 | tee {log}"

@@ -5,7 +5,7 @@ rule lexical_index:
     """Index a corpus, or its predicted term weights, and check the document count."""
     input:
         corpus=PATHS.corpus,
-        weights=WIRING.searching.term_weights,
+        weights=WIRING.corpora.term_weights,
     output:
         PATHS.index,
     log:
@@ -18,8 +18,7 @@ rule lexical_index:
     resources:
         **RESOURCES.cpu(ESTIMATES.index, mem_mb=4000),
     params:
-        code=code("residuum.lexical", "index", WIRING.searching.index_form),
-        spec=WIRING.searching.index_form,
+        **decided_by("residuum.lexical", "index", WIRING.corpora.index_form),
         corpus=options.folder("corpus"),
         weights=options.each("weights", "weights", folder_of),
         folder=options.output_folder,
@@ -31,24 +30,21 @@ rule lexical_index:
 rule lexical_search:
     """Search with BM25, with or without fixed RM3, and write the run."""
     input:
-        index=WIRING.searching.index_behind,
+        index=WIRING.corpora.index_behind,
         queries=PATHS.queries,
     output:
-        **recorded(run=PATHS.run),
+        **recorded(run=ONLY.runs(PATHS.run, "lexical", tunes_rm3=False)),
     log:
         PATHS.log("lexical/{dataset}.{split}.{run}.search"),
     benchmark:
         PATHS.time("lexical/{dataset}.{split}.{run}.search")
-    wildcard_constraints:
-        run=ONLY.runs("lexical", tunes_rm3=False),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
         **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000),
     params:
-        code=code("residuum.lexical", "search", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.lexical", "search", WIRING.runs.spec),
         index=options.folder("index"),
     shell:
         "python -m residuum.lexical search --index {params.index} --queries {input.queries} "
@@ -59,25 +55,22 @@ rule lexical_search:
 rule lexical_score:
     """Score the docs of another system with BM25, for fusion by true scores."""
     input:
-        index=WIRING.searching.index_behind,
+        index=WIRING.corpora.index_behind,
         queries=PATHS.queries,
         runs=WIRING.runs.others,
     output:
-        **recorded(run=PATHS.scores),
+        **recorded(run=ONLY.runs(PATHS.scores, "lexical")),
     log:
         PATHS.log("lexical/{dataset}.{split}.{run}.on.{other}"),
     benchmark:
         PATHS.time("lexical/{dataset}.{split}.{run}.on.{other}")
-    wildcard_constraints:
-        run=ONLY.runs("lexical"),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
         **RESOURCES.cpu(ESTIMATES.lexical_scores, mem_mb=4000),
     params:
-        code=code("residuum.lexical", "score", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.lexical", "score", WIRING.runs.spec),
         index=options.folder("index"),
         runs=options.each("run", "runs"),
     shell:

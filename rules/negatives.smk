@@ -1,6 +1,3 @@
-# Training tuples: positives with sampled negatives and their lexical scores.
-
-
 rule negatives_mine:
     """Draw the negatives of every training pair, with true lexical scores."""
     input:
@@ -21,8 +18,7 @@ rule negatives_mine:
     resources:
         **RESOURCES.cpu(ESTIMATES.negatives, mem_mb=4000),
     params:
-        code=code("residuum.negatives", "mine", WIRING.models.mined_spec),
-        spec=WIRING.models.mined_spec,
+        **decided_by("residuum.negatives", "mine", WIRING.models.mined_spec),
         corpus=options.folder("corpus"),
         index=options.each("index", "index", folder_of),
         runs=options.each("run", "runs", options.by_system),

@@ -6,21 +6,18 @@ rule pretrain_backbone:
     input:
         corpora=WIRING.models.corpora,
     output:
-        PATHS.backbone,
+        ONLY.models(PATHS.backbone, "backbone"),
     log:
-        PATHS.log("pretrain/{backbone}"),
+        PATHS.log("pretrain/{model}"),
     benchmark:
-        PATHS.time("pretrain/{backbone}")
-    wildcard_constraints:
-        backbone=ONLY.models("backbone"),
+        PATHS.time("pretrain/{model}")
     conda:
         NEURAL
     threads: RESOURCES.threads
     resources:
         **RESOURCES.cpu(ESTIMATES.backbone, mem_mb=4000),
     params:
-        code=code("residuum.pretrain", "backbone", WIRING.models.spec),
-        spec=WIRING.models.spec,
+        **decided_by("residuum.pretrain", "backbone", WIRING.models.spec),
         corpora=options.each("corpus", "corpora", folder_of),
         folder=options.output_folder,
         compute_threads=RESOURCES.threads,
@@ -35,25 +32,22 @@ rule pretrain_adapt:
         corpora=WIRING.models.corpora,
         start=WIRING.models.start_files,
     output:
-        PATHS.backbone,
+        ONLY.models(PATHS.backbone, "masked-language"),
     log:
-        PATHS.log("pretrain/{backbone}"),
+        PATHS.log("pretrain/{model}"),
     benchmark:
-        PATHS.time("pretrain/{backbone}")
-    wildcard_constraints:
-        backbone=ONLY.models("masked-language"),
+        PATHS.time("pretrain/{model}")
     conda:
         NEURAL
     threads: RESOURCES.threads * RESOURCES.gpus
     resources:
-        **RESOURCES.training(ESTIMATES.adaptation, mem_mb=6000),
+        **RESOURCES.training(ESTIMATES.training, mem_mb=6000),
     params:
-        code=code("residuum.pretrain", "adapt", WIRING.models.spec),
-        spec=WIRING.models.spec,
+        **decided_by("residuum.pretrain", "adapt", WIRING.models.spec),
         start=WIRING.models.start,
         corpora=options.each("corpus", "corpora", folder_of),
         folder=options.output_folder,
-        work=PATHS.work("{backbone}"),
+        work=PATHS.work("{model}"),
         compute=RESOURCES.precise,
         torchrun=RESOURCES.torchrun,
     shell:

@@ -20,18 +20,16 @@ rule rerank_score:
     resources:
         **RESOURCES.card(ESTIMATES.pair_scores, mem_mb=16000),
     params:
-        code=code("residuum.rerank", "score", WIRING.runs.pairs_spec),
-        spec=WIRING.runs.pairs_spec,
+        **decided_by("residuum.rerank", "score", WIRING.runs.pairs_spec),
         runs=WIRING.runs.depths,
         corpus=options.folder("corpus"),
         model=WIRING.runs.reranker,
         store=PATHS.work("{dataset}.{split}.{reranker}"),
         compute=RESOURCES.precise,
     shell:
-        "python -m residuum.rerank score {params.runs} "
-        "--queries {input.queries} --corpus {params.corpus} {params.model} "
-        "--spec {params.spec:q} {params.compute} --store {params.store} "
-        "--output {output.scores} 2>&1 | tee {log}"
+        "python -m residuum.rerank score {params.runs} --queries {input.queries} --corpus "
+        "{params.corpus} {params.model} --spec {params.spec:q} {params.compute} --store "
+        "{params.store} --output {output.scores} 2>&1 | tee {log}"
 
 
 rule rerank_depths:
@@ -48,12 +46,10 @@ rule rerank_depths:
         PATHS.time("rerank/{dataset}.{split}.{reranker}.depths")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.depths, mem_mb=12000),
     params:
-        code=code("residuum.rerank", "depths", WIRING.runs.curves_spec),
-        spec=WIRING.runs.curves_spec,
+        **decided_by("residuum.rerank", "depths", WIRING.runs.curves_spec),
         runs=WIRING.runs.curves,
     shell:
         "python -m residuum.rerank depths --spec {params.spec:q} {params.runs} "
@@ -65,22 +61,18 @@ rule rerank_cut:
     input:
         unpack(WIRING.runs.cut),
     output:
-        **recorded(run=PATHS.run, tuning=PATHS.tuning),
+        **recorded(run=ONLY.runs(PATHS.run, "rerank"), tuning=ONLY.runs(PATHS.tuning, "rerank")),
     log:
         PATHS.log("rerank/{dataset}.{split}.{run}.cut"),
     benchmark:
         PATHS.time("rerank/{dataset}.{split}.{run}.cut")
-    wildcard_constraints:
-        run=ONLY.runs("rerank"),
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.run, mem_mb=12000),
     params:
-        code=code("residuum.rerank", "cut", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
-        curve=options.named("curve"),
+        **decided_by("residuum.rerank", "cut", WIRING.runs.spec),
+        curve=options.each("curve", "curve"),
     shell:
         "python -m residuum.rerank cut --run {input.first} --scores {input.scores} "
         "{params.curve} --name {wildcards.run} --spec {params.spec:q} "

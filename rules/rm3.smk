@@ -1,31 +1,28 @@
-# RM3 whose parameters are chosen for each fold of the queries on the other folds.
-
-
 rule rm3_tune:
     """Search at every setting of RM3, choose by cross-validation and write the run."""
     input:
-        index=WIRING.searching.index_behind,
+        index=WIRING.corpora.index_behind,
         queries=PATHS.queries,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
     output:
-        **recorded(run=PATHS.run, tuning=PATHS.tuning),
+        **recorded(
+            run=ONLY.runs(PATHS.run, "lexical", tunes_rm3=True),
+            tuning=ONLY.runs(PATHS.tuning, "lexical", tunes_rm3=True),
+        ),
     log:
         PATHS.log("rm3/{dataset}.{split}.{run}.tune"),
     benchmark:
         PATHS.time("rm3/{dataset}.{split}.{run}.tune")
-    wildcard_constraints:
-        run=ONLY.runs("lexical", tunes_rm3=True),
     conda:
         f"{ENVS}/lucene.yaml"
     threads: RESOURCES.threads
     resources:
-        **RESOURCES.cpu(ESTIMATES.tuned_rm3, mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000),
     params:
-        code=code("residuum.rm3", "tune", WIRING.runs.spec),
-        spec=WIRING.runs.spec,
+        **decided_by("residuum.rm3", "tune", WIRING.runs.spec),
         index=options.folder("index"),
-        measure=WIRING.searching.rm3_measure,
+        measure=WIRING.corpora.rm3_measure,
         folds=options.each("fold", "folds"),
     shell:
         "python -m residuum.rm3 tune --index {params.index} --queries {input.queries} "

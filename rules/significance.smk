@@ -1,6 +1,3 @@
-# Paired tests between the systems of a table.
-
-
 rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:
@@ -13,15 +10,12 @@ rule significance_compare:
         PATHS.time("significance/{page}")
     conda:
         f"{ENVS}/base.yaml"
-    threads: 1
     resources:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
-        code=code("residuum.significance", "compare", WIRING.pages.spec),
-        spec=WIRING.pages.spec,
+        **decided_by("residuum.significance", "compare", WIRING.pages.spec),
         together=WIRING.pages.together,
         metrics=PATHS.metrics_root,
     shell:
-        "python -m residuum.significance compare --spec {params.spec:q} "
-        "{params.together} --metrics {params.metrics} --workers {threads} "
-        "--output {output.tests} 2>&1 | tee {log}"
+        "python -m residuum.significance compare --spec {params.spec:q} {params.together} "
+        "--metrics {params.metrics} --workers {threads} --output {output.tests} 2>&1 | tee {log}"

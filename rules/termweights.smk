@@ -1,8 +1,5 @@
-# DeepCT: the predicted weights of the words of every doc.
-
-
 rule termweights_predict:
-    """Predict the term weights of a corpus in parts; a rerun resumes."""
+    """Predict the term weights (DeepCT) of a corpus in parts; a rerun resumes."""
     input:
         corpus=PATHS.corpus,
         model=PATHS.checkpoint,
@@ -18,7 +15,7 @@ rule termweights_predict:
     resources:
         **RESOURCES.card(ESTIMATES.term_weights, mem_mb=6000),
     params:
-        code=code("residuum.termweights", "predict"),
+        **decided_by("residuum.termweights", "predict"),
         corpus=options.folder("corpus"),
         model=options.folder("model"),
         folder=options.output_folder,

@@ -1,6 +1,3 @@
-# Dual encoders: one checkpoint per model and seed.
-
-
 rule train_train:
     """Train a dual encoder; after a kill the same command resumes."""
     input:
@@ -20,8 +17,7 @@ rule train_train:
     resources:
         **RESOURCES.training(ESTIMATES.training, mem_mb=6000),
     params:
-        code=code("residuum.train", "train", WIRING.models.spec),
-        spec=WIRING.models.spec,
+        **decided_by("residuum.train", "train", WIRING.models.spec),
         start=WIRING.models.start,
         corpus=options.folder("corpus"),
         folder=options.output_folder,

@@ -5,12 +5,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow"))
 from residuum.wiring import driver, options
-from residuum.wiring.code import code
-from residuum.wiring.graph import Wiring
+from residuum.wiring.part import decided_by
 from residuum.wiring.paths import folder_of, recorded
 
 with driver.in_snakemakes_words():
-    WIRING = Wiring(config, workflow)
+    WIRING = driver.Wiring(config, workflow)
 
 PATHS, ONLY = WIRING.paths, WIRING.constraints
 RESOURCES, ESTIMATES = WIRING.resources, WIRING.estimates

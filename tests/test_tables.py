@@ -229,6 +229,16 @@ def test_tuning_notes_are_sorted_by_run_and_said_once(tmp_path):
     ]
 
 
+def test_choices_of_a_run_that_differ_name_their_splits(tmp_path):
+    record = {"choices": [{"setting": {"lambda": 0.5}}], "measure": "RR@10", "queries": 500}
+    other = {**record, "choices": [{"setting": {"lambda": 0.2}}], "queries": 40}
+    lines = render(tmp_path, {"one/tune/fused": record, "two/tune/fused": other})[1].splitlines()
+    assert [line for line in lines if "lambda" in line] == [
+        "- fused on one/tune: lambda 0.5, chosen on 500 tuning queries by RR@10.",
+        "- fused on two/tune: lambda 0.2, chosen on 40 tuning queries by RR@10.",
+    ]
+
+
 def test_each_reason_stands_once_under_the_table(made, tmp_path):
     assert made[1].count("not built yet") == 1
     assert "- Not run: later: not built yet." in made[1]

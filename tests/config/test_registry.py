@@ -13,7 +13,7 @@ from residuum.config import entries, loading, registry, specs
 from residuum.config.schema.papers import parts_of
 from residuum.config.schema.scales import FromPath
 from residuum.neural.losses import ConstantMargin
-from residuum.wiring import availability, binding, splits
+from residuum.wiring import availability, corpora, pages
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
@@ -84,9 +84,9 @@ def test_measures_are_those_of_the_split_and_of_the_tables():
 
 def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
-    assert splits.searched(loaded, "generated-mini") == ["tune", "dev", "judged"]
-    assert splits.searched(loaded, "nfcorpus") == ["dev", "test"]
-    found = splits.searched(load(scale="full"), "msmarco-passage")
+    assert corpora.searched(loaded, "generated-mini") == ["tune", "dev", "judged"]
+    assert corpora.searched(loaded, "nfcorpus") == ["dev", "test"]
+    found = corpora.searched(load(scale="full"), "msmarco-passage")
     assert found == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
@@ -106,11 +106,11 @@ def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(confi
 
 
 def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
-    assert binding.family(load(config), "clear-table1") == []
+    assert pages.family(load(config), "clear-table1") == []
     edit(config, "tests/clear.yaml", family="paper")
     made = load(config)
-    assert binding.family(made, "clear-table1") == ["clear-table2"]
-    assert binding.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
+    assert pages.family(made, "clear-table1") == ["clear-table2"]
+    assert pages.family(made, "dualrm-table4") == ["dualrm-table2", "dualrm-table5"]
 
 
 def test_a_page_is_bound_with_its_tests(config):
@@ -119,9 +119,9 @@ def test_a_page_is_bound_with_its_tests(config):
 
     edit(config, "tests/clear.yaml", seed=7)
     made = load(config, scale="mini")
-    assert binding.bind_table(made, "clear-table1", hub).tests == made.tests["clear"]
-    assert json.loads(binding.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
-    figure = json.loads(binding.page_spec(made, "clear-figure1", hub))
+    assert pages.bind_table(made, "clear-table1", hub).tests == made.tests["clear"]
+    assert json.loads(pages.page_spec(made, "clear-table1", hub))["tests"]["seed"] == 7
+    figure = json.loads(pages.page_spec(made, "clear-figure1", hub))
     assert figure["tests"]["correction"] == "holm"
 
 
@@ -314,7 +314,7 @@ def test_what_a_scale_does_not_bind_is_not_run_with_its_reason(config):
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     del data["roles"]["msmarco-tune"], data["backbones"]["untrained"]
     edit(config, "scales/mini.yaml", roles=data["roles"], backbones=data["backbones"])
-    job = binding.bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
+    job = pages.bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
     absent = {row: cells.get("dev-rr") for row, cells in job.absent.items()}
     assert absent["bm25"] is None
     assert absent["clear"] == "scale mini casts nothing as msmarco-tune"
@@ -328,23 +328,23 @@ def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():
         return "no such model" if "large" in model else None
 
     loaded = load(scale="full")
-    job = binding.bind_table(loaded, "clear-table2", hub)
+    job = pages.bind_table(loaded, "clear-table2", hub)
     absent = {row for row, cells in job.absent.items() if cells}
     assert absent == {"bm25-large", "clear-large"}
     assert job.absent["bm25-large"]["dev-rr"] == "no such model"
-    assert binding.why_not_made(loaded, "clear-figure1", hub) is None
-    assert binding.why_not_made(loaded, "clear-table4", hub) == "no such model"
+    assert pages.why_not_made(loaded, "clear-figure1", hub) is None
+    assert pages.why_not_made(loaded, "clear-table4", hub) == "no such model"
 
 
 def test_an_external_run_is_not_run_where_its_file_is_absent(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     loaded = load(scale="mini")
-    column = binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
+    column = pages.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"]["p"]
     path = tmp_path / "trec-covid" / "round2" / "GUIR_S2_run1.txt"
     assert column.startswith(f"no such file: {path}. The best automatic run")
     path.parent.mkdir(parents=True)
     path.write_text("")
-    assert binding.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
+    assert pages.bind_table(loaded, "dualrm-table5", nothing_missing).absent["guir"] == {}
 
 
 CACM = ("docs.jsonl", "queries.tsv", "qrels.txt")
@@ -355,7 +355,7 @@ def test_a_dataset_whose_files_are_absent_is_not_run_with_its_access_note(monkey
     loaded = load(scale="mini")
 
     def absent():
-        return binding.bind_table(loaded, "lexical-baselines-cacm", nothing_missing).absent
+        return pages.bind_table(loaded, "lexical-baselines-cacm", nothing_missing).absent
 
     paths = [tmp_path / "cacm" / name for name in CACM]
     note = loaded.datasets["cacm"].access
@@ -388,7 +388,7 @@ def test_characteristics_of_absent_data_are_not_counted(config, monkeypatch, tmp
     data = yaml.safe_load((config / "scales" / "mini.yaml").read_text())
     edit(config, "scales/mini.yaml", roles={**data["roles"], "msmarco-dev": "cacm/test"})
     made = load(config, scale="mini")
-    spec = json.loads(binding.page_spec(made, "dualrm-table1", nothing_missing))
+    spec = json.loads(pages.page_spec(made, "dualrm-table1", nothing_missing))
     column = next(c["id"] for c in spec["table"]["columns"] if c["role"] == "msmarco-dev")
     queries = tmp_path / "cacm" / "queries.tsv"
     assert set(spec["absent"]) == {column}
@@ -411,9 +411,9 @@ def test_a_grid_of_the_scale_replaces_the_papers():
 def test_tuned_rm3_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
     generated = partial(registry.Place, "generated-mini")
-    assert splits.rm3_measure(loaded, "bm25-rm3", generated("dev")) == "RR@10"
-    assert splits.rm3_measure(loaded, "bm25-rm3", generated("judged")) == "nDCG@10"
-    assert splits.rm3_measure(loaded, "bm25-rm3", generated("tune")) is None
+    assert availability.rm3_measure(loaded, "bm25-rm3", generated("dev")) == "RR@10"
+    assert availability.rm3_measure(loaded, "bm25-rm3", generated("judged")) == "nDCG@10"
+    assert availability.rm3_measure(loaded, "bm25-rm3", generated("tune")) is None
     assert "names no role that generated-mini/tune plays" in (
         availability.why_unavailable(loaded, "bm25-rm3", generated("tune"), nothing_missing)
     )

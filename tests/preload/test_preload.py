@@ -6,16 +6,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import DEVNULL
 from types import SimpleNamespace
 
 import psutil
 import pytest
+from snakemake.benchmark import BenchmarkTimer, benchmarked
 
 from conftest import ROOT
 from residuum.config.schema.scales import Config
 from residuum.preload import benchmarks, server
 from residuum.wiring import driver
 
+SECONDS = 0.4  # of the CPU, which the job "work" takes
 CLIENT = ROOT / "workflow" / "residuum" / "preload" / "client.py"
 JOB = """
 import os, sys, time
@@ -25,6 +28,8 @@ print("loaded", "polars" in sys.modules and "early" in sys.argv, file=sys.stderr
 print(sys.stdin.read() if "read" in sys.argv else "")
 Path("pid").write_text(str(os.getpid()))
 if "sleep" in sys.argv: time.sleep(60)
+if "work" in sys.argv:
+    while time.process_time() < float(sys.argv[-1]): pass
 if "fail" in sys.argv: raise SystemExit("error: as it should")
 if "status" in sys.argv: raise SystemExit(7)
 if "break" in sys.argv: 1 / 0
@@ -124,6 +129,27 @@ def test_a_job_ends_with_its_shell_and_is_counted_while_it_runs(
     process.kill()
     child.wait(10)
     assert process.wait() and not child.is_running()
+
+
+def test_a_benchmark_holds_all_that_a_job_took(job, tmp_path, monkeypatch, parents):
+    """As the system counted it, of jobs that Snakemake's looks, twice a second, see little of."""
+    for name in ("__init__", "cancel"):
+        monkeypatch.setattr(BenchmarkTimer, name, getattr(BenchmarkTimer, name))
+    monkeypatch.setenv("RESIDUUM_PRELOAD", parents[0])
+    benchmarks.adopt()
+    twice = "import subprocess, sys; [subprocess.run(sys.argv[1:]) for _ in range(2)]"
+    words = [sys.executable, "-I", "-S", CLIENT, "-m", "job", "early", "work", str(SECONDS)]
+    shell = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", twice, *words],
+        cwd=tmp_path,
+        env=environment({"RESIDUUM_PRELOAD": parents[0]}),
+        stdout=DEVNULL,
+    )
+    with benchmarked(shell.pid) as record:
+        shell.wait()
+    assert record.cpu_time == pytest.approx(2 * SECONDS, rel=0.1)
+    assert record.max_rss > 50  # MB: Polars is loaded
+    assert not list(Path(parents[0]).glob(f"{shell.pid}.*"))
 
 
 def test_the_parents_and_their_jobs_end_with_their_starter(tmp_path):

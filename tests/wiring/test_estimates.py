@@ -44,7 +44,7 @@ def test_a_search_grows_with_the_corpus():
 
 
 def test_tuning_rm3_searches_at_every_setting_and_once_for_the_run():
-    found = ESTIMATES.tuned_rm3(named(**DEV, run="tuned"))  # 2 * 2 settings, for RR@10
+    found = ESTIMATES.search(named(**DEV, run="tuned"))  # 2 * 2 settings, for RR@10
     assert found.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
 
 
@@ -52,7 +52,7 @@ def test_tuning_rm3_for_a_measure_that_looks_deep_takes_longer():
     tuned = TOY.systems["tuned"]
     deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
     systems = {"tuned": tuned.model_copy(update={"rm3": deep})}
-    found = Estimates(replace(TOY, systems=systems)).tuned_rm3(named(**DEV, run="tuned"))
+    found = Estimates(replace(TOY, systems=systems)).search(named(**DEV, run="tuned"))
     assert found.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
 
 
@@ -119,7 +119,7 @@ def test_exact_search_multiplies_every_vector_with_every_query():
     assert shard.core_s == pytest.approx(2 * 64 * 250 * 30 / 60e9)
     assert shard.disk == 11 * 30 * 10
     run = {"dataset": "toy", "split": "dev", "run": "vectors.seed1"}
-    gathered = ESTIMATES.merged_run(named(**run))
+    gathered = ESTIMATES.run(named(**run))
     assert gathered.core_s == pytest.approx(4 * 200 * 3e-6)
 
 

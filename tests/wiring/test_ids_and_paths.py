@@ -7,7 +7,7 @@ import pytest
 from residuum.config import specs
 from residuum.config.specs import FixedId, RunId
 from residuum.wiring import paths
-from residuum.wiring.paths import Below, Paths
+from residuum.wiring.paths import Paths, Template
 
 MINI = Paths("results/mini")
 
@@ -19,6 +19,7 @@ MINI = Paths("results/mini")
         (RunId("clear", 0), "clear.seed0"),
         (RunId("bm25"), "bm25"),
         (RunId("me-first_stage", 12), "me-first_stage.seed12"),
+        (RunId("deepct@cacm.seeds", 2), "deepct@cacm.seeds.seed2"),
     ],
 )
 def test_a_run_id_is_written_and_parsed(run, text):
@@ -41,9 +42,7 @@ def test_an_index_and_a_reranker_say_what_fixes_them():
 
 
 def templates():
-    return {
-        name: getattr(MINI, name) for name, kind in vars(Paths).items() if isinstance(kind, Below)
-    }
+    return {name: path for name, path in vars(MINI).items() if isinstance(path, Template)}
 
 
 @pytest.mark.parametrize("name", templates())

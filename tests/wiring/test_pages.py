@@ -12,9 +12,9 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
 from residuum.neural import hub
-from residuum.wiring import binding, driver
+from residuum.wiring import driver
 from residuum.wiring.availability import all_available
-from residuum.wiring.pages import Pages
+from residuum.wiring.pages import Pages, gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -95,18 +95,18 @@ def test_pages_that_nothing_can_be_shown_on_are_not_made():
     made = Pages(nfcorpus, Paths("r"), no_hub).all(None)
     assert "r/tables/clear-table1.md" in made, "tables always are"
     assert not any(path.startswith("r/cases/") for path in made)
-    whole = {gap.page for gap in binding.gaps(nfcorpus, no_hub) if not gap.row}
+    whole = {gap.page for gap in gaps(nfcorpus, no_hub) if not gap.row}
     assert "clear-table3" in whole
 
 
 def test_what_is_missing_is_told_with_its_pages_and_what_no_role_asks_for_is_not(tmp_path, capsys):
     found = driver.HubLookup(workflow(), tmp_path / "absent.json")
-    found._found["kept"] = "because"
-    driver.tell_absent(load(scale="smoke", papers=["clear", "lexical-baselines"]), found)
+    found._reasons["kept"] = "because"
+    driver.print_gaps(load(scale="smoke", papers=["clear", "lexical-baselines"]), found)
     said = capsys.readouterr().err
     assert "casts nothing" not in said
     assert json.loads((tmp_path / "absent.json").read_text()) == {"kept": "because"}
-    driver.tell_absent(
+    driver.print_gaps(
         load(scale="nfcorpus", papers=["clear"]), _AlwaysMissing(workflow(), tmp_path)
     )
     said = capsys.readouterr().err.splitlines()
@@ -117,7 +117,7 @@ class _AlwaysMissing(driver.HubLookup):
     def __call__(self, model, revision):
         return "no hub"
 
-    def keep(self):
+    def save(self):
         pass
 
 
@@ -131,7 +131,7 @@ def test_the_hub_is_looked_up_once_for_each_model(monkeypatch, tmp_path):
     found = driver.HubLookup(workflow(), tmp_path / "absent.json")
     assert [found("org/a", "main"), found("org/a", "main")] == ["gone", "gone"]
     assert calls == [("org/a", "main")]
-    found.keep()
+    found.save()
     remote = driver.HubLookup(workflow(remote_exec=True), tmp_path / "absent.json")
     assert remote("org/a", "main") == "gone" and len(calls) == 1
     dry = driver.HubLookup(workflow(dryrun=True), tmp_path / "absent.json")

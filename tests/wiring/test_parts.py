@@ -5,22 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from plan_fixture import BM25, SYSTEM, named, registry
+from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Place
 from residuum.config.schema.scales import Config, FromModel, FromPath
 from residuum.config.schema.sources import FilesSource
 from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
-from residuum.wiring.constraints import Constraints
-from residuum.wiring.data import Data
+from residuum.wiring.corpora import Corpora, Models, encoded_splits, searched
 from residuum.wiring.estimates import Estimate
-from residuum.wiring.models import Models
+from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
-from residuum.wiring.runs import Runs, candidates, reranked
-from residuum.wiring.searching import Searching, encoded_splits
-from residuum.wiring.splits import is_tuned, needs_answers, searched, tuning_place
+from residuum.wiring.runs import Runs, candidates, needs_answers, reranked, tuning_place
 
 FUSION = {"kind": "fusion", "parts": ["bm25", "vectors"], "k": 10}
 TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}
@@ -39,9 +36,12 @@ MORE = {
     "weighted": {**BM25, "term_weights": "deepct"},
     "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
+DEEPCT = {"kind": "term-weights", "backbone": "start", "train_on": "train", "training": TRAINING}
 TOY = registry()
 TOY = replace(
-    TOY, systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}}
+    TOY,
+    systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}},
+    models={**TOY.models, "deepct": MODEL.validate_python(DEEPCT)},
 )
 DEV, TUNE = Place("toy", "dev"), Place("toy", "tune")
 ON_DEV = {"dataset": "toy", "split": "dev"}
@@ -54,7 +54,7 @@ def part(kind, registry=TOY, hub=all_available):
 def test_what_is_tuned_and_where_its_record_lies():
     roles = {name: TOY.tuned_on(name) for name in ("bm25", "tuned", "fused", "fixed", "deep")}
     assert roles == {"bm25": None, "tuned": None, "fused": "tune", "fixed": None, "deep": "tune"}
-    tuned = [name for name in TOY.systems if is_tuned(TOY, name)]
+    tuned = [name for name in TOY.systems if tuning_place(TOY, name, DEV)]
     assert tuned == ["tuned", "deep", "deeper", "hybrid", "elsewhere", "fused", "cut"]
     assert tuning_place(TOY, "fused", DEV) == TUNE, "one lambda for every split"
     assert tuning_place(TOY, "deep", DEV) == tuning_place(TOY, "tuned", DEV) == DEV
@@ -102,7 +102,7 @@ def test_docs_of_all_seeds_of_another_system_are_scored():
 
 
 def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
-    searching = part(Searching)
+    searching = part(Corpora)
     plain = searching.index_behind(named(**ON_DEV, run="bm25"))
     assert plain == "r/index/toy/en-porter-lucene/manifest.json"
     run = named(**ON_DEV, run="weighted.seed2")
@@ -116,13 +116,13 @@ def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
 
 
 def test_tuned_rm3_has_a_measure_where_a_role_of_it_is_played():
-    assert part(Searching).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
-    with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one there"):
-        part(Searching).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
+    assert part(Corpora).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
+    with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one"):
+        part(Corpora).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
 
 
 def test_a_corpus_is_encoded_and_searched_in_shards():
-    searching = part(Searching)  # 1,000 docs, 300 a shard
+    searching = part(Corpora)  # 1,000 docs, 300 a shard
     run = named(**ON_DEV, run="vectors.seed1")
     shards = searching.shards(Paths("r").embeddings)(run)
     assert shards[1:] == [
@@ -139,7 +139,8 @@ def test_first_stages_that_share_a_reranker_are_scored_once_to_the_largest_depth
         "vectors.seed2": 3,
     }
     shared = reranked(TOY, "role", DEV, all_available)
-    assert shared["deep"] == ("bm25", [2, 5]) and shared["hybrid.seed2"][0] == "vectors.seed2"
+    assert shared["deep"][1:] == ("bm25", [2, 5])
+    assert shared["hybrid.seed2"].first == "vectors.seed2"
     runs, on_dev = part(Runs), named(**ON_DEV, reranker="role")
     assert runs.depths(on_dev).startswith("--run r/runs/toy/dev/bm25.trec.gz --depth 8 --run")
     assert runs.curves(on_dev).startswith("--run deep=r/runs/toy/dev/bm25.trec.gz --run deeper=")
@@ -181,10 +182,10 @@ def test_a_model_starts_from_files_or_from_the_hub(tmp_path):
     (tmp_path / "my model").mkdir()
     (tmp_path / "my model" / "config.json").touch()
     path = FromPath(path=str(tmp_path / "my model"))
-    assert models.files(path) == [str(tmp_path / "my model" / "config.json")]
-    assert models.argument(path) == f"'{path.path}'"
+    assert models.model_files(path, "toy") == [str(tmp_path / "my model" / "config.json")]
+    assert models.model_argument(path, "toy") == f"'{path.path}'"
     made = FromModel(model="cross", seed=3)
-    assert models.argument(made) == "r/models/cross/seed3"
+    assert models.model_argument(made, "toy") == "r/models/cross/seed3"
 
 
 def test_tuples_are_of_the_pairs_of_the_training_split():
@@ -226,19 +227,21 @@ def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     source = FilesSource(kind="files", corpus="docs.jsonl")
     dataset = TOY.datasets["toy"].model_copy(update={"source": source})
-    data = part(Data, replace(TOY, datasets={"toy": dataset}))
+    data = part(Corpora, replace(TOY, datasets={"toy": dataset}))
     with pytest.raises(SystemExit, match=r"error: dataset toy: no such file: .*docs.jsonl"):
-        data.corpus_files(named(dataset="toy"))
+        data.files(named(dataset="toy"))
     (tmp_path / "docs.jsonl").touch()
-    assert data.corpus_files(named(dataset="toy")) == [str(tmp_path / "docs.jsonl")]
+    assert data.files(named(dataset="toy")) == [str(tmp_path / "docs.jsonl")]
 
 
 def test_ids_of_wildcards_are_those_of_the_scale():
     only = Constraints(TOY)
-    assert only.runs("dense") == r"vectors\.seed\d+"
-    assert only.runs("lexical", tunes_rm3=True) == "tuned"
-    assert only.runs("lexical", tunes_rm3=False) == r"bm25|weighted\.seed\d+"
-    assert only.models("masked-language") == "(?!)", "matches nothing"
+    runs = Paths().run
+    assert only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+}.trec.gz"
+    assert "{run,tuned}" in only.runs(runs, "lexical", tunes_rm3=True)
+    assert r"{run,bm25|weighted\.seed\d+}" in only.runs(runs, "lexical", tunes_rm3=False)
+    adapted = only.models(Paths().backbone, "masked-language")
+    assert adapted == "backbones/{model,(?!)}/manifest.json", "matches nothing"
 
 
 def test_cards_and_processes_follow_from_the_configuration():
@@ -259,8 +262,8 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
     large = edition.model_copy(update={"splits": pins})
     dataset = TOY.datasets["toy"].model_copy(update={"editions": [large]})
     resources = Resources(replace(TOY, datasets={"toy": dataset}))
-    assert resources.split_mb(named(dataset="toy", split="tune")) == 2000 + 4000, (
+    assert resources.export_mb(named(dataset="toy", split="tune")) == 2000 + 4000, (
         "held out of train"
     )
-    assert resources.split_mb(named(dataset="toy", split="dev")) == 2000
-    assert resources.corpus_mb(named(dataset="toy")) == 2000
+    assert resources.export_mb(named(dataset="toy", split="dev")) == 2000
+    assert resources.export_mb(named(dataset="toy")) == 2000

@@ -65,11 +65,11 @@ def test_shapes_have_the_published_parameters():
 
 
 def test_a_model_has_the_shape_of_what_it_starts_from():
-    shape = sizes.shape_of_model(TOY, "cross")
+    shape = sizes.shape(TOY, "cross")
     assert shape == (2, 64, 128, 486)
     assert shape.layer_parameters == 2 * (4 * 64 * 64 + 2 * 64 * 128) == 65_536
     assert shape.parameters == 65_536 + 1000 * 64
-    assert sizes.shape_of_model(TOY, "inbatch") == sizes.BASE
+    assert sizes.shape(TOY, "inbatch") == sizes.BASE
 
 
 def test_a_model_in_a_folder_says_its_shape(tmp_path):

@@ -18,7 +18,7 @@ CORE = {"cli", "code", "artefacts", "config"}
 PAGES = CORE | {"paired", "pages", "tuning", "wiring"}  # rooms that pages may import
 COMMON = ("wiring",)  # without rules of its own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
-DIRECTIVES = ["input", "output", "log", "benchmark", "threads", "resources", "conda", "shell"]
+DIRECTIVES = ["input", "output", "log", "benchmark", "resources", "conda", "shell"]
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
 RULES = {
     name: (stage, body)
@@ -53,9 +53,11 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
     assert name.startswith(f"{stage}_")
     assert f'"python -m residuum.{stage} {name.removeprefix(f"{stage}_")} ' in body
     verb = name.removeprefix(f"{stage}_")
-    found = re.findall(rf'^        code=code\("residuum\.{stage}", "{verb}"(, .*)?\),$', body, re.M)
-    spec = re.findall(r"^        spec=(.*),$", body, re.M)
-    assert found == ([f", {spec[0]}"] if spec else [""]), "its code, for the kinds of its spec"
+    decided = re.findall(
+        rf'^        \*\*decided_by\("residuum\.{stage}", "{verb}"(, .*)?\),$', body, re.M
+    )
+    assert len(decided) == 1, "its code, for the kinds of its spec"
+    assert bool(decided[0]) == ("{params.spec:q}" in body)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -66,6 +68,9 @@ def test_a_rule_carries_all_that_is_asked_of_it(name):
         assert re.search(rf"^    {directive}:", body, re.M), directive
     assert re.search(r"\*\*RESOURCES\.(cpu|card|training)\(ESTIMATES\.\w+, mem_mb=", body)
     assert "| tee {log}" in body
+    assert ("--threads" in body or "torchrun" in body or "{params.compute}" in body) == bool(
+        re.search(r"^    threads: RESOURCES\.threads", body, re.M)
+    ), "one thread, unless its command takes the scale's"
     assert not re.search(r"^    (run|script|message):", body, re.M)
 
 
@@ -119,9 +124,10 @@ def _imported(tree):
 def test_nothing_heavy_is_imported_to_build_the_graph():
     code = (
         "import sys, yaml; from pathlib import Path;"
-        "from residuum.wiring.code import code; from residuum.wiring.graph import Wiring;"
+        "from residuum.wiring.part import decided_by; from residuum.wiring.driver import Wiring;"
         "config = yaml.safe_load(open('config/config.yaml'));"
-        "Wiring(config, None).pages.tests(None); code('residuum.train', 'train')(None);"
+        "Wiring(config, None).pages.tests(None);"
+        "decided_by('residuum.train', 'train')['code'](None);"
         "print(' '.join(sys.modules))"
     )
     start = time.monotonic()

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.registry import Place, Registry
-from residuum.config.schema.base import Name, Ref, references, walk
+from residuum.config.schema.base import OWN, Name, Ref, references, walk
 from residuum.config.schema.models import OnPairs, TermWeights
 from residuum.config.schema.papers import Characteristics, Figure, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
@@ -115,6 +115,10 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             pairs_do = isinstance(entry, TermWeights)  # pairs alone are all that it needs
             if shared is None or shared.same_as or not (shared.pools or pairs_do):
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
+            on = getattr(registry.models[name], "train_on", None)
+            if OWN in (on, entry.train_on) and on != entry.train_on:
+                text = f"'{name}' is trained on {on}, so its tuples are not of {entry.train_on}"
+                yield "negatives.same_as", text
         lexical = registry.systems.get(entry.negatives.scores or "")
         if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.term_weights):
             text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"

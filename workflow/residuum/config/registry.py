@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypedDict, TypeVar
+from typing import Literal, NamedTuple, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
@@ -40,7 +40,7 @@ class Facts(TypedDict):
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
 
@@ -112,9 +112,13 @@ class Registry:
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
 
-    def model(self, name: str, form: type[Entry]) -> Entry:
-        """Return a model of which the caller knows the class."""
-        return _expect(self.models[name], form)
+    def model_entry(self, model: str) -> Model:
+        """Return the entry of a model by its id, which may name the collection it belongs to."""
+        return self.models[FixedId.parse(model).name]
+
+    def model(self, model: str, form: type[Entry]) -> Entry:
+        """Return a model's entry by its id, where the caller knows the class."""
+        return _expect(self.model_entry(model), form)
 
     def system(self, name: str, form: type[Entry]) -> Entry:
         """Return a system of which the caller knows the class."""
@@ -124,14 +128,15 @@ class Registry:
         """Return a page of which the caller knows the class."""
         return _expect(self.pages[name], form)
 
-    def tuples_of(self, name: str) -> str:
-        """Return the model whose training tuples a model uses: itself, or the one it names."""
-        shared = [m for ref, m in references(self.models[name], "model") if ref.use == "tuples"]
-        return shared[0] if shared else name
+    def tuples_of(self, model: str) -> str:
+        """Return the id of the model whose tuples a model uses: its own, or the one it names."""
+        refs = references(self.model_entry(model), "model")
+        shared = next((name for ref, name in refs if ref.use == "tuples"), None)
+        return str(FixedId.parse(model)._replace(name=shared)) if shared else model
 
     def negatives(self, name: str) -> Negatives:
         """Return the negatives in a model's tuples; none for a model that learns from none."""
-        model = self.models.get(self.tuples_of(name))
+        model = self.models.get(FixedId.parse(self.tuples_of(name)).name)
         return model.negatives if isinstance(model, OnPairs) else Negatives()
 
     def mined_models(self, name: str) -> list[str]:
@@ -139,12 +144,27 @@ class Registry:
         systems = [system for _, system in references(self.negatives(name), "system")]
         return [model for system in systems for model in self.trained_behind(system)]
 
+    def own_split(self, dataset: str, use: Literal["train", "tune"]) -> Place:
+        """Return the split of a dataset for what belongs to itself; none is an error."""
+        entry = self.datasets[dataset]
+        if split := entry.own.train if use == "train" else entry.own.tune:
+            return Place(dataset, split)
+        file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
+        text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
+        raise ResiduumError(f"{file}: {text}")
+
     def model_for(self, name: str, dataset: str) -> str:
         """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
         if getattr(self.models[name], "train_on", None) != OWN:
             return name
-        split = self.datasets[dataset].own.train
-        return str(FixedId(name, f"{dataset}.{split}")) if split else self._no_own(dataset, "train")
+        return str(FixedId(name, ".".join(self.own_split(dataset, "train"))))
+
+    def model_ids(self) -> list[str]:
+        """Return the ids of all models; collections may have one each."""
+        own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
+        of = [name for name, dataset in self.datasets.items() if dataset.own.train]
+        shared = [name for name in self.models if name not in own]
+        return shared + [self.model_for(name, dataset) for name in own for dataset in of]
 
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
@@ -154,13 +174,9 @@ class Registry:
     def tune_place(self, system: str, dataset: str) -> Place | None:
         """Return the split on which a system is tuned for a collection; None for a fixed one."""
         role = self.tuned_on(system)
-        if role != OWN:
-            return self.place(role) if role else None
-        return Place(dataset, self.datasets[dataset].own.tune or self._no_own(dataset, "tune"))
-
-    def _no_own(self, dataset: str, key: str) -> str:
-        file, splits = self.file("dataset", dataset), ", ".join(self.datasets[dataset].splits)
-        raise ResiduumError(f"{file}: own.{key}: no split given, but required; one of {splits}")
+        if role == OWN:
+            return self.own_split(dataset, "tune")
+        return self.place(role) if role else None
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""

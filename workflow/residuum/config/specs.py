@@ -44,14 +44,15 @@ class RunId(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "RunId":
         """Read `clear.seed1` or `bm25`; raises ValueError if the seed is no integer."""
-        system, _, seed = text.partition(".seed")
-        return cls(system, int(seed) if seed else None)
+        system, seeded, seed = text.rpartition(".seed")
+        return cls(system, int(seed)) if seeded else cls(text)
 
 
 class FixedId(NamedTuple):
     """A name and, where it is not enough, what fixes the thing behind an @.
 
     An index has the id of its form, and the run id of term weights: en-porter-lucene@deepct.seed1.
+    A model that belongs to a collection has the split that it is trained on: clear@nfcorpus.train.
     A reranker has that of its role, or a model with a seed or a hash: reranker-base@seed3.
     """
 

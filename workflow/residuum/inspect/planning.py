@@ -25,9 +25,10 @@ from residuum.config.schema.scales import FromHub
 from residuum.inspect.datasets import File, amount, needed
 from residuum.inspect.text import line, wrapped
 from residuum.pages import layout
-from residuum.wiring import assumptions, binding, sizes
+from residuum.wiring import assumptions, sizes
 from residuum.wiring.availability import all_available
-from residuum.wiring.models import start_of
+from residuum.wiring.corpora import start_of
+from residuum.wiring.pages import gaps
 from residuum.wiring.paths import results_of
 from residuum.wiring.runs import player_of
 
@@ -144,7 +145,7 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
         if "reranker" in job.wildcards:
             start = player_of(registry, job.wildcards["reranker"])
         elif job.rule in ("train_train", "pretrain_adapt"):
-            start = start_of(registry, job.wildcards.get("model") or job.wildcards["backbone"])
+            start = start_of(registry, job.wildcards["model"])
         if isinstance(start, FromHub):
             files.setdefault(HUB, {})[f"{start.hub}@{start.revision}"] = _hub_file(start)
     names = sorted(files, key=lambda name: name == HUB)
@@ -247,8 +248,9 @@ def hours(seconds: float) -> str:
 def _gaps(registry: Registry) -> Iterator[str]:
     """Yield each reason why something is not run at this scale, with its pages and rows."""
     reasons: dict[str, dict[str, None]] = {}
-    for gap in binding.gaps(registry, all_available):
-        reasons.setdefault(gap.why, {})[gap.where] = None
+    for gap in gaps(registry, all_available):
+        cell = f"{gap.page}/{gap.row}" if gap.row else gap.page
+        reasons.setdefault(gap.why, {})[cell] = None
     if reasons:
         yield "Not run at this scale:"
         for why, where in reasons.items():

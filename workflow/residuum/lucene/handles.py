@@ -132,9 +132,8 @@ class Workers:
         for position, values in enumerate(lists):
             item = bound(method(LIST, "get", OBJECT, "int"), 0, values)
             handle = nested(handle, position, item)
-        of_number = cast(METHOD_TYPE, _types(OBJECT, "int"))
-        returned = cast(METHOD_TYPE, of_number.changeReturnType(handle.type().returnType()))
-        of_number = java(METHODS).permuteArguments(handle, returned, *[0] * len(lists))
+        of_one = cast(METHOD_TYPE, handle.type().dropParameterTypes(1, len(lists)))
+        of_number = java(METHODS).permuteArguments(handle, of_one, *[0] * len(lists))
         # A parallel stream that starts inside a pool works on that pool's threads.
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))

@@ -14,7 +14,6 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.systems import Analysis, IndexForm
 from residuum.lucene import jvm
-from residuum.lucene.handles import objects
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
 LUCENE = "org.apache.lucene"
@@ -70,10 +69,7 @@ def build(corpus: Path, form: IndexForm, weights: Path | None, threads: int, fol
     fields = ["-fields", *map(lucene_field, form.fields)]
     options += fields if form.fields else ["-storeDocvectors"]  # RM3 does not go with fields
     with java_errors(f"indexing into {folder}"):
-        arguments = java("io.anserini.index.IndexCollection$Args")()
-        parser = java("org.kohsuke.args4j.CmdLineParser")(arguments)
-        parser.parseArgument(objects(map(str, options)))
-        java("io.anserini.index.IndexCollection")(arguments).run()
+        java("io.anserini.index.IndexCollection").main(list(map(str, options)))
     for path in [*waiting.iterdir(), folder / "write.lock"]:
         path.unlink()
     waiting.rmdir()

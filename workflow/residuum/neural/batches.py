@@ -20,10 +20,7 @@ from residuum.config.specs import derive
 
 
 class Batch(NamedTuple):
-    """Some pairs of a step: ids and lexical scores, those of the positive first.
-
-    `negatives` has a group of docs for each pair, none where none are drawn.
-    """
+    """Pairs of a step: ids, a group of negatives each, lexical scores, the positive's first."""
 
     query_ids: list[str]
     positives: list[str]

@@ -71,7 +71,7 @@ class CrossEncoder(pretrained.TextModel):
         types = getattr(self.model.config, "type_vocab_size", 0)
         self.typed = "token_type_ids" in joined and types > 1
 
-    def _read(self, source: Source, settings: Reading) -> list[Any]:
+    def _read(self, source: Source, settings: Reading) -> pretrained.Loaded:
         """Return model and tokenizer: of one label, or a whole one of (not relevant,) relevant."""
         from transformers import AutoModel, AutoModelForSequenceClassification
 
@@ -79,12 +79,12 @@ class CrossEncoder(pretrained.TextModel):
             if source.whole:
                 raise ResiduumError(f"{source.name}: a released reranker has pooling cls")
             backbone, tokenizer = pretrained.load(AutoModel, source)
-            return [_with_linear(backbone, Path(source.name) / HEAD), tokenizer]
-        labels = {} if source.whole else {"num_labels": 1}
+            return _with_linear(backbone, Path(source.name) / HEAD), tokenizer
+        labels: dict[str, Any] = {} if source.whole else {"num_labels": 1}
         model, tokenizer = pretrained.load(AutoModelForSequenceClassification, source, **labels)
         if (count := model.config.num_labels) not in (1, 2):
             raise ResiduumError(f"{source.name} gives {count} labels; a reranker has one or two")
-        return [model, tokenizer]
+        return model, tokenizer
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
         """Yield each text's token ids without special ones, cut to what a pair can hold of it."""
@@ -99,7 +99,7 @@ class CrossEncoder(pretrained.TextModel):
 
     def lengths(self, queries: np.ndarray, docs: np.ndarray) -> np.ndarray:
         """Return how many tokens pairs have whose texts have so many: integers (pairs,)."""
-        return np.minimum(queries + docs + SPECIALS, self.settings.length)
+        return np.asarray(np.minimum(queries + docs + SPECIALS, self.settings.length))
 
     def forward(self, pairs: Sequence[Pair], width: int = 0) -> Tensor:
         """Return the scores of pairs: float32 (pairs,), with gradient.
@@ -116,7 +116,7 @@ class CrossEncoder(pretrained.TextModel):
             inputs["token_type_ids"] = mask * devices.put(of_doc.astype(np.int64), device)
         with self.device.autocast():
             if self.settings.pooling == "cls":
-                logits = self.model(**inputs).logits.float()
+                logits: Tensor = self.model(**inputs).logits.float()
             else:
                 hidden = self.model["backbone"](**inputs).last_hidden_state.float()
                 logits = self.model["linear"](mean(hidden, mask))
@@ -218,7 +218,7 @@ def _head_in_float32(model: Any, device: str) -> None:
         with torch.autocast(device, enabled=False):
             return half(values.float())
 
-    last.forward = forward
+    last.forward = forward  # type: ignore[method-assign, assignment]
 
 
 class CrossLearner(ContrastiveLearner):

@@ -66,7 +66,8 @@ def choose(device: str, precision: str, threads: int) -> Device:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.set_float32_matmul_precision("highest")  # float32 that is not TF32
-        torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, changes nothing
+        # Filling uninitialised memory costs time and changes nothing.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     best = "bf16" if name == "cuda" else "fp32"
     return Device(name, best if precision == "auto" else precision)
 
@@ -111,8 +112,8 @@ def quiet() -> None:
     """Silence the progress bars and load reports of transformers; ours say what matters."""
     from transformers.utils import logging
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def busy(requested: int, width: int, hidden: int, device: str) -> int:

@@ -117,10 +117,7 @@ class Encoder(pretrained.TextModel):
         return rows, counts
 
     def records(self) -> dict[str, Any]:
-        """Return the files by which sentence-transformers (2 and later) reads the checkpoint.
-
-        It gives a text one vector: of several, the first.
-        """
+        """Return files by which sentence-transformers (2 and later) gives a text's first vector."""
         settings, package = self.settings, "sentence_transformers.models"
         return {
             "modules.json": pretrained.modules(

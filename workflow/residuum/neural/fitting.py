@@ -175,8 +175,8 @@ class _Step:
         if not self._all_fit(size, compare):
             return False
         for every in gathered:  # an output that no loss looks at has no gradient
-            own = torch.zeros_like(every) if every.grad is None else every.grad
-            gradients.append(processes.add_up(own))
+            gradient = torch.zeros_like(every) if every.grad is None else every.grad
+            gradients.append(processes.add_up(gradient))
         return self._all_fit(size, go_back)
 
     def _all_fit(self, size: int, work: Callable[[], None]) -> bool:

@@ -71,8 +71,8 @@ class First(Head):
     def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
         from torch.nn.functional import pad
 
-        found = hidden[:, : self.most(kind)]
-        return pad(found, (0, 0, 0, self.most(kind) - found.shape[1]))
+        tokens = hidden[:, : self.most(kind)]
+        return pad(tokens, (0, 0, 0, self.most(kind) - tokens.shape[1]))
 
 
 HEADS: OpenTable[type[Head]] = OpenTable(

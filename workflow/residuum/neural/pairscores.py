@@ -18,7 +18,7 @@ from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.resumable import log, open_folder
 from residuum.neural.tokens import Texts, TokenStore
 
-SCORED = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32}
+SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32})
 
 
 class Store:

@@ -20,6 +20,7 @@ from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
 from residuum.neural import devices
 
+Loaded = tuple[Any, Any]  # a model and its tokenizer
 SETTINGS = "residuum.json"
 WEIGHTS = "model.safetensors"
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
@@ -38,7 +39,7 @@ class Source(NamedTuple):
     whole: bool = False
 
 
-def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any) -> list[Any]:
+def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any) -> Loaded:
     """Return model and tokenizer, with float32 weights.
 
     `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `markers` become
@@ -65,7 +66,7 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
     if whole and report["missing_keys"]:
         lacking = ", ".join(sorted(report["missing_keys"]))
         raise ResiduumError(f"{name}: no {head.__name__}: it lacks the weights {lacking}")
-    return [model, tokenizer]
+    return model, tokenizer
 
 
 @contextmanager

@@ -185,8 +185,9 @@ class TermLearner(Learner[TermBatch]):
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
 
     def batch(self, step: int) -> TermBatch:
-        numbers = [number for number, _ in self.sampler.visits(step)]
-        return TermBatch(*([column[number] for number in numbers] for column in self.all))
+        rows = [number for number, _ in self.sampler.visits(step)]
+        docs, targets = self.all
+        return TermBatch([docs[row] for row in rows], [targets[row] for row in rows])
 
     def forward(self, batch: TermBatch) -> Outputs:
         """Return the weights of all words."""

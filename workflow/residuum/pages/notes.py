@@ -100,7 +100,7 @@ def caption(
         shown = {k: v for k, v in sorted(system.items()) if k not in ("kind", "label")}
         parts = [f"{k} {_flat(v)}" for k, v in shown.items() if v not in EMPTY]
         yield f"{row}: {'; '.join([str(system['kind']), *parts]).rstrip('.')}."
-    yield from dict.fromkeys(map(_tuned, sorted(records, key=lambda t: (t.run, t.split_ref))))
+    yield from _choices(records)
     if job.table.index is None:
         yield f"Scale {job.scale}: {job.reason}"
         return
@@ -148,8 +148,20 @@ def _flat(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def _choices(records: Sequence[Tuned]) -> Iterator[str]:
+    """Yield a sentence on each choice; those of a run that differ name their splits."""
+    texts: dict[tuple[str, str, str], Tuned] = {}
+    for tuned in sorted(records, key=lambda t: (t.run, t.split_ref)):
+        of = tuned.split_ref if tuned.record.fold_of else ""  # folds are a split's own
+        texts.setdefault((tuned.run, _tuned(tuned), of), tuned)
+    runs = [run for run, _, _ in texts]
+    for (run, text, of), tuned in texts.items():
+        several = of or runs.count(run) > 1
+        yield f"{run} on {tuned.split_ref}: {text}" if several else f"{run}: {text}"
+
+
 def _tuned(tuned: Tuned) -> str:
-    """Return one sentence on what was chosen, on which queries, and whether at a grid's edge."""
+    """Describe what was chosen, on which queries, and whether at a grid's edge."""
     record = tuned.record
     (name, value), *others = record.choices[0].setting.items()
     what = "RM3" if others else {"lambda": "lambda", "depth": "depth K"}[name]
@@ -162,13 +174,13 @@ def _tuned(tuned: Tuned) -> str:
                 f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
             )
         return (
-            f"{tuned.run} on {tuned.split_ref}: {what} chosen for each fold of the queries by "
+            f"{what} chosen for each fold of the queries by "
             f"{record.measure} on the other folds: {'; '.join(folds)}."
         )
     if record.measure is None:
-        return f"{tuned.run}: {what} {value}, fixed."
+        return f"{what} {value}, fixed."
     return (
-        f"{tuned.run}: {what} {value}{_edge(record.choices[0])}, chosen on "
+        f"{what} {value}{_edge(record.choices[0])}, chosen on "
         f"{record.queries} tuning queries by {record.measure}."
     )
 

@@ -1,6 +1,7 @@
 """Have Snakemake's benchmark files count forked jobs, which are no children of a job's shell.
 
-Usage: `benchmarks.adopt()`, after `server.start()`. Must not know how jobs are forked.
+Usage: `benchmarks.adopt()`, after `server.start()`. A parent leaves a file <shell>.<job> for each
+job, empty while it runs, then with what it took. Must not know how jobs are forked.
 """
 
 import os
@@ -13,25 +14,44 @@ from snakemake import benchmark  # type: ignore[import-untyped]
 
 
 class Shell(psutil.Process):  # type: ignore[misc]
-    """A job's shell, whose children are also what was forked for them."""
+    """A job's shell, whose children are also what was forked for it."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
-        """Return the children, and the forked jobs of those that stand in for Python."""
+        """Return the children, the forked jobs that run, and theirs."""
         processes = super().children(recursive)
-        for client in list(processes):
-            with suppress(OSError, ValueError, KeyError, psutil.NoSuchProcess):
-                note = Path(os.environ["RESIDUUM_PRELOAD"], str(client.pid))
-                job = psutil.Process(int(note.read_text()))
-                processes += [job, *job.children(True)]
+        for path in _records(self.pid):
+            with suppress(psutil.NoSuchProcess):  # it has ended
+                job = psutil.Process(int(path.suffix[1:]))
+                processes += [job, *job.children(recursive=True)]
         return processes
 
 
+def _records(shell: int) -> list[Path]:
+    return list(Path(os.environ["RESIDUUM_PRELOAD"]).glob(f"{shell}.*"))
+
+
 def adopt() -> None:
-    """Let every benchmark that starts from now on watch a Shell (tried with Snakemake 9.27)."""
-    first = benchmark.BenchmarkTimer.__init__
+    """Let every benchmark from now on watch a Shell, and end with what the system counted.
 
-    def watch(timer: Any, pid: int, *arguments: Any) -> None:
-        first(timer, pid, *arguments)
-        timer.main = Shell(pid)
+    Snakemake looks twice a second, after a while every 30 seconds, and never sees a job's last
+    moments. Tried with Snakemake 9.27.
+    """
+    timer = benchmark.BenchmarkTimer
+    first, last = timer.__init__, timer.cancel
 
-    benchmark.BenchmarkTimer.__init__ = watch
+    def start(own: Any, pid: int, *arguments: Any) -> None:
+        first(own, pid, *arguments)
+        own.main = Shell(pid)
+
+    def cancel(own: Any) -> None:
+        last(own)
+        record, seconds = own.bench_record, 0.0
+        for path in _records(own.pid):
+            used = path.read_text().split()
+            path.unlink()
+            if used:
+                seconds += float(used[0])
+                record.max_rss = max(record.max_rss or 0, float(used[1]) / 1024)
+        record.cpu_time = max(record.cpu_time or 0, seconds)
+
+    timer.__init__, timer.cancel = start, cancel

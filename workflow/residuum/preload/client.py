@@ -34,7 +34,7 @@ def _forked(words: list[str]) -> int | None:
     except OSError:
         return None
     environment = {name: value for name, value in os.environ.items() if name not in VOLATILE}
-    request = marshal.dumps((os.getpid(), words[1], words[2:], os.getcwd(), environment))
+    request = marshal.dumps((os.getppid(), words[1], words[2:], os.getcwd(), environment))
     streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
     parent.sendmsg([len(request).to_bytes(4, "big")], streams)
     parent.sendall(request)

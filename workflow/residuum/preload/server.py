@@ -46,9 +46,9 @@ IDLE = {"jemalloc_bg_thd", "polars-ooc-clea"}
 
 
 class Request(NamedTuple):
-    """A job: its client's process id, the words after `python -m`, folder and environment."""
+    """A job: its shell's process id, the words after `python -m`, folder and environment."""
 
-    client: int
+    shell: int
     module: str
     arguments: list[str]
     folder: str
@@ -150,8 +150,8 @@ class Parent:
         if not child:
             _become(request, streams, parent)
         handle = os.pidfd_open(child)
-        note = self.folder / str(request.client)  # see benchmarks.py
-        note.write_text(str(child))
+        record = self.folder / f"{request.shell}.{child}"  # see benchmarks.py
+        record.touch()
 
         def lost() -> None:
             """A client sends nothing more: it has gone, and its job goes too."""
@@ -159,8 +159,10 @@ class Parent:
             os.kill(child, signal.SIGKILL)
 
         def ended() -> None:
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            note.unlink(missing_ok=True)
+            _, status, used = os.wait4(child, 0)
+            code = os.waitstatus_to_exitcode(status)
+            with suppress(OSError):  # Snakemake has ended, and the folder with it
+                record.write_text(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}")
             self.waiting.unregister(handle)
             os.close(handle)
             with suppress(KeyError):  # a client that was lost

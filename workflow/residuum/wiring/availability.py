@@ -4,18 +4,19 @@ Usage: `why_unavailable(registry, "clear-bert-large", place, hub)`, with `hub` a
 such systems are not run; everything else is. Must not use the network itself.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
-from residuum.cli.errors import not_bound
+from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
 from residuum.config.registry import Place, Registry, Start
-from residuum.config.schema.base import references
+from residuum.config.schema.base import OWN, references
 from residuum.config.schema.scales import FromModel, FromPath
-from residuum.config.schema.systems import ExternalSystem
-from residuum.wiring.splits import rm3_measure
+from residuum.config.schema.systems import ExternalSystem, LexicalSystem
 
 Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
+Reasons = Iterator[str | None]
 
 
 def all_available(model: str, revision: str) -> str | None:
@@ -24,92 +25,95 @@ def all_available(model: str, revision: str) -> str | None:
 
 
 def why_unavailable(registry: Registry, system: str, place: Place | None, hub: Hub) -> str | None:
-    """Return why a system has no run on a split, or None if nothing stands in its way.
+    """Return why a system has no run on a split, or None if nothing stands in its way."""
+    return next(filter(None, _system(registry, system, place, hub)), None)
 
-    `hub(model, revision)` says why a hub model cannot be had, or None.
-    """
+
+def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> Reasons:
     entry = registry.systems[system]
-    if entry.kind == "external":
-        return _why_no_file(registry, system, place) or why_no_data(registry, place)
-    role = registry.tuned_on(system)
-    places = [place, *([registry.binding(role)] if role else [])]
-    reasons = [why_no_data(registry, place), _why_no_role(registry, role)]
+    if isinstance(entry, ExternalSystem):
+        path = external_file(registry, system, place)
+        if path is None:
+            yield f"{system} is an external run of {', '.join(entry.runs)} only"
+        elif not path.is_file():
+            yield f"no such file: {path}. {entry.source}"
+    yield place and why_no_export(registry, place.dataset, None, place.split)
+    dataset, places = place and place.dataset, [place]
+    if role := registry.tuned_on(system):
+        tune, why = role_of(registry, role, "tune", dataset)
+        yield why
+        places.append(tune)
     for part in registry.parts(system):
-        reasons += [why_unavailable(registry, part, at, hub) for at in places]
+        for at in places:
+            yield from _system(registry, part, at, hub)
     if trained := registry.trained_for(system):
-        reasons.append(_why_no_model(registry, trained, hub))
-    if entry.kind == "lexical" and entry.tunes_rm3 and place:
-        reasons.append(_why_no_measure(registry, system, place))
+        yield from _model(registry, trained, dataset, hub)
+    tuned = isinstance(entry, LexicalSystem) and entry.tunes_rm3
+    if tuned and place and not rm3_measure(registry, system, place):
+        yield f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
     if entry.kind == "rerank":
         name = registry.reranker(system)
-        reasons.append(_why_no_start(registry, registry.reranker_binding(name), name, hub))
-    return _first(reasons)
+        yield from _start(registry, registry.reranker_binding(name), name, dataset, hub)
 
 
-def why_no_data(registry: Registry, place: Place | None) -> str | None:
-    """Return which files behind a split and its corpus are not there, and how to get them."""
-    return place and _missing(registry, place.dataset, (None, place.split))
+def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reasons:
+    """Follow a model, for a dataset, to what it is trained on and what it starts from."""
+    model = registry.models[name]
+    splits = [role_of(registry, role, "train", dataset) for _, role in references(model, "role")]
+    yield from (why for _, why in splits)
+    on = splits[0][0] and splits[0][0].dataset  # what is behind it belongs to this collection
+    for other in registry.mined_models(name):
+        yield from _model(registry, other, on, hub)
+    for _, role in references(model, "backbone"):
+        yield from _start(registry, registry.backbone(role), role, on, hub)
 
 
-def why_no_export(registry: Registry, dataset: str, split: str | None) -> str | None:
-    """Return the same of a corpus alone (split None), or of a split's queries and qrels alone."""
-    return _missing(registry, dataset, (split,))
+def _start(
+    registry: Registry, bound: Start | None, role: str, dataset: str | None, hub: Hub
+) -> Reasons:
+    if bound is None:
+        yield not_bound(registry.config.scale, role)
+    elif isinstance(bound, FromModel):
+        yield from _model(registry, bound.model, dataset, hub)
+    elif not isinstance(bound, FromPath):
+        yield hub(bound.hub, bound.revision)
 
 
-def _missing(registry: Registry, name: str, parts: Iterable[str | None]) -> str | None:
+def role_of(
+    registry: Registry, role: str, use: Literal["train", "tune"], dataset: str | None
+) -> tuple[Place | None, str | None]:
+    """Return the split that plays a role, for `own` a dataset's, and why it cannot be read."""
+    if role == OWN and dataset is None:
+        return None, None  # the column's own role is unbound
+    try:
+        place = registry.own_split(str(dataset), use) if role == OWN else registry.binding(role)
+    except ResiduumError as error:
+        return None, str(error)
+    if place is None:
+        return None, not_bound(registry.config.scale, role)
+    return place, why_no_export(registry, place.dataset, None, place.split)
+
+
+def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
+    """Return the file of an external run for a split, whether it exists or not."""
+    runs = registry.system(system, ExternalSystem).runs
+    names = [runs[role] for role in runs if place and registry.binding(role) == place]
+    return roots.data() / names[0] if names else None
+
+
+def why_no_export(registry: Registry, name: str, *splits: str | None) -> str | None:
+    """Return which files of a dataset's corpus (split None) or splits are missing, if any."""
     dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
-    absent = [path for part in parts for path in dataset.missing(part, *folders)]
+    absent = [path for split in splits for path in dataset.missing(split, *folders)]
     if not absent:
         return None
     listed = ", ".join(dict.fromkeys(map(str, absent)))
     return f"no such file: {listed}. Access to {name}: {dataset.access}"
 
 
-def _why_no_measure(registry: Registry, system: str, place: Place) -> str | None:
-    if rm3_measure(registry, system, place):
-        return None
-    return f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
-
-
-def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
-    """Return the file of an external run for a split, whether it is there or not."""
-    runs = registry.system(system, ExternalSystem).runs
-    names = [runs[role] for role in runs if place and registry.binding(role) == place]
-    return roots.data() / names[0] if names else None
-
-
-def _why_no_file(registry: Registry, system: str, place: Place | None) -> str | None:
-    path = external_file(registry, system, place)
-    entry = registry.system(system, ExternalSystem)
-    if path is None:
-        return f"{system} is an external run of {', '.join(entry.runs)} only"
-    return None if path.is_file() else f"no such file: {path}. {entry.source}"
-
-
-def _why_no_model(registry: Registry, name: str, hub: Hub) -> str | None:
-    """Follow a model to what it starts from and what it is trained on."""
-    model = registry.models[name]
-    reasons = [_why_no_role(registry, role) for _, role in references(model, "role")]
-    reasons += [_why_no_model(registry, other, hub) for other in registry.mined_models(name)]
-    for _, role in references(model, "backbone"):
-        reasons.append(_why_no_start(registry, registry.backbone(role), role, hub))
-    return _first(reasons)
-
-
-def _why_no_start(registry: Registry, bound: Start | None, role: str, hub: Hub) -> str | None:
-    if bound is None:
-        return not_bound(registry.config.scale, role)
-    if isinstance(bound, FromModel):
-        return _why_no_model(registry, bound.model, hub)
-    return None if isinstance(bound, FromPath) else hub(bound.hub, bound.revision)
-
-
-def _why_no_role(registry: Registry, role: str | None) -> str | None:
-    if role is None:
-        return None
-    place = registry.binding(role)
-    return why_no_data(registry, place) if place else not_bound(registry.config.scale, role)
-
-
-def _first(reasons: Iterable[str | None]) -> str | None:
-    return next((why for why in reasons if why), None)
+def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
+    """Return the measure by which RM3 is tuned on a split; None if the system names none."""
+    rm3 = registry.system(system, LexicalSystem).rm3
+    measures = rm3.measures if rm3 else {}
+    roles = (role_of(registry, role, "tune", place.dataset)[0] for role in measures)
+    return next((measures[r] for r, at in zip(measures, roles, strict=True) if at == place), None)

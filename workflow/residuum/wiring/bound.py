@@ -1,6 +1,6 @@
 """A paper's page bound to one scale: the `--spec` of the stages that test, count or draw it.
 
-Made by `residuum.wiring.binding`. Must not know the registry, nor files but metrics.
+Made by `residuum.wiring.pages`. Must not know the registry, nor files but metrics.
 """
 
 import itertools

@@ -1,40 +1,67 @@
-"""What the Snakefile does around the jobs: a lock that dies with its process, the hub, messages.
+"""The wiring of a scale, and what the Snakefile does around the jobs: a lock, the hub, messages.
 
-Usage: see Snakefile and rules/wiring.smk. Must not know rules or stages.
+Usage: `WIRING = Wiring(config, workflow)`, then `input: unpack(WIRING.runs.cut)`; see Snakefile and
+rules/wiring.smk. Must not know rules or stages.
 """
 
 import fcntl
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
+from residuum.config import loading
 from residuum.config.registry import Registry
 from residuum.config.schema.scales import Config
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
-from residuum.wiring import binding
+from residuum.wiring.corpora import Corpora, Models
+from residuum.wiring.estimates import Estimates
+from residuum.wiring.pages import Pages, gaps
+from residuum.wiring.part import Constraints
+from residuum.wiring.paths import Paths, results_of
+from residuum.wiring.resources import Resources
+from residuum.wiring.runs import Runs
 
 LOCK = Path(".snakemake/residuum.lock")
 NVIDIA = Path("/proc/driver/nvidia")
+Workflow = Any  # Snakemake's, which has no types
 _held: list[IO[str]] = []
 
 
-class Workflow(Protocol):
-    """What is read of Snakemake's workflow."""
+class Wiring:
+    """The parts, the paths and the resources of the scale that config/ chooses."""
 
-    basedir: str
-    dryrun: bool
-    local_exec: bool
-    remote_exec: bool
-    scheduler: Any
-    dag_settings: Any
-    deployment_settings: Any
+    def __init__(self, config: Mapping[str, object], workflow: Workflow) -> None:
+        """Load config/ with Snakemake's `config` over it; a ResiduumError lists all its faults."""
+        self._workflow = workflow
+        self.registry = registry = loading.load(Path("config"), config)
+        self.paths = paths = Paths(results_of(registry.config.scale))
+        self.hub = hub = HubLookup(workflow, Path(paths.absent))
+        self.constraints = Constraints(registry)
+        self.resources, self.estimates = Resources(registry), Estimates(registry)
+        self.corpora = Corpora(registry, paths, hub)
+        self.models = Models(registry, paths, hub)
+        self.runs = Runs(registry, paths, hub)
+        self.pages = Pages(registry, paths, hub)
+
+    def start(self) -> None:
+        """Do what comes before the first job: lock the folder, preload, say what is missing."""
+        with in_snakemakes_words():
+            hold_lock()
+        calm_scheduler(self._workflow)
+        preload(self._workflow, self.registry.config)
+        print_gaps(self.registry, self.hub)
+
+    def finished(self) -> str:
+        """Return the pages to print at the end."""
+        pages = [*self.pages.all(None), self.paths.ledger.beside(".md")]
+        return show(pages, self._workflow)
 
 
 @contextmanager
@@ -111,44 +138,40 @@ def calm_scheduler(workflow: Workflow) -> None:
 class HubLookup:
     """Why hub models cannot be downloaded, each looked up once; a dry run plans as if all could.
 
-    Jobs that a cluster starts as Snakemakes of their own follow what the first one found.
+    Jobs that a cluster starts as Snakemakes of their own follow what the first one recorded.
     """
 
     def __init__(self, workflow: Workflow, record: Path) -> None:
         self._workflow, self._record = workflow, record
-        self._found: dict[str, str | None] = {}
+        self._reasons: dict[str, str | None] = {}
 
     def __call__(self, model: str, revision: str) -> str | None:
         """Return the reason, or None for a model that is cached or on the hub."""
         name = f"{model}@{revision}"
         if self._workflow.dryrun:
             return None
-        if name not in self._found:
-            self._found[name] = self._look_up(name, model, revision)
-        return self._found[name]
+        if self._workflow.remote_exec and not self._reasons:
+            self._reasons = json.loads(self._record.read_text())
+        if name not in self._reasons:
+            from residuum.neural import hub
 
-    def _look_up(self, name: str, model: str, revision: str) -> str | None:
-        if self._workflow.remote_exec:
-            recorded: dict[str, str | None] = json.loads(self._record.read_text())
-            return recorded[name]
-        from residuum.neural import hub
+            self._reasons[name] = hub.missing(model, revision)
+        return self._reasons[name]
 
-        return hub.missing(model, revision)
-
-    def keep(self) -> None:
-        """Write down what was found, for a cluster's jobs."""
-        files.write_text(self._record, json.dumps(self._found, indent=1) + "\n")
+    def save(self) -> None:
+        """Record the reasons for a cluster's jobs."""
+        files.write_text(self._record, json.dumps(self._reasons, indent=1) + "\n")
 
 
-def tell_absent(registry: Registry, hub: HubLookup) -> None:
+def print_gaps(registry: Registry, hub: HubLookup) -> None:
     """Say on standard error what is missing at this scale, and on which pages."""
     pages: dict[str, dict[str, None]] = {}
-    for gap in binding.gaps(registry, hub):
-        if not gap.uncast:
+    for gap in gaps(registry, hub):
+        if not gap.unbound:
             pages.setdefault(gap.why, {})[gap.page] = None
     for why, where in pages.items():
         print(f"not run: {why} ({', '.join(where)})", file=sys.stderr)
-    hub.keep()
+    hub.save()
 
 
 def show(pages: Iterable[str], workflow: Workflow) -> str:
@@ -157,6 +180,6 @@ def show(pages: Iterable[str], workflow: Workflow) -> str:
     They are those among the targets, or all where no target or the rule all is requested.
     """
     targets = set(workflow.dag_settings.targets or ["all"])
-    found = (Path(p) for p in pages if targets & {p, "all"} and Path(p).is_file())
-    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in found)
+    made = (Path(p) for p in pages if targets & {p, "all"} and Path(p).is_file())
+    texts = ((path, path.read_text(encoding="utf-8").partition(MORE)[0]) for path in made)
     return "\n".join(f"\n{path}\n\n{text}" for path, text in texts)

@@ -6,14 +6,13 @@ Must not know rules, nor how fast a card is.
 """
 
 import re
-from functools import cache
 from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.models import (
+    Backbone,
     CrossEncoder,
     DualEncoder,
-    MaskedLanguage,
     OnPairs,
     Reading,
     TermWeights,
@@ -22,13 +21,10 @@ from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
-from residuum.wiring.availability import all_available
-from residuum.wiring.models import corpora_of
+from residuum.wiring.availability import all_available, rm3_measure
+from residuum.wiring.corpora import corpora_of, encoded_splits
 from residuum.wiring.part import Wildcards, place_of, run_of
-from residuum.wiring.runs import candidates, player_of, reranked
-from residuum.wiring.searching import encoded_splits
-from residuum.wiring.sizes import Shape
-from residuum.wiring.splits import needs_answers, rm3_measure
+from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
@@ -49,31 +45,14 @@ def _run(lines: float, core_s: float) -> Estimate:
     return Estimate(disk=assumed.LINE_BYTES * lines, core_s=core_s)
 
 
-def _read(shape: Shape, tokens: float, at_once: float) -> Estimate:
+def _read(shape: sizes.Shape, tokens: float, at_once: float) -> Estimate:
     """Estimate what reading `tokens` takes, of which a card holds `at_once` in one layer."""
     card = 4 * shape.parameters + assumed.ACTIVATIONS * shape.hidden * at_once
     return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
 
 
-def _example(model: OnPairs | MaskedLanguage, dataset: str) -> tuple[float, int]:
-    """Return the mean tokens of a training example, and the most of its docs."""
-    if isinstance(model, CrossEncoder):
-        texts = 1 + model.group
-        return texts * _pair_tokens(dataset, model.reading), texts * model.reading.length
-    if isinstance(model, DualEncoder):
-        docs = 1 + model.drawn
-        limit, query = model.encoder.doc_length, _query_tokens(model.encoder.query_length)
-        return query + docs * sizes.doc_tokens(dataset, limit), docs * limit
-    limit = getattr(model, "length", 0)
-    return sizes.doc_tokens(dataset, limit), limit
-
-
-def _query_tokens(limit: int) -> float:
-    return min(limit, assumed.QUERY_TOKENS)
-
-
 def _pair_tokens(dataset: str, reading: Reading) -> float:
-    query = _query_tokens(reading.query_length)
+    query = min(reading.query_length, assumed.QUERY_TOKENS)
     return min(reading.length, query + sizes.doc_tokens(dataset, reading.length))
 
 
@@ -82,7 +61,6 @@ class Estimates:
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self._searched = cache(self._all_queries)  # the same for all shards
 
     def _queries(self, w: Wildcards) -> int:
         return sizes.queries(self.registry, place_of(w))
@@ -123,18 +101,13 @@ class Estimates:
         return Estimate(text * assumed.INDEX, text / MB / assumed.INDEX_MB)
 
     def search(self, w: Wildcards) -> Estimate:
-        """Estimate a BM25 run, with fixed RM3 or without."""
-        times = assumed.RM3 if self.registry.system(run_of(w).system, LexicalSystem).rm3 else 1
-        return _run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
-
-    def tuned_rm3(self, w: Wildcards) -> Estimate:
-        """Estimate a search at every setting of RM3, as deep as the measure looks, and a run."""
-        name = run_of(w).system
-        rm3 = self.registry.system(name, LexicalSystem).rm3
-        settings = len(rm3.grid.settings()) if rm3 and rm3.grid else 0
-        cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, place_of(w)) or "")
-        shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
-        times = assumed.RM3 + settings * (assumed.SETTING if shallow else assumed.RM3)
+        """Estimate a BM25 run; RM3 is tried at each setting as deep as its measure looks."""
+        name, times = run_of(w).system, 1.0
+        if rm3 := self.registry.system(name, LexicalSystem).rm3:
+            settings = len(rm3.grid.settings()) if rm3.grid else 0
+            cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, place_of(w)) or "")
+            shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
+            times = assumed.RM3 + settings * (assumed.SETTING if shallow else assumed.RM3)
         return _run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
 
     def lexical_scores(self, w: Wildcards) -> Estimate:
@@ -152,14 +125,11 @@ class Estimates:
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
-        """Estimate a run that is fused of others, or written in another order."""
-        lines, parts = self._lines(w), len(self.registry.parts(run_of(w).system))
-        return _run(lines, max(1, parts) * lines * MICRO * assumed.LINE_US)
-
-    def merged_run(self, w: Wildcards) -> Estimate:
-        """Estimate a run merged from the hits of all shards."""
-        lines = self._lines(w)
-        return _run(lines, lines * self.registry.shards(w.dataset) * MICRO * assumed.LINE_US)
+        """Estimate a run that is fused of others, merged from shards, or given another order."""
+        name, lines = run_of(w).system, self._lines(w)
+        dense = isinstance(self.registry.systems[name], DenseSystem)
+        lists = self.registry.shards(w.dataset) if dense else len(self.registry.parts(name))
+        return _run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
         """Estimate the choice of lambda: every value is tried on the union of the lists."""
@@ -184,30 +154,30 @@ class Estimates:
 
     def backbone(self, w: Wildcards) -> Estimate:
         """Estimate a small backbone made of corpora on the processor."""
-        datasets = corpora_of(self.registry, w.backbone)
+        datasets = corpora_of(self.registry, w.model)
         text = sum(sizes.text_bytes(self.registry, dataset) for dataset in datasets)
-        shape = sizes.shape_of_model(self.registry, w.backbone)
+        shape = sizes.shape(self.registry, w.model)
         return Estimate(4.0 * shape.parameters, text / MB / assumed.LSA_MB)
 
-    def adaptation(self, w: Wildcards) -> Estimate:
-        """Estimate masked-language modelling on corpora."""
-        datasets = corpora_of(self.registry, w.backbone)
-        docs = sum(sizes.docs(self.registry, dataset) for dataset in datasets)
-        model = self.registry.model(w.backbone, MaskedLanguage)
-        return self._trained(w.backbone, model, datasets[0], docs)
-
     def training(self, w: Wildcards) -> Estimate:
-        """Estimate a training on a split's pairs."""
-        model, place = self.registry.model(w.model, OnPairs), self.registry.train_place(w.model)
-        return self._trained(w.model, model, place.dataset, sizes.pairs(self.registry, place))
-
-    def _trained(
-        self, name: str, model: OnPairs | MaskedLanguage, dataset: str, examples: int
-    ) -> Estimate:
-        """Estimate a training on `examples`: pairs, or docs of a dataset."""
-        tokens, most = _example(model, dataset)
-        shape, batch = sizes.shape_of_model(self.registry, name), model.training.batch_size
-        steps = sizes.steps(model.training, examples)
+        """Estimate a training on a split's pairs, or on the docs of corpora."""
+        model, shape = self.registry.model_entry(w.model), sizes.shape(self.registry, w.model)
+        assert not isinstance(model, Backbone), "that is made, not trained"
+        datasets = corpora_of(self.registry, w.model)
+        examples, dataset = sum(sizes.docs(self.registry, name) for name in datasets), datasets[0]
+        if isinstance(model, OnPairs):
+            examples = sizes.pairs(self.registry, self.registry.train_place(w.model))
+        if isinstance(model, CrossEncoder):  # tokens of an example, and the most of its docs
+            tokens = (1 + model.group) * _pair_tokens(dataset, model.reading)
+            most = (1 + model.group) * model.reading.length
+        elif isinstance(model, DualEncoder):
+            docs, limit = 1 + model.drawn, model.encoder.doc_length
+            query = min(model.encoder.query_length, assumed.QUERY_TOKENS)
+            tokens, most = query + docs * sizes.doc_tokens(dataset, limit), docs * limit
+        else:
+            most = model.length
+            tokens = sizes.doc_tokens(dataset, most)
+        batch, steps = model.training.batch_size, sizes.steps(model.training, examples)
         held = assumed.ACTIVATIONS * shape.hidden * shape.layers * batch * most
         return Estimate(
             disk=4.0 * shape.parameters,
@@ -218,7 +188,7 @@ class Estimates:
 
     def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
         """Estimate the vectors of texts that have `tokens` each."""
-        shape = sizes.shape_of_model(self.registry, w.model)
+        shape = sizes.shape(self.registry, w.model)
         read = _read(shape, texts * tokens, self.registry.scale.batch_size * limit)
         return read._replace(disk=4.0 * shape.hidden * texts)
 
@@ -233,10 +203,10 @@ class Estimates:
         """Return the vectors of a shard."""
         return sizes.vectors(self.registry, dataset) / self.registry.shards(dataset)
 
-    def _all_queries(self, dataset: str, model: str, seed: str) -> int:
+    def _searched(self, w: Wildcards) -> int:
         """Return the queries of all splits that a model searches."""
-        splits = encoded_splits(self.registry, dataset, model, int(seed))
-        return sum(sizes.queries(self.registry, Place(dataset, split)) for split in splits)
+        splits = encoded_splits(self.registry, w.dataset, w.model, int(w.seed))
+        return sum(sizes.queries(self.registry, Place(w.dataset, split)) for split in splits)
 
     def doc_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of a corpus."""
@@ -246,19 +216,18 @@ class Estimates:
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model searches."""
         limit = self.registry.model(w.model, DualEncoder).encoder.query_length
-        queries = self._searched(w.dataset, w.model, w.seed)
-        return self._encoded(w, queries, _query_tokens(limit), limit)
+        return self._encoded(w, self._searched(w), min(limit, assumed.QUERY_TOKENS), limit)
 
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
-        queries, vectors = self._searched(w.dataset, w.model, w.seed), self._shard(w.dataset)
-        products = 2.0 * sizes.shape_of_model(self.registry, w.model).hidden * vectors * queries
+        queries, vectors = self._searched(w), self._shard(w.dataset)
+        products = 2.0 * sizes.shape(self.registry, w.model).hidden * vectors * queries
         return _run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs: the vectors are read once."""
         model = self.registry.system(run_of(w).system, DenseSystem).model
-        hidden, lines = sizes.shape_of_model(self.registry, model).hidden, self._scored(w)
+        hidden, lines = sizes.shape(self.registry, model).hidden, self._scored(w)
         read = 4.0 * hidden * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
         return _run(lines, read + lines * MICRO * assumed.LINE_US)
 

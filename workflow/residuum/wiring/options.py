@@ -10,8 +10,6 @@ from typing import Protocol
 
 from residuum.wiring.paths import folder_of
 
-Option = Callable[[object, "Files"], str]
-
 
 class Files(Protocol):
     """A rule's inputs or outputs: files in their order, and by name."""
@@ -20,9 +18,7 @@ class Files(Protocol):
     def get(self, name: str, /) -> str | Iterable[str] | None: ...
 
 
-def _paths(files: Files, name: str) -> list[str]:
-    found = files.get(name)
-    return [found] if isinstance(found, str) else list(found or [])
+Option = Callable[[object, Files], str]
 
 
 def output_folder(wildcards: object, output: Files) -> str:
@@ -42,6 +38,11 @@ def each(option: str, name: str, value: Callable[[str], str] = str) -> Option:
     )
 
 
+def _paths(files: Files, name: str) -> list[str]:
+    paths = files.get(name)
+    return [paths] if isinstance(paths, str) else list(paths or [])
+
+
 def by_split(path: str) -> str:
     """Return `split=path`, for files that lie in the folder of their split."""
     return f"{PurePath(path).parent.name}={path}"
@@ -50,10 +51,3 @@ def by_split(path: str) -> str:
 def by_system(path: str) -> str:
     """Return `system=path`, for runs and scores, whose names begin with the system's."""
     return f"{PurePath(path).name.partition('.')[0]}={path}"
-
-
-def named(*names: str) -> Option:
-    """Return a params function: `--name path` for each of the inputs that the job has."""
-    return lambda wildcards, input: " ".join(
-        f"--{name.replace('_', '-')} {path}" for name in names for path in _paths(input, name)
-    )

@@ -1,18 +1,165 @@
-"""What the papers' pages read, and which are made at this scale.
+"""The pages of the chosen papers: bound to a scale, what they read, and what they cannot show.
 
-Usage: `Pages(registry, paths, hub).metrics(wildcards)`. Must not know how a page looks.
+Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stage that makes the
+page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from shlex import quote
+from typing import NamedTuple
 
-from residuum.config.registry import Place
+from residuum.cli.errors import not_bound
+from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
-from residuum.wiring import binding
-from residuum.wiring.bound import BoundTable
+from residuum.config.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
+from residuum.config.specs import FOR_READERS, canonical_json
+from residuum.wiring.availability import Hub, why_no_export, why_unavailable
+from residuum.wiring.bound import (
+    Bound,
+    BoundCases,
+    BoundCharacteristics,
+    BoundFigure,
+    BoundTable,
+    corrected_with,
+)
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
-from residuum.wiring.splits import is_tuned, tuning_place
+from residuum.wiring.runs import tuning_place
+
+
+class Gap(NamedTuple):
+    """Something that has no value at this scale: why, on which page, in which row if in one.
+
+    `unbound` says that the scale leaves the role empty, so that nothing is amiss.
+    """
+
+    why: str
+    page: str
+    row: str = ""
+    unbound: bool = False
+
+
+def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
+    """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
+    table = registry.page(page, Table)
+    systems = {row.id: row.system for row in table.rows if row.system}
+    places = {column.id: registry.binding(column.role) for column in table.columns}
+    reasons = {
+        row: {c: why_unavailable(registry, system, place, hub) for c, place in places.items()}
+        for row, system in systems.items()
+    }
+    return BoundTable(
+        id=page,
+        table=table,
+        tests=registry.tests[table.tests],
+        places=_places(registry, table.columns),
+        runs={row: registry.runs(system) for row, system in systems.items()},
+        systems={
+            r: registry.systems[n].model_dump(exclude=FOR_READERS) for r, n in systems.items()
+        },
+        absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
+        **registry.facts(),
+    )
+
+
+def _places(registry: Registry, columns: list[Column] | list[QuerySet]) -> dict[str, str | None]:
+    places = {column.id: registry.binding(column.role) for column in columns}
+    return {name: "/".join(place) if place else None for name, place in places.items()}
+
+
+def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
+    """Bind a table of characteristics: its splits, and which of them cannot be exported."""
+    table = registry.page(page, Characteristics)
+    places = {column.id: registry.binding(column.role) for column in table.columns}
+    reasons = {name: why_no_export(registry, *place) for name, place in places.items() if place}
+    return BoundCharacteristics(
+        id=page,
+        table=table,
+        places=_places(registry, table.columns),
+        absent={column: why for column, why in reasons.items() if why},
+        **registry.facts(),
+    )
+
+
+def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
+    """Bind a figure: its split, and the runs of each series that can be made at this scale."""
+    figure, facts = registry.page(page, Figure), registry.facts()
+    place = registry.place(figure.role)
+    drawn = [s for s in figure.series if not why_unavailable(registry, s.system, place, hub)]
+    return BoundFigure(
+        id=page,
+        figure=figure,
+        tests=registry.tests[figure.tests],
+        place="/".join(place),
+        runs={series.id: registry.runs(series.system) for series in drawn},
+        scale=facts["scale"],
+        reason=facts["reason"],
+    )
+
+
+def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
+    """Bind a case study: its split, and the run of each list, that of its first seed."""
+    cases, facts = registry.page(page, Cases), registry.facts()
+    return BoundCases(
+        id=page,
+        cases=cases,
+        place="/".join(registry.place(cases.role)),
+        runs={name: registry.runs(system)[0] for name, system in cases.lists.items()},
+        scale=facts["scale"],
+        reason=facts["reason"],
+    )
+
+
+BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
+    "table": bind_table,
+    "characteristics": bind_characteristics,
+    "figure": bind_figure,
+    "cases": bind_cases,
+}
+
+
+def page_spec(registry: Registry, page: str, hub: Hub) -> str:
+    """Return a page as the JSON of the `--spec` of the stage that makes it."""
+    bind = BINDERS[registry.pages[page].kind]
+    return canonical_json(bind(registry, page, hub).model_dump(mode="json"))
+
+
+def family(registry: Registry, page: str) -> list[str]:
+    """Return the other tables whose comparisons are corrected together with a table's."""
+    tables = {n: entry for n, entry in registry.pages.items() if isinstance(entry, Table)}
+    return corrected_with(page, tables, registry.tests[tables[page].tests])
+
+
+def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
+    """Return why a figure or a case study cannot be made at this scale; tables always can."""
+    entry = registry.pages[page]
+    if isinstance(entry, Table | Characteristics):
+        return None
+    place = registry.binding(entry.role)
+    if place is None:
+        return not_bound(registry.config.scale, entry.role)
+    systems = [system for _, system in references(entry, "system")]
+    reasons = [why_unavailable(registry, system, place, hub) for system in systems]
+    needed = any(reasons) if isinstance(entry, Cases) else all(reasons)
+    return next(filter(None, reasons)) if needed else None
+
+
+def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
+    """Yield what the chosen pages do not show at this scale: cells, counted splits, whole pages."""
+    for page in registry.chosen("table"):
+        table = bind_table(registry, page, hub)
+        for row in table.table.rows:
+            for column in table.table.columns:
+                if why := table.not_run(row, column):
+                    yield Gap(why, page, row.id, table.places[column.id] is None)
+    for page in registry.chosen("characteristics"):
+        counts = bind_characteristics(registry, page, hub)
+        for split in counts.table.columns:
+            if why := counts.not_counted(split):
+                yield Gap(why, page, split.id, counts.places[split.id] is None)
+    for page in registry.chosen("figure", "cases"):
+        if why := why_not_made(registry, page, hub):
+            yield Gap(why, page)
 
 
 class Pages(Part):
@@ -20,50 +167,48 @@ class Pages(Part):
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a page, bound to this scale."""
-        return binding.page_spec(self.registry, wildcards.page, self.hub)
+        return page_spec(self.registry, wildcards.page, self.hub)
 
     def _specs(self, option: str, pages: list[str]) -> str:
-        specs = [binding.page_spec(self.registry, page, self.hub) for page in pages]
+        specs = [page_spec(self.registry, page, self.hub) for page in pages]
         return " ".join(f"--{option} {quote(spec)}" for spec in specs)
 
-    def _table(self, page: str) -> BoundTable:
-        return binding.bind_table(self.registry, page, self.hub)
-
-    def _metrics(self, names: list[str]) -> list[str]:
-        return [f"{self.paths.metrics_root}/{name}" for name in names]
+    def _metrics(self, *pages: str) -> list[str]:
+        """Return the metrics files of all cells of tables, each once, sorted."""
+        tables = [bind_table(self.registry, page, self.hub) for page in pages]
+        names = {name for table in tables for name in table.metrics_files()}
+        return [f"{self.paths.metrics_root}/{name}" for name in sorted(names)]
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics files of all cells of a table."""
-        return self._metrics(self._table(wildcards.page).metrics_files())
+        return self._metrics(wildcards.page)
 
     def records(self, wildcards: Wildcards) -> list[str]:
         """Return the manifests of those, which name the index, of a table that states its own."""
-        return self._metrics(self._table(wildcards.page).metrics_records())
+        table = bind_table(self.registry, wildcards.page, self.hub)
+        return [f"{self.paths.metrics_root}/{name}" for name in table.metrics_records()]
 
     def tested_metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics files of all tables whose tests are corrected with a table's."""
-        pages = [wildcards.page, *binding.family(self.registry, wildcards.page)]
-        names = {name for page in pages for name in self._table(page).metrics_files()}
-        return self._metrics(sorted(names))
+        return self._metrics(wildcards.page, *family(self.registry, wildcards.page))
 
     def together(self, wildcards: Wildcards) -> str:
         """Return the options that give the specs of the other tables of a family."""
-        return self._specs("together", binding.family(self.registry, wildcards.page))
+        return self._specs("together", family(self.registry, wildcards.page))
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning files behind the rows of a table that run at this scale."""
-        table = self._table(wildcards.page)
+        table = bind_table(self.registry, wildcards.page, self.hub)
         files: dict[str, None] = {}
         for row, column in table.available():
-            system = str(row.system)
-            if is_tuned(self.registry, system):
-                place = tuning_place(self.registry, system, self.registry.place(column.role))
+            place = self.registry.place(column.role)
+            if tuned := tuning_place(self.registry, str(row.system), place):
                 runs = table.runs[row.id]
-                files |= {self.fill(self.paths.tuning, place, run=run): None for run in runs}
+                files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
         return list(files)
 
     def _counted(self, wildcards: Wildcards) -> dict[str, Place]:
-        page = binding.bind_characteristics(self.registry, wildcards.page, self.hub)
+        page = bind_characteristics(self.registry, wildcards.page, self.hub)
         columns = [column for column in page.table.columns if page.not_counted(column) is None]
         return {column.id: self.registry.place(column.role) for column in columns}
 
@@ -80,12 +225,13 @@ class Pages(Part):
 
     def of_rerankers(self, template: Template) -> Callable[[Wildcards], list[str]]:
         """Return an input function: a file of each reranker behind a figure."""
-        return lambda wildcards: self._of_rerankers(template, wildcards)
 
-    def _of_rerankers(self, template: Template, wildcards: Wildcards) -> list[str]:
-        figure = binding.bind_figure(self.registry, wildcards.page, self.hub)
-        names = dict.fromkeys(self.registry.reranker(series.system) for series in figure.series())
-        return [self.fill(template, self._place(wildcards), reranker=name) for name in names]
+        def of(wildcards: Wildcards) -> list[str]:
+            series = bind_figure(self.registry, wildcards.page, self.hub).series()
+            names = dict.fromkeys(self.registry.reranker(one.system) for one in series)
+            return [self.fill(template, self._place(wildcards), reranker=name) for name in names]
+
+        return of
 
     def _place(self, wildcards: Wildcards) -> Place:
         """Return the split of a figure or of a case study."""
@@ -97,7 +243,7 @@ class Pages(Part):
         return lambda wildcards: self.fill(template, self._place(wildcards))
 
     def _lists(self, wildcards: Wildcards) -> dict[str, str]:
-        runs = binding.bind_cases(self.registry, wildcards.page, self.hub).runs
+        runs = bind_cases(self.registry, wildcards.page, self.hub).runs
         place = self._place(wildcards)
         return {name: self.fill(self.paths.run, place, run=run) for name, run in runs.items()}
 
@@ -130,6 +276,6 @@ class Pages(Part):
         made = self.judged(wildcards)
         for kind, template in (("figure", self.paths.figure), ("cases", self.paths.cases)):
             for page in self.registry.chosen(kind):
-                if not binding.why_not_made(self.registry, page, self.hub):
+                if not why_not_made(self.registry, page, self.hub):
                     made.append(template.fill(page=page))
         return [Template(path).beside(".md") for path in made]

@@ -5,30 +5,27 @@ inputs: Snakemake sees a changed parameter only where it follows from wildcards 
 made of inputs is in `residuum.wiring.options`, which knows no registry. Must not know rules.
 """
 
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
-from residuum.config.registry import Place, Registry
+from residuum.code import closure
+from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import LexicalSystem
-from residuum.config.specs import FixedId, RunId
+from residuum.config.specs import SEED, FixedId, RunId
 from residuum.wiring.availability import Hub
-from residuum.wiring.paths import Paths, Template
+from residuum.wiring.paths import Paths, Template, folder_of
 
 
 class Wildcards(Protocol):
-    """The wildcards of all rules; those of a job have the ones that its paths name."""
+    """The wildcards of a job: those of `paths.Paths` that its outputs have."""
 
-    dataset: str
-    split: str
-    run: str
-    other: str
-    index: str
-    model: str
-    backbone: str
-    seed: str
-    shard: str
-    reranker: str
-    k: str
-    page: str
+    def __getattr__(self, name: str, /) -> str: ...
+
+
+Params = Callable[[Wildcards], str]
 
 
 def place_of(wildcards: Wildcards) -> Place:
@@ -39,6 +36,18 @@ def place_of(wildcards: Wildcards) -> Place:
 def run_of(wildcards: Wildcards) -> RunId:
     """Return the run that a job makes or reads."""
     return RunId.parse(wildcards.run)
+
+
+def decided_by(module: str, verb: str, spec: Params | None = None) -> dict[str, Params]:
+    """Return the params that decide a result: a job's spec, and the hash of its code.
+
+    The code is what the verb reaches for the kinds that the spec names.
+    """
+
+    def code(wildcards: Wildcards) -> str:
+        return closure.sha256(module, verb, closure.kinds_of(spec(wildcards)) if spec else None)
+
+    return {"code": code, "spec": spec} if spec else {"code": code}
 
 
 class Part:
@@ -58,6 +67,61 @@ class Part:
     def index(self, dataset: str, run: RunId) -> str:
         """Return the manifest of the index of a corpus that a lexical run searches."""
         system = self.registry.system(run.system, LexicalSystem)
-        weights = str(RunId(system.term_weights, run.seed)) if system.term_weights else ""
+        name = system.term_weights
+        weights = str(RunId(self.registry.model_for(name, dataset), run.seed)) if name else ""
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)
+
+    def model_files(self, model: Start, dataset: str) -> list[str]:
+        """Return the files of a model, for a dataset, that are local or are made by the graph."""
+        if isinstance(model, FromPath):
+            return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
+        return [self._made(model, dataset)] if isinstance(model, FromModel) else []
+
+    def model_argument(self, model: Start, dataset: str) -> str:
+        """Return how a command names a model for a dataset: a folder, or hub id and revision."""
+        if isinstance(model, FromModel):
+            return folder_of(self._made(model, dataset))
+        if isinstance(model, FromPath):
+            return quote(model.path)
+        return f"{model.hub} --revision {model.revision}"
+
+    def _made(self, model: FromModel, dataset: str) -> str:
+        """Return the manifest of a model that the graph makes once, for a released one."""
+        if hasattr(self.registry.models[model.model], "corpora"):
+            return self.paths.backbone.fill(model=model.model)
+        name = self.registry.model_for(model.model, dataset)
+        return self.paths.checkpoint.fill(model=name, seed=model.seed)
+
+
+def either(names: Iterable[str]) -> str:
+    """Return the expression that matches one of the names, and nothing if there is none."""
+    return "|".join(names) or "(?!)"
+
+
+class Constraints:
+    """What the wildcards of rules may be: regular expressions of the ids that a scale has."""
+
+    run = rf"[a-z0-9_-]+({SEED})?"  # of any system, seeded or not
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self.dataset = either(registry.datasets)
+        self.model = either(registry.model_ids()).replace(".", r"\.")
+        self.system, self.page = either(registry.systems), either(registry.pages)
+
+    def models(self, path: Template, kind: str) -> Template:
+        """Return the path of the models of a kind only."""
+        return path.only("model", either(self._registry.of_kind(kind)))
+
+    def pages(self, path: Template, kind: str) -> Template:
+        """Return the path of the chosen papers' pages of a kind only."""
+        return path.only("page", either(self._registry.chosen(kind)))
+
+    def runs(self, path: Template, kind: str, tunes_rm3: bool | None = None) -> Template:
+        """Return that of the runs of a kind of system: all, or those that tune RM3, or not."""
+        names = self._registry.of_kind(kind)
+        if tunes_rm3 is not None:
+            systems = {name: self._registry.system(name, LexicalSystem) for name in names}
+            names = [n for n, s in systems.items() if s.tunes_rm3 == tunes_rm3]
+        return path.only("run", either(name + SEED * self._registry.seeded(name) for name in names))

@@ -1,18 +1,18 @@
 """Every path below a results folder: as a template that rules write, filled in, or read back.
 
-Usage: `Paths("results/mini").run.fill(dataset="d", split="dev", run="bm25")`; without a folder,
-`Paths().run`, paths are relative to it. Nothing else writes such
-a path. Must not know the registry.
+Usage: `Paths("results/mini").run.fill(dataset="d", split="dev", run="bm25")`; without a
+folder they are relative to it. Nothing else writes such a path. Must not know the registry.
 """
 
 import re
 from functools import cache
 from pathlib import PurePath
 
-from residuum.config.specs import RunId
-
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
-WILDCARD = re.compile(r"\\\{(\w+)\\\}")  # of an escaped template
+SPLIT = "{dataset}/{split}"
+TRAINED = "{model}/seed{seed}"
+MODEL = f"{TRAINED}/manifest.json"
+SHARD = "shard-{shard}/manifest.json"
 
 
 def results_of(scale: str) -> str:
@@ -30,17 +30,16 @@ def folder_of(manifest: str) -> str:
     return str(PurePath(manifest).parent)
 
 
-def system_of(run: str) -> str:
-    """Return the system that made a run, given the run's file."""
-    return RunId.parse(PurePath(run).name.removesuffix(".trec.gz")).system
-
-
 class Template(str):
     """A path whose wildcards stand in braces, as Snakemake has them."""
 
     def fill(self, **wildcards: object) -> str:
         """Return the path with its wildcards filled in; KeyError for one that is not given."""
         return self.format(**wildcards)
+
+    def only(self, wildcard: str, expression: str) -> "Template":
+        """Return the path for a rule's output, where a wildcard is what the expression matches."""
+        return Template(self.replace(f"{{{wildcard}}}", f"{{{wildcard},{expression}}}"))
 
     @property
     def manifest(self) -> "Template":
@@ -51,9 +50,14 @@ class Template(str):
         """Return the path of the same page in another form, such as `.md`."""
         return Template(self.rpartition(".")[0] + ending)
 
+    def forms(self, *names: str) -> dict[str, "Template"]:
+        """Return the outputs of a page's rule: the page as tsv and in other forms, its manifest."""
+        others = {name: self.beside(f".{name}") for name in names}
+        return {"tsv": self, **others, "manifest": self.manifest}
+
     def parse(self, path: PurePath | str) -> dict[str, str] | None:
         """Return the wildcards of a path, whatever stands before it, or None if it has no such."""
-        match = _read(self).fullmatch(str(path))
+        match = _expression(self).fullmatch(str(path))
         return match.groupdict() if match else None
 
     @property
@@ -62,72 +66,60 @@ class Template(str):
         return re.sub(r"\{\w+\}", "*", self)
 
 
+@cache
+def _expression(template: Template) -> re.Pattern[str]:
+    names = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(template))
+    return re.compile("(?:.*/)?" + names)
+
+
 def recorded(**files: Template) -> dict[str, Template]:
     """Return the outputs of a rule: each file, and the manifest beside it."""
     pairs = ({name: path, f"{name}_manifest": path.manifest} for name, path in files.items())
     return {name: path for pair in pairs for name, path in pair.items()}
 
 
-@cache
-def _read(template: Template) -> re.Pattern[str]:
-    return re.compile("(?:.*/)?" + WILDCARD.sub(r"(?P<\1>[^/]+)", re.escape(template)))
-
-
-class Below:
-    """A template below the results folder of a `Paths`."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __get__(self, paths: "Paths", owner: type["Paths"]) -> Template:
-        return Template(paths.under + self.path)
-
-
-SPLIT = "{dataset}/{split}"
-TRAINED = "{model}/seed{seed}"
-SHARD = "shard-{shard}/manifest.json"
-
-
 class Paths:
     """The templates; an artefact that is a folder stands as its manifest."""
 
-    absent = Below("absent.json")
-    ledger = Below("ledger.tsv")
-    corpus = Below("data/{dataset}/corpus/manifest.json")
-    queries = Below(f"data/{SPLIT}/queries.tsv")
-    qrels = Below(f"data/{SPLIT}/qrels.trec")
-    answers = Below(f"data/{SPLIT}/answers.jsonl")
-    index = Below("index/{dataset}/{index}/manifest.json")
-    term_weights = Below(f"weights/{{dataset}}/{TRAINED}/manifest.json")
-    tuples = Below("training/{model}/tuples.jsonl.gz")
-    backbone = Below("backbones/{backbone}/manifest.json")
-    checkpoint = Below(f"models/{TRAINED}/manifest.json")
-    query_embeddings = Below(f"embeddings/{{dataset}}.queries/{TRAINED}/manifest.json")
-    embeddings = Below(f"embeddings/{{dataset}}/{TRAINED}/{SHARD}")
-    hits = Below(f"hits/{{dataset}}/{TRAINED}/top{{k}}/{SHARD}")
-    run = Below(f"runs/{SPLIT}/{{run}}.trec.gz")
-    scores = Below(f"scores/{SPLIT}/{{run}}.on.{{other}}.trec.gz")
-    pairs = Below(f"rerank/{SPLIT}/{{reranker}}.trec.gz")
-    depth_curve = Below(f"rerank/{SPLIT}/{{reranker}}.depths.tsv")
-    tuning = Below(f"tuning/{SPLIT}/{{run}}.json")
-    metrics_root = Below("metrics")
-    metrics = Below(f"metrics/{below_metrics(SPLIT, '{run}')}")
-    significance = Below("significance/{page}.tsv")
-    table = Below("tables/{page}.tsv")
-    cases = Below("cases/{page}.tsv")
-    figure = Below("figures/{page}.tsv")
-
     def __init__(self, results: str = "") -> None:
-        self.under = f"{results}/" if results else ""
+        self._results = results and f"{results}/"
+        self.absent = self._below("absent.json")
+        self.ledger = self._below("ledger.tsv")
+        self.corpus = self._below("data/{dataset}/corpus/manifest.json")
+        self.queries = self._below(f"data/{SPLIT}/queries.tsv")
+        self.qrels = self._below(f"data/{SPLIT}/qrels.trec")
+        self.answers = self._below(f"data/{SPLIT}/answers.jsonl")
+        self.index = self._below("index/{dataset}/{index}/manifest.json")
+        self.term_weights = self._below(f"weights/{{dataset}}/{MODEL}")
+        self.tuples = self._below("training/{model}/tuples.jsonl.gz")
+        self.backbone = self._below("backbones/{model}/manifest.json")
+        self.checkpoint = self._below(f"models/{MODEL}")
+        self.query_embeddings = self._below(f"embeddings/{{dataset}}.queries/{MODEL}")
+        self.embeddings = self._below(f"embeddings/{{dataset}}/{TRAINED}/{SHARD}")
+        self.hits = self._below(f"hits/{{dataset}}/{TRAINED}/top{{k}}/{SHARD}")
+        self.run = self._below(f"runs/{SPLIT}/{{run}}.trec.gz")
+        self.scores = self._below(f"scores/{SPLIT}/{{run}}.on.{{other}}.trec.gz")
+        self.pairs = self._below(f"rerank/{SPLIT}/{{reranker}}.trec.gz")
+        self.depth_curve = self._below(f"rerank/{SPLIT}/{{reranker}}.depths.tsv")
+        self.tuning = self._below(f"tuning/{SPLIT}/{{run}}.json")
+        self.metrics_root = self._below("metrics")
+        self.metrics = self._below(f"metrics/{below_metrics(SPLIT, '{run}')}")
+        self.significance = self._below("significance/{page}.tsv")
+        self.table = self._below("tables/{page}.tsv")
+        self.cases = self._below("cases/{page}.tsv")
+        self.figure = self._below("figures/{page}.tsv")
+
+    def _below(self, path: str) -> Template:
+        return Template(self._results + path)
 
     def log(self, name: str) -> str:
         """Return the log of a job, such as `data/{dataset}.corpus`."""
-        return f"{self.under}logs/{name}.log"
+        return self._below(f"logs/{name}.log")
 
     def time(self, name: str) -> str:
         """Return the benchmark file of a job."""
-        return f"{self.under}benchmarks/{name}.tsv"
+        return self._below(f"benchmarks/{name}.tsv")
 
     def work(self, name: str) -> str:
         """Return where a job keeps what it needs to resume."""
-        return f"{self.under}work/{name}"
+        return self._below(f"work/{name}")

@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
+from residuum.config.measures import reads
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.papers import Figure
 from residuum.config.schema.scales import FromModel, HubReranker
-from residuum.config.schema.systems import FusionSystem, RerankSystem
+from residuum.config.schema.systems import FusionSystem, LexicalSystem, RerankSystem
 from residuum.wiring.availability import Hub, external_file, why_unavailable
-from residuum.wiring.models import Checkpoints
-from residuum.wiring.part import Wildcards, place_of, run_of
+from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import folder_of
-from residuum.wiring.splits import needs_answers, tuning_place
 
 QUOTE = "'\\''"  # a quote within quotes, for the shell
 
 
 class Reranked(NamedTuple):
-    """A run of a rerank system: its first stage's run, and the depths that are tried."""
+    """A run of a rerank system: the system, its first stage's run, and the depths tried."""
 
+    system: RerankSystem
     first: str
     grid: list[int]
 
@@ -33,29 +33,31 @@ def rerank_systems(registry: Registry, reranker: str) -> list[str]:
     return [n for n in registry.of_kind("rerank") if registry.reranker(n) == reranker]
 
 
-def pipelines(registry: Registry, reranker: str, place: Place, hub: Hub) -> list[str]:
-    """Return those of them that have what they need on a split."""
-    names = rerank_systems(registry, reranker)
-    return [name for name in names if not why_unavailable(registry, name, place, hub)]
-
-
 def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
-    """Return the runs on a split that share a reranker, by their ids."""
+    """Return the runs that share a reranker and have what they need on a split, by their ids."""
     runs = {}
-    for name in pipelines(registry, reranker, place, hub):
-        system = registry.system(name, RerankSystem)
-        for seed in registry.seeds_of(name):
-            first = registry.run(system.first_stage, seed)
-            runs[registry.run(name, seed)] = Reranked(first, system.depth.tried())
+    for name in rerank_systems(registry, reranker):
+        if not why_unavailable(registry, name, place, hub):
+            system = registry.system(name, RerankSystem)
+            for seed in registry.seeds_of(name):
+                first = registry.run(system.first_stage, seed)
+                runs[registry.run(name, seed)] = Reranked(system, first, system.depth.tried())
     return runs
 
 
 def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, int]:
-    """Return the first stages' runs whose docs a reranker scores, each with its largest depth."""
+    """Return the first stages' runs whose docs a reranker scores, each with its largest depth.
+
+    None at all is an error.
+    """
     deepest: dict[str, int] = {}
-    for first, grid in reranked(registry, reranker, place, hub).values():
+    for _, first, grid in reranked(registry, reranker, place, hub).values():
         deepest[first] = max(*grid, deepest.get(first, 0))
-    return deepest
+    if deepest:
+        return deepest
+    names = rerank_systems(registry, reranker)
+    why = {str(why_unavailable(registry, name, place, hub)) for name in names}
+    raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
 
 
 def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
@@ -65,7 +67,25 @@ def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
     raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
 
 
-class Runs(Checkpoints):
+def needs_answers(registry: Registry, place: Place) -> bool:
+    """Say whether a measure of a split reads answers and texts in place of judgements."""
+    return any(reads(name) == "answers" for name in registry.measures(place))
+
+
+def tuning_place(registry: Registry, system: str, place: Place) -> Place | None:
+    """Return the split whose tuning file holds what was chosen for a run on a split.
+
+    Lambda is chosen on the tuning split; a depth and RM3's setting are recorded with the run. None
+    where nothing is chosen.
+    """
+    entry = registry.systems[system]
+    if isinstance(entry, FusionSystem):
+        return registry.tune_place(system, place.dataset)
+    written = entry.kind == "rerank" or (isinstance(entry, LexicalSystem) and entry.tunes_rm3)
+    return place if written else None
+
+
+class Runs(Part):
     """Inputs and options of the stages fusion, rerank, external and evaluate, and of all runs."""
 
     def spec(self, wildcards: Wildcards) -> str:
@@ -83,28 +103,22 @@ class Runs(Checkpoints):
         places = [Place(wildcards.dataset, fold) for fold in split.folds]
         return [self.fill(self.paths.queries, place) for place in places]
 
-    def _fusion(self, wildcards: Wildcards) -> FusionSystem:
-        return self.registry.system(run_of(wildcards).system, FusionSystem)
-
     def fused(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of a fusion's parts on a split."""
-        seed, place = run_of(wildcards).seed, place_of(wildcards)
-        return [self.run(part, seed, place) for part in self._fusion(wildcards).parts]
+        (system, seed), place = run_of(wildcards), place_of(wildcards)
+        return [self.run(part, seed, place) for part in self.registry.parts(system)]
 
     def true_scores(self, wildcards: Wildcards) -> list[str]:
         """Return the scores that parts of a fusion give to docs that they did not retrieve."""
-        seed, place = run_of(wildcards).seed, place_of(wildcards)
-        pairs = self._fusion(wildcards).true_scores()
+        (system, seed), place = run_of(wildcards), place_of(wildcards)
+        pairs = self.registry.system(system, FusionSystem).true_scores()
         runs = [(self.registry.run(part, seed), other) for part, other in pairs]
         return [self.fill(self.paths.scores, place, run=run, other=other) for run, other in runs]
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning file of a fused run; none where lambda is fixed."""
-        system = run_of(wildcards).system
-        if self.registry.tuned_on(system) is None:
-            return []
-        place = tuning_place(self.registry, system, place_of(wildcards))
-        return [self.fill(self.paths.tuning, place, run=wildcards.run)]
+        place = tuning_place(self.registry, run_of(wildcards).system, place_of(wildcards))
+        return [self.fill(self.paths.tuning, place, run=wildcards.run)] if place else []
 
     def measures(self, wildcards: Wildcards) -> str:
         """Return the options that name a split's measures."""
@@ -132,27 +146,23 @@ class Runs(Checkpoints):
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the reranker."""
-        return self.files(player_of(self.registry, wildcards.reranker))
+        return self.model_files(player_of(self.registry, wildcards.reranker), wildcards.dataset)
 
     def reranker(self, wildcards: Wildcards) -> str:
         """Return the options that name a reranker and how a released one reads a pair."""
         player = player_of(self.registry, wildcards.reranker)
         reading = getattr(player, "reading", None)
         read = f" --reading {quote(specs.of_entry(reading))}" if reading else ""
-        return f"--model {self.argument(player)}{read}"
+        return f"--model {self.model_argument(player, wildcards.dataset)}{read}"
 
     def pairs_spec(self, wildcards: Wildcards) -> str:
         """Return the spec of the scoring of pairs."""
         return specs.canonical_json({"batch_size": self.registry.scale.pair_batch_size})
 
     def _candidates(self, wildcards: Wildcards) -> dict[str, int]:
-        """Return the first stages' runs, each with its largest depth; none at all is an error."""
-        name, place = wildcards.reranker, place_of(wildcards)
-        if deepest := candidates(self.registry, name, place, self.hub):
-            return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
-        names = rerank_systems(self.registry, name)
-        why = {str(why_unavailable(self.registry, n, place, self.hub)) for n in names}
-        raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
+        place = place_of(wildcards)
+        deepest = candidates(self.registry, wildcards.reranker, place, self.hub)
+        return {self.fill(self.paths.run, place, run=run): k for run, k in deepest.items()}
 
     def candidates(self, wildcards: Wildcards) -> list[str]:
         """Return the first stages' runs whose docs a reranker scores."""
@@ -174,23 +184,21 @@ class Runs(Checkpoints):
 
     def curves_spec(self, wildcards: Wildcards) -> str:
         """Return the depths of each run and the measures at each depth on a split, as JSON."""
-        registry, place = self.registry, place_of(wildcards)
-        systems = pipelines(registry, wildcards.reranker, place, self.hub)
-        settings = [registry.system(name, RerankSystem).depth for name in systems]
-        measures = {depth.measure for depth in settings if depth.measure}
+        registry, place, runs = self.registry, place_of(wildcards), self._reranked(wildcards)
+        measures = {of.system.depth.measure for of in runs.values()}
         for page in (registry.page(name, Figure) for name in registry.chosen("figure")):
             if registry.binding(page.role) == place:
-                measures |= {panel.measure for panel in page.panels if panel.measure}
-        grids = {name: sorted(run.grid) for name, run in self._reranked(wildcards).items()}
-        return specs.canonical_json({"depths": grids, "measures": sorted(measures)})
+                measures |= {panel.measure for panel in page.panels}
+        grids = {name: sorted(of.grid) for name, of in runs.items()}
+        return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})
 
     def cut(self, wildcards: Wildcards) -> dict[str, str]:
         """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
-        name, seed = run_of(wildcards)
-        system, place = self.registry.system(name, RerankSystem), place_of(wildcards)
+        (name, seed), place = run_of(wildcards), place_of(wildcards)
         reranker, tune = self.registry.reranker(name), self.registry.tune_place(name, place.dataset)
+        first = self.registry.system(name, RerankSystem).first_stage
         inputs = {
-            "first": self.run(system.first_stage, seed, place),
+            "first": self.run(first, seed, place),
             "scores": self.fill(self.paths.pairs, place, reranker=reranker),
         }
         if tune:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.datasets import SplitCount
 from residuum.config.schema.models import Backbone, Training
-from residuum.config.schema.scales import FromModel, FromPath
+from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.wiring.assumptions import TOKEN_BYTES
-from residuum.wiring.models import start_of
+from residuum.wiring.corpora import start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {
@@ -70,20 +70,16 @@ def shape_of_hub(name: str) -> Shape:
     return LARGE if "large" in name.lower() else BASE
 
 
-def shape(registry: Registry, start: Start) -> Shape:
-    """Return the shape of what plays a backbone or a reranker."""
+def shape(registry: Registry, start: Start | str) -> Shape:
+    """Return the shape of what plays a backbone or a reranker, or of a model of config/models."""
     if isinstance(start, FromPath):
         entry = json.loads((Path(start.path) / "config.json").read_text(encoding="utf-8"))
         names = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")
         return Shape(*(entry.get(name, size) for name, size in zip(names, BASE, strict=True)))
-    if isinstance(start, FromModel):
-        return shape_of_model(registry, start.model)
-    return shape_of_hub(start.hub)
-
-
-def shape_of_model(registry: Registry, name: str) -> Shape:
-    """Return the shape of an entry of config/models: its own, or that of what it starts from."""
-    model = registry.models[name]
+    if isinstance(start, FromHub):
+        return shape_of_hub(start.hub)
+    name = start.model if isinstance(start, FromModel) else start
+    model = registry.model_entry(name)
     if isinstance(model, Backbone):
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
     return shape(registry, start_of(registry, name))

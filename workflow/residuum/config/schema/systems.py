@@ -93,7 +93,9 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
     folds: int | None = Field(None, ge=2)
     seed: int | None = Field(None, description="of the split of the queries into folds")
-    measures: dict[Role, base.TunedMeasure] = Field({}, description="that are reported on splits")
+    measures: dict[base.TrainRole, base.TunedMeasure] = Field(
+        {}, description="reported on splits; of own: on the own tuning split"
+    )
 
 
 class LexicalSystem(Strict):

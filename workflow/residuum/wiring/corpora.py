@@ -1,0 +1,205 @@
+"""What is made of collections: exports, indexes, negatives and models, embeddings, hits by shard.
+
+Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`, `Models(registry, paths,
+hub).tuples(wildcards)`. Must not know BM25, encoders, or how anything is trained.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from shlex import quote
+
+from residuum.cli.errors import ResiduumError
+from residuum.config import roots, specs
+from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.base import references
+from residuum.config.schema.models import OnPairs
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.config.specs import FixedId, RunId
+from residuum.wiring.availability import rm3_measure, role_of, why_no_export
+from residuum.wiring.part import Part, Wildcards, place_of, run_of
+from residuum.wiring.paths import Template
+
+
+def searched(registry: Registry, dataset: str) -> list[str]:
+    """Return the splits of a dataset that runs are made for: measured, tuned on, sent in."""
+    roles = filter(None, map(registry.tuned_on, registry.systems))
+    tuned = {role_of(registry, role, "tune", dataset)[0] for role in dict.fromkeys(roles)}
+    return [
+        name
+        for name, split in registry.datasets[dataset].splits.items()
+        if split.unjudged or (at := Place(dataset, name)) in tuned or registry.measures(at)
+    ]
+
+
+@cache
+def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
+    """Return the splits of a dataset whose queries a model searches: for runs, and negatives.
+
+    Negatives of a training split are for models that play a role at this scale, or that a system
+    names.
+    """
+    splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
+    entries = [registry.scale, *registry.systems.values()]
+    for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
+        mined = [(registry.trained_for(s.system), s.seed) for s in registry.negatives(name).runs]
+        if (FixedId.parse(model).name, seed) in mined:
+            place, _ = role_of(registry, registry.model(name, OnPairs).train_on, "train", dataset)
+            if place and place.dataset == dataset and place.split not in splits:
+                splits.append(place.split)
+    return splits
+
+
+def start_of(registry: Registry, model: str) -> Start:
+    """Return what plays the backbone of a model; nothing at all is an error."""
+    [(_, role)] = references(registry.model_entry(model), "backbone")
+    if start := registry.backbone(role):
+        return start
+    raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
+
+
+def corpora_of(registry: Registry, model: str) -> list[str]:
+    """Return the datasets whose texts or pairs a model is made from, adapted to or trained on."""
+    entry = registry.model_entry(model)
+    if isinstance(entry, OnPairs):
+        return [registry.train_place(model).dataset]
+    return [registry.place(role).dataset for _, role in references(entry, "role")]
+
+
+class Corpora(Part):
+    """Inputs and options of the stages data, lexical, encode and dense."""
+
+    def files(self, wildcards: Wildcards) -> list[str]:
+        """Return the user's own files behind a corpus or a split, so that edits export it again.
+
+        The pages leave out what has none; if a target asks for it all the same, the run stops here.
+        It exits, because Snakemake takes an exception for a rule that does not fit, and would go on
+        with what was made of other files before.
+        """
+        name, split = wildcards.dataset, getattr(wildcards, "split", None)
+        root = roots.data()
+        if why := why_no_export(self.registry, name, split):
+            where = f"Paths start at {root.resolve()} (set RESIDUUM_DATA to change that)."
+            sys.exit(f"error: dataset {name}: {why}\n{where}")
+        return [str(root / path) for path in self.registry.datasets[name].source_files(split)]
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return what decides which corpus is written, or which queries and qrels a split has."""
+        dataset, split = (
+            self.registry.datasets[wildcards.dataset],
+            getattr(wildcards, "split", None),
+        )
+        return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
+
+    def index_behind(self, wildcards: Wildcards) -> str:
+        """Return the index behind a lexical run."""
+        return self.index(wildcards.dataset, run_of(wildcards))
+
+    def index_form(self, wildcards: Wildcards) -> str:
+        """Return the form of the index that an index id names, as JSON."""
+        names, form = self.registry.of_kind("lexical"), FixedId.parse(wildcards.index).name
+        forms = (self.registry.system(name, LexicalSystem).index() for name in names)
+        return specs.of_entry(next(index for index in forms if index.index_id() == form))
+
+    def term_weights(self, wildcards: Wildcards) -> list[str]:
+        """Return the term weights that an index is made of; none for one of texts."""
+        model, seed = RunId.parse(FixedId.parse(wildcards.index).by)
+        made = {"dataset": wildcards.dataset, "model": model, "seed": seed}
+        return [self.paths.term_weights.fill(**made)] if model else []
+
+    def rm3_measure(self, wildcards: Wildcards) -> str:
+        """Return the measure by which RM3 is tuned on a split."""
+        system, place = run_of(wildcards).system, place_of(wildcards)
+        if measure := rm3_measure(self.registry, system, place):
+            return measure
+        text = f"rm3.measures names no role that {'/'.join(place)} plays at this scale; add one"
+        raise ResiduumError(f"{system}: {text}")
+
+    def queries(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries that a dense model searches a dataset for."""
+        dataset, seed = wildcards.dataset, int(wildcards.seed)
+        splits = encoded_splits(self.registry, dataset, wildcards.model, seed)
+        return [self.paths.queries.fill(dataset=dataset, split=split) for split in splits]
+
+    def shard(self, wildcards: Wildcards) -> str:
+        """Return the options that name a shard of a corpus."""
+        return f"--shard {int(wildcards.shard)} --of {self.registry.shards(wildcards.dataset)}"
+
+    def windows(self, wildcards: Wildcards) -> str:
+        """Return the option that has a dataset's docs read in passages, if it says so."""
+        windows = self.registry.datasets[wildcards.dataset].windows
+        return f"--windows {quote(specs.of_entry(windows))}" if windows else ""
+
+    def shards(self, template: Template) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: what the model of a dense run made, each shard of it once."""
+
+        def of(wildcards: Wildcards) -> list[str]:
+            dataset, (system, seed) = wildcards.dataset, run_of(wildcards)
+            dense = self.registry.system(system, DenseSystem)
+            model = self.registry.model_for(dense.model, dataset)
+            made = {"dataset": dataset, "model": model, "seed": seed, "k": dense.k}
+            shards = range(self.registry.shards(dataset))
+            return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
+
+        return of
+
+
+class Models(Part):
+    """Inputs and options of the stages pretrain, negatives and train."""
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a model."""
+        return specs.of_entry(self.registry.model_entry(wildcards.model))
+
+    def start_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the backbone that a training starts from."""
+        return self.model_files(*self._start(wildcards))
+
+    def start(self, wildcards: Wildcards) -> str:
+        """Return the value of --start, and --revision for a hub model."""
+        return self.model_argument(*self._start(wildcards))
+
+    def _start(self, wildcards: Wildcards) -> tuple[Start, str]:
+        """Return what a training starts from, and the collection that it would belong to."""
+        model = wildcards.model
+        return start_of(self.registry, model), corpora_of(self.registry, model)[0]
+
+    def corpora(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpora that a backbone is made from or adapted to."""
+        datasets = corpora_of(self.registry, wildcards.model)
+        return [self.paths.corpus.fill(dataset=dataset) for dataset in datasets]
+
+    def trained_on(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the split that a model is trained on."""
+        return lambda wildcards: self.fill(template, self._pairs(wildcards))
+
+    def _pairs(self, wildcards: Wildcards) -> Place:
+        return self.registry.train_place(wildcards.model)
+
+    def tuples(self, wildcards: Wildcards) -> str:
+        """Return the training tuples of a model, its own or those of the one that it names."""
+        return self.paths.tuples.fill(model=self.registry.tuples_of(wildcards.model))
+
+    def mined_spec(self, wildcards: Wildcards) -> str:
+        """Return how negatives are drawn, by which system, and what is positive."""
+        model = self.registry.model(wildcards.model, OnPairs)
+        place, name = self._pairs(wildcards), model.negatives.scores
+        system = name and self.registry.systems[name]
+        split = self.registry.datasets[place.dataset].splits[place.split]
+        return specs.canonical_json(
+            {
+                "negatives": model.negatives.model_dump(mode="json"),
+                "system": system and system.model_dump(mode="json", exclude=specs.FOR_READERS),
+                "positive_level": split.positive_level,
+            }
+        )
+
+    def mined_index(self, wildcards: Wildcards) -> list[str]:
+        """Return the index that negatives are mined from; none for a model without pools."""
+        system = self.registry.model(wildcards.model, OnPairs).negatives.scores
+        return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
+
+    def mined_runs(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs of the other systems that negatives are mined from."""
+        place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
+        return [self.run(source.system, source.seed, place) for source in sources]
