@@ -80,7 +80,7 @@ class Facts(NamedTuple):
         return int(suits and (condition, topic["aspect"]) in self.findings)
 
 
-def faults(recipe: GeneratedArticles) -> Iterator[str]:
+def faults(recipe: GeneratedArticles) -> Iterator[ValueError]:
     """Two conditions and agents at least, so that a doc can name another; none without a name."""
     for key, names in (
         ("conditions", [words.conditions["stems"], words.conditions["surnames"]]),
@@ -88,7 +88,8 @@ def faults(recipe: GeneratedArticles) -> Iterator[str]:
     ):
         count, most = getattr(recipe, key), min(map(len, names))
         if not 2 <= count <= most:
-            yield f"{key}: {count} requested, 2 to {most} possible; change {key}"
+            text = f"{key}: {count} requested, 2 to {most} possible; change {key}"
+            yield ValueError(text)
 
 
 class World:

@@ -73,9 +73,9 @@ def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Draw
     return made
 
 
-def refuse(what: str, faults: Iterator[str]) -> None:
+def refuse(what: str, faults: Iterator[ValueError]) -> None:
     """Raise ValueError with all faults of a recipe, if it has any."""
-    if lines := list(faults):
+    if lines := list(map(str, faults)):
         raise ValueError("\n  ".join([f"{what} cannot be made", *lines]))
 
 
