@@ -15,7 +15,7 @@ MOST_QUOTED = 60  # characters of an offending value
 
 
 class Rows(NamedTuple):
-    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if there are."""
+    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if any."""
 
     queries: list[tuple[str, str]]
     qrels: list[tuple[str, str, int]]
