@@ -128,10 +128,7 @@ def _words(text: str) -> set[str]:
 
 
 def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFrame) -> layout.Layout:
-    """Lay the first cases out: query, excerpt, ranks before and after, ranks in other lists.
-
-    `pairs` are all that meet the rule, of so many judged queries that were examined.
-    """
+    """Lay out the cases shown in `table`; `pairs` are all that fit, of so many `examined` queries."""
     cases = job.cases
     others = [name for name in cases.lists if name not in (cases.before, cases.after)]
     rows = []

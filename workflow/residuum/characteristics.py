@@ -44,10 +44,7 @@ def count(
 
 
 def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: Path) -> None:
-    """Write the pages from the counts of each column, as `quantities` returns them.
-
-    A line per quantity, a column per query set; a column without counts is not run.
-    """
+    """Write a line per quantity, a column per query set; one without counts is not run."""
     cells = []
     for row, column in itertools.product(job.table.rows, job.table.columns):
         cell = grids.blank(job, row.id, column.id, row.quantity, job.not_counted(column))

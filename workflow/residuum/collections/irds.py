@@ -30,8 +30,7 @@ CORD19_URL = (
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Stream (doc_id, fields) in the collection's order.
 
-    A doc without an id is an error, and so is a number of docs that is not pinned where a file
-    shows why.
+    A doc without an id is an error, and so are fewer docs than pinned where a file shows why.
     """
     source = collection.source
     assert isinstance(source, IrdsSource)

@@ -45,10 +45,7 @@ class Layout(NamedTuple):
 
 
 def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> None:
-    """Write the rows as .tsv, unrounded, and the page as .md and .tex beside.
-
-    With the name of an image the page is the image's caption: Markdown alone.
-    """
+    """Write the rows as .tsv, unrounded, the page as .md and, unless it captions an image, .tex."""
     files.write_text(output, rows.write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), markdown(page, image))
     if not image:
