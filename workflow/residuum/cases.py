@@ -128,7 +128,7 @@ def _words(text: str) -> set[str]:
 
 
 def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFrame) -> layout.Layout:
-    """Lay out the cases shown in `table`; `pairs` are all that fit, of so many `examined` queries."""
+    """Lay out the cases shown in `table`; `pairs` are all that fit, of the `examined` queries."""
     cases = job.cases
     others = [name for name in cases.lists if name not in (cases.before, cases.after)]
     rows = []
