@@ -4,14 +4,14 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
 from typing import NamedTuple
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
-from residuum.config.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
+from residuum.config.schema.papers import Cases, Characteristics, Figure, QuerySet, Table
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
@@ -41,7 +41,7 @@ class Gap(NamedTuple):
 
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
-    table = registry.page(page, Table)
+    table = registry.entry(page, Table)
     systems = {row.id: row.system for row in table.rows if row.system}
     places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = {
@@ -62,14 +62,14 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     )
 
 
-def _places(registry: Registry, columns: list[Column] | list[QuerySet]) -> dict[str, str | None]:
+def _places(registry: Registry, columns: Sequence[QuerySet]) -> dict[str, str | None]:
     places = {column.id: registry.binding(column.role) for column in columns}
     return {name: "/".join(place) if place else None for name, place in places.items()}
 
 
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
-    table = registry.page(page, Characteristics)
+    table = registry.entry(page, Characteristics)
     places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = {name: why_no_export(registry, *place) for name, place in places.items() if place}
     return BoundCharacteristics(
@@ -83,7 +83,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
 
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its split, and the runs of each series that can be made at this scale."""
-    figure, facts = registry.page(page, Figure), registry.facts()
+    figure, facts = registry.entry(page, Figure), registry.facts()
     place = registry.place(figure.role)
     drawn = [s for s in figure.series if not why_unavailable(registry, s.system, place, hub)]
     return BoundFigure(
@@ -99,7 +99,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
 
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
-    cases, facts = registry.page(page, Cases), registry.facts()
+    cases, facts = registry.entry(page, Cases), registry.facts()
     return BoundCases(
         id=page,
         cases=cases,
