@@ -1,6 +1,3 @@
-# Collections: the corpus in shards, queries and qrels per split.
-
-
 rule data_corpus:
     """Export a corpus as JSON-lines shards and check its ids and count."""
     input:

@@ -9,7 +9,7 @@ from residuum import ledger
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.ledger import LedgerRow
-from residuum.pages import layout, tsv
+from residuum.pages import grids, layout
 from residuum.wiring import driver
 
 ABSENT = "no such file: theirs.txt. Get it."
@@ -124,7 +124,7 @@ def test_an_empty_ledger_says_so():
 
 
 def test_the_command_prints_the_counts_and_where_the_pages_lie(tmp_path):
-    tsv.frame(ROWS, LedgerRow).write_csv(tmp_path / "ledger.tsv", separator="\t")
+    grids.frame(ROWS, LedgerRow).write_csv(tmp_path / "ledger.tsv", separator="\t")
     shown = CliRunner().invoke(app, ["ledger", "--results", str(tmp_path)]).output
     assert shown.startswith("| paper | printed ")
     assert f"{tmp_path / 'ledger.md'}" in shown and f"{tmp_path / 'ledger.tsv'}" in shown

@@ -7,7 +7,7 @@ import pytest
 from residuum import significance
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
-from residuum.pages import tsv
+from residuum.pages import grids
 from residuum.paired import Comparison
 from tables_fixture import job, spec, write_metrics
 
@@ -50,7 +50,7 @@ def test_every_pair_in_every_column(metrics):
     pairs = [("base", "ours"), ("base", "ablation"), ("ours", "ablation")]
     expected = [(column, *pair) for column in ("rr", "ndcg") for pair in pairs]
     assert list(found.select("column", "a", "b").iter_rows()) == expected
-    assert found.columns == list(tsv.columns(Comparison))
+    assert found.columns == list(grids.columns(Comparison))
     assert set(found["family"]) == {"toy-table1/rr", "toy-table1/ndcg"}
     seeded = found.filter(pl.col("seeds") == 2)
     assert seeded.height == 4 and seeded["p_mixed_effects"].null_count() == 0
@@ -114,7 +114,7 @@ def test_a_family_may_be_all_tables_of_a_paper(metrics):
 def test_a_page_without_pairs_has_a_header_only(metrics):
     made = table()
     found = compare(metrics, made.model_copy(update={"places": {"rr": None, "ndcg": None}}))
-    assert (found.height, found.columns) == (0, list(tsv.columns(Comparison)))
+    assert (found.height, found.columns) == (0, list(grids.columns(Comparison)))
 
 
 def test_no_resamples_are_refused(metrics):

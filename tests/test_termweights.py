@@ -151,7 +151,7 @@ def predicting(toy: Toy, model: Path, output: Path, part_docs: int) -> dict[str,
 
 def test_predictions_are_written_in_parts(toy: Toy, model: Path, tmp_path: Path) -> None:
     termweights.predict(**predicting(toy, model, tmp_path / "tfs", 10))
-    found = dict(contracts.read_term_weights(tmp_path / "tfs"))
+    found = {d["doc_id"]: d["weights"] for d in contracts.read_docs(tmp_path / "tfs")}
     assert list(found) == [doc_id for doc_id, _ in toy_docs()]
     artefact = json.loads((tmp_path / "tfs" / "manifest.json").read_text())["artefact"]
     assert [shard["docs"] for shard in artefact["shards"]] == [10, 10, 4]

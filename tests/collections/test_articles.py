@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from residuum.collections.article_facts import Facts, World, graded
+from residuum.collections.article_facts import Facts, World
 from residuum.collections.article_facts import words as article_words
 from residuum.collections.articles import generate
-from residuum.collections.worlds import Generated, Stream, Topic
+from residuum.collections.worlds import Generated, Grades, Stream, Topic
 
 SMOKE = {
     "seed": 1,
@@ -52,7 +52,9 @@ def inside(scale, **changes) -> tuple[World, list[Facts], list[Topic]]:
     rng = Stream(recipe.seed, "docs")
     world = World(rng, recipe)
     facts = world.draw_facts(rng)
-    return world, facts, world.draw_topics(Stream(recipe.seed, "judged"), graded(facts))
+    names = (doc.names() for doc in facts)
+    grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
+    return world, facts, world.draw_topics(Stream(recipe.seed, "judged"), grades)
 
 
 def judged(collection: Generated) -> dict[str, dict[str, int]]:

@@ -299,9 +299,11 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         ("config/schema/models.py", "give exactly one of epochs", "choose one of epochs"),
         ("data.py", "A download may be incomplete", "A file may be cut short"),
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
-        ("lexical.py", "Run the same command again", "Try once more"),
+        ("lexical.py", "Run again, or give", "Try once more, or give"),
+        ("collections/places.py", "lower passages or raise", "take fewer passages or raise"),
+        ("neural/learners.py", "the model learned nothing", "nothing was learned"),
         ("negatives.py", "pairs are left out: their", "pairs are not used: their"),
-        ("evaluate.py", "the qrels are empty", "the qrels have no line"),
+        ("tuning/evaluation.py", "the qrels are empty", "the qrels have no line"),
     ]:
         edited(f"{PACKAGE}/{name}", old, new)
     assert planned(project) == set()
@@ -324,7 +326,7 @@ def test_a_new_kind_reruns_nothing(project, edited):
     [
         ("config/schema/papers.py", "limit: Positive = Field(3", "limit: Positive = Field(4",
          PAGES),
-        ("evaluate.py", "float(m.value)", "float(m.value) / 2",
+        ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),
         ("neural/crossencoder.py", ".view(len(grouped), -1)", ".view(len(grouped), -1) * 2",
          PAGES | {"models", "metrics", "tuning", "rerank", "runs"}),
@@ -366,7 +368,7 @@ ALTERED = [
      "embeddings/generated-smoke.queries/clear/seed1", {"encode", "train"}),
     ("dense.py", "queries[left[part]].astype(np.float64)", "queries[left[part]].astype(np.float16)",
      "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
-    ("evaluate.py", "float(m.value)", "float(m.value) / 2",
+    ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),
     ("paired/classical.py", "LEVEL = 0.95", "LEVEL = 0.9",
      "significance/clear-table1.tsv", {"significance", "figures"}),

@@ -93,8 +93,10 @@ def compare(
 
     options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
     options |= {"resamples": resamples, "seed": seed}
-    others = (baseline or (), missing, form, output, workers)
-    print(comparing.report(qrels, runs, measures, options, *others))
+    page = comparing.report(
+        qrels, runs, measures, options, baseline or (), missing, form, output, workers
+    )
+    print(page)
 
 
 @bundle.command()

@@ -1,8 +1,7 @@
 """AnswerAccuracy@k: does one of the first k docs hold an answer to the question, as DPR counts?
 
-Usage: `values(run, answers, docs, ["AnswerAccuracy@20"])`; no command of its own. Text is what
-counts, not judgements: Karpukhin et al., Dense Passage Retrieval, EMNLP 2020, section 3.2 and their
-evaluation script. Must not know systems, or where answers come from.
+Usage: `values(run, answers, docs, ["AnswerAccuracy@20"])`. Text counts, not judgements: Karpukhin
+et al., Dense Passage Retrieval, EMNLP 2020, section 3.2 and their evaluation script.
 """
 
 import unicodedata

@@ -100,7 +100,6 @@ def _fits(condition: Condition, column: str) -> pl.Expr:
 
 
 def _docs(corpus: Path, ids: set[str]) -> dict[str, str]:
-    """Stream the corpus for some docs; one that it lacks is an error."""
     total = contracts.corpus_manifest(corpus)["docs"]
     stream = track(contracts.read_corpus(corpus), "read", total, "docs")
     docs = dict(islice(((doc_id, text) for doc_id, text in stream if doc_id in ids), len(ids)))
@@ -145,7 +144,7 @@ def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFram
         texts = [_bold(case["query"], shared), _bold(case["excerpt"], shared)]
         rows.append([*texts, *map(TextCell, plain)])
     header = ["Query", "Doc", "Judged", *others, f"{cases.before} → {cases.after}"]
-    align = [r"p{.2\linewidth}", r"p{.45\linewidth}", *"l" * (2 + len(others))]
+    align = r"p{.2\linewidth}p{.45\linewidth}" + "l" * (2 + len(others))
     notes = list(_notes(job, pairs, examined, len(rows)))
     return layout.Layout(cases.title, cases.printed_in, header, rows, notes, align)
 
@@ -160,10 +159,8 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     conditions = "; ".join(in_words(condition) for condition in cases.where)
     kind = "judged relevant (1 or more)" if cases.relevant else "judged 0 or unjudged"
     yield f"Rule: docs {kind}; {conditions}. One case per query, most ranks gained first."
-    yield (
-        f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet it, of {examined} "
-        f"judged queries examined; {shown or 'none'} shown."
-    )
+    examples = f"{examined} judged queries examined; {shown or 'none'} shown"
+    yield f"{pairs.height} pairs of {pairs['query_id'].n_unique()} queries meet it, of {examples}."
     if unjudged := pairs["relevance"].null_count():
         yield f"{unjudged} of these pairs are unjudged, which does not mean not relevant."
     yield "Bold: words of the query that the doc has in the same form, without stop words."

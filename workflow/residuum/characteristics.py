@@ -15,7 +15,7 @@ import typer
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.pages import grids, layout, tsv
+from residuum.pages import grids, layout
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
 from residuum.wiring.bound import BoundCharacteristics
@@ -59,9 +59,9 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
         [TextCell(row.label), *(_shown(cell) for cell in cells if cell.row == row.id)]
         for row in job.table.rows
     ]
-    title, printed, align = job.table.title, job.table.printed_in, ["l", *"c" * len(header[1:])]
-    page = layout.Layout(title, printed, header, rows, _notes(job), align)
-    layout.write(output, tsv.frame(cells, GridCell).drop(grids.INDEX), page)
+    of, align = job.table, "l" + "c" * len(job.table.columns)
+    page = layout.Layout(of.title, of.printed_in, header, rows, _notes(job), align)
+    layout.write(output, grids.frame(cells, GridCell).drop(grids.INDEX), page)
 
 
 def quantities(folder: Path) -> Quantities:
@@ -95,12 +95,8 @@ def _notes(job: BoundCharacteristics) -> list[str]:
     for column in job.table.columns:
         split_ref, why = job.places[column.id], job.absent.get(column.id)
         role = f"{column.role} (the paper's {column.header})"
-        if split_ref:
-            notes.append(
-                f"{split_ref}: in the role of {role}" + (f", not run: {why}" if why else ".")
-            )
-        else:
-            notes.append(f"{role}: no split has this role at this scale.")
+        bound = f"{split_ref}: in the role of {role}" + (f", not run: {why}" if why else ".")
+        notes.append(bound if split_ref else f"{role}: no split has this role at this scale.")
     notes.append("Counted: queries with a judgement; docs of relevance 1 or more; levels from 0.")
     return [*notes, f"Scale {job.scale}: {job.reason}"]
 

@@ -49,7 +49,8 @@ def corpus(
     """Write the corpus as JSON-lines shards, whole or not at all."""
     collection = _collection(spec, dataset_file)
     expected = max(edition.docs for edition in collection.editions)
-    stream = track(docs(collection), f"export {dataset}", expected, "docs")
+    docs = DOCS[collection.source.kind](collection)
+    stream = track(docs, f"export {dataset}", expected, "docs")
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
@@ -75,11 +76,6 @@ def _write_manifest(
     spec = collection.model_dump(mode="json", exclude={"access"})
     inputs = [resolve(name, collection.access) for name in collection.source_files(split)]
     manifest.write(artefact, facts, spec, inputs, "residuum.data")
-
-
-def docs(collection: Collection) -> Iterator[Doc]:
-    """Stream (doc_id, fields) of a collection, whatever its source."""
-    return DOCS[collection.source.kind](collection)
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
@@ -117,10 +113,7 @@ def split(
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
     dataset_file: DatasetFile = None,
 ) -> None:
-    """Write queries and qrels of one split after checking one against the other.
-
-    Where no judgements are public, the qrels say so in place of rows.
-    """
+    """Write queries and qrels of one split, checked against each other; or why none are public."""
     collection = _collection(spec, dataset_file)
     rows = splits.load(dataset, collection, name)
     trec.write_queries(queries, rows.queries)

@@ -1,8 +1,7 @@
 """Take in an external run: a TREC run file, validated as ours are.
 
-Command: `python -m residuum.external accept ...`. A file that breaks the contract is refused: its
-reason takes the place of the run, is printed, and shows in the tables; the other rows are made.
-Must not know how the run was made or which table shows it.
+Command: `python -m residuum.external accept ...`. The reason of a refused file takes the place of
+the run and shows in the tables. Must not know how the run was made or which table shows it.
 """
 
 import sys
@@ -44,9 +43,8 @@ def accept(
     else:
         facts = {"hits": ranked.height, "answered": ranked["query_id"].n_unique()}
         trec.write_run(output, ranked, tag)
-    manifest.write(
-        output, facts, system, [run, queries, corpus / "manifest.json"], "residuum.external"
-    )
+    inputs = [run, queries, corpus / "manifest.json"]
+    manifest.write(output, facts, system, inputs, "residuum.external")
 
 
 def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) -> str:

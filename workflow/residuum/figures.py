@@ -1,15 +1,17 @@
 """Measures over the rerank depth, drawn: a line per first stage, tests at every depth.
 
-Command: `python -m residuum.figures draw ...`. What is drawn lies beside the drawing, unrounded.
-Must not know how docs were reranked, nor how p-values are computed.
+Command: `python -m residuum.figures draw ...`. What is drawn lies beside the drawing, unrounded;
+equal data is equal bytes. Must not know how docs were reranked, nor how p-values are computed.
 """
 
 import itertools
 import json
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import numpy as np
 import polars as pl
 import typer
 
@@ -17,16 +19,57 @@ from residuum import paired
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.pages import drawing, grids, layout, notes
-from residuum.pages.drawing import Point
+from residuum.config import measures
+from residuum.config.schema.papers import Panel, Series
+from residuum.pages import grids, layout, notes
 from residuum.pages.layout import DASH, TextCell
 from residuum.wiring.bound import BoundFigure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 app = command.app(__doc__)
 TESTED = (
     *("difference", "ci_low", "ci_high", "boot_low", "boot_high", "effect", "min_detectable"),
     *("p", "p_error", "p_adjusted", "p_mixed_effects", "seeds_agreeing", "method", "significant"),
 )
+Legend = dict[str, object]  # label: what is drawn
+LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
+# Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
+LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
+    ("#000000", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#0072B2", "^", "-."),
+    ("#009E73", "D", ":"),
+    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
+]
+DIFFERS = [(6, 2, 0), "x", "+", (3, 2, 0)]
+STYLE = {
+    **{"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "savefig.dpi": 200},
+    **{"errorbar.capsize": 2, "lines.linewidth": 1.2, "lines.markersize": 4},
+}
+WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]}  # metadata
+
+
+class Point(NamedTuple):
+    """A series at one depth in one panel, and its test against the first series, if any."""
+
+    panel: Panel
+    series: Series
+    depth: int
+    scores: paired.ScoreMatrix
+    docs_reranked: float | None  # per query, where the depth curve has it
+    test: paired.Comparison | None = None
+
+    @property
+    def column(self) -> str:
+        """Name what is tested together: the series of one panel at one depth."""
+        return f"{self.panel.id}/{self.depth}"
+
+    @property
+    def means(self) -> np.ndarray:
+        """Return the mean over queries of each run."""
+        return np.asarray(self.scores.values.mean(axis=0))
 
 
 @app.command()
@@ -39,23 +82,21 @@ def draw(
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
     points = compare(job, measured(job, pl.concat([trec.read_depths(path) for path in depths])))
-    drawing.save(job, points, output)
+    save(job, points, output)
     page = caption(job, points, [cost(path) for path in scored])
     layout.write(output, frame(points), page, image=f"{output.stem}.png")
     manifest.write(output, {"points": len(points)}, job, [*depths, *scored], "residuum.figures")
 
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
-    """Return a point per panel, series and depth of the depth curve; all hold the same queries.
-
-    Recall starts at depth 1: at depth 0 nothing is a candidate.
-    """
+    """Return a point per panel, series and depth of the depth curve; all hold the same queries."""
     points = []
     for panel, series in itertools.product(job.figure.panels, job.series()):
         runs, measure = job.runs[series.id], panel.measure or trec.RECALL
         if missing := sorted(set(runs) - set(table["run"])):
             known = ", ".join(table["run"].unique().sort())
             raise ResiduumError(f"{job.id}: the depth curve lacks run {missing[0]}; it has {known}")
+        # recall starts at depth 1: at depth 0 nothing is a candidate
         own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
         parts = own.partition_by("depth", "run", as_dict=True)
         for depth in own.filter(measure=measure)["depth"].unique().sort():
@@ -69,14 +110,11 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
 
 
 def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
-    """Test each other series against the first, per panel, at every depth that both have.
-
-    Depth 0, where nothing is reranked, is shown but not tested.
-    """
+    """Test each other series against the first, per panel, at every depth that both have."""
     first = job.series()[0]
     scores = {(point.series.id, point.column): point.scores for point in points}
     pairs = []
-    for p in points:
+    for p in points:  # depth 0, where nothing is reranked, is shown but not tested
         if p.depth > 0 and p.series != first and (first.id, p.column) in scores:
             family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"
             pairs.append(paired.Pair(p.series.id, first.id, p.column, family=family))
@@ -132,18 +170,15 @@ def caption(job: BoundFigure, points: list[Point], costs: list[str]) -> layout.L
         number = columns.index((point.panel, point.series)) + 1
         shown[point.depth][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
     header = ["K", *(f"{panel.measure or 'recall'} {s.label}" for panel, s in columns)]
-    lines, align = list(_notes(job, points, costs)), ["r", *"c" * len(columns)]
-    title, printed_in, rows = job.figure.title, job.figure.printed_in, list(shown.values())
-    return layout.Layout(title, printed_in, header, rows, lines, align)
+    lines, rows, of = list(_notes(job, points, costs)), list(shown.values()), job.figure
+    return layout.Layout(of.title, of.printed_in, header, rows, lines)
 
 
 def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[str]:
     figure, (first, *others) = job.figure, job.series()
+    split = f"{job.place} in the role of {figure.role}, {len(points[0].scores.query_ids)} queries"
     for panel in figure.panels:
-        yield (
-            f"{drawing.panel_name(panel)} (the paper's {panel.header}): {job.place} in the role of "
-            f"{figure.role}, {len(points[0].scores.query_ids)} queries."
-        )
+        yield f"{panel_name(panel)} (the paper's {panel.header}): {split}."
     for series in [first, *others]:
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."
     if max(map(len, job.runs.values())) > 1:
@@ -159,6 +194,80 @@ def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[
     if absent := [series.label for series in figure.series if series not in [first, *others]]:
         yield f"Not drawn, without runs at this scale: {', '.join(absent)}."
     yield f"Scale {job.scale}: {job.reason}"
+
+
+def save(job: BoundFigure, points: list[Point], output: Path) -> None:
+    """Write the drawing as .pdf and .png beside `output`."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    panels = job.figure.panels
+    with matplotlib.rc_context(rc={**matplotlib.rcParamsDefault, **STYLE}):  # type: ignore[dict-item]
+        figure = Figure(figsize=(3.4 * len(panels), 3.4), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        legend: Legend = {}
+        for ax, panel in zip(axes, panels, strict=True):
+            own = [point for point in points if point.panel == panel]
+            legend |= _lines(ax, job, own) | _marks(ax, job, own)
+            depths = sorted({point.depth for point in own if point.depth > 0})
+            if depths[-1] >= LOG_FROM * depths[0]:
+                ax.set_xscale("log")
+            ax.set_xticks(depths, labels=[f"{depth:,}" for depth in depths])
+            ax.minorticks_off()
+            ax.set_xlabel("Rerank depth K")
+            queries = f"n = {len(own[0].scores.query_ids):,} queries"
+            ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}\n{queries}")
+            ax.grid(color="0.9", linewidth=0.5)
+        shown = (legend.values(), legend.keys())
+        figure.legend(*shown, loc="outside lower center", ncols=2)  # type: ignore[call-overload]
+        for form, left_out in WITHOUT.items():
+            with files.whole(output.with_suffix(f".{form}")) as temporary:
+                figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
+
+
+def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:
+    """Draw each series, thick where docs are reranked; return what the legend shows."""
+    legend: Legend = {}
+    for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.series()):
+        own = [point for point in points if point.series == series]
+        reranked = [point for point in own if point.depth > 0]
+        means = np.array([point.means for point in reranked])
+        mean = means.mean(axis=1)
+        spread = np.maximum([mean - means.min(axis=1), means.max(axis=1) - mean], 0.0)
+        bars = spread if means.shape[1] > 1 else None
+        legend[series.label] = ax.errorbar(
+            [p.depth for p in reranked], mean, bars, color=color, marker=marker, linestyle=dashes
+        )
+        for first_stage in (point.means.mean() for point in own if point.depth == 0):
+            thin = ax.axhline(first_stage, color=color, linestyle=dashes, linewidth=0.6)
+            legend[f"{series.label}, first stage alone"] = thin
+    return legend
+
+
+def _marks(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:
+    """Put a row of marks above the frame for each other series, where it differs from the first."""
+    first, *others = job.series()
+    legend: Legend = {}
+    for row, (sign, series) in enumerate(zip(itertools.cycle(DIFFERS), others)):
+        depths = [p.depth for p in points if p.series == series and p.test and p.test.significant]
+        if not depths:
+            continue  # a line without points would collapse the axes
+        (legend[f"{first.label} and {series.label} differ significantly"],) = ax.plot(
+            depths,
+            [1.03 + 0.05 * row] * len(depths),
+            transform=ax.get_xaxis_transform(),
+            clip_on=False,
+            linestyle="none",
+            marker=sign,
+            markersize=6,
+            color="black",
+        )
+    return legend
+
+
+def panel_name(panel: Panel) -> str:
+    """Write what a panel shows in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
+    return measures.words(panel.measure) if panel.measure else "Recall of candidates"
 
 
 if __name__ == "__main__":

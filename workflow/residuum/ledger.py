@@ -17,7 +17,7 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import PrintedCell, parts_of
-from residuum.pages import grids, tsv
+from residuum.pages import grids
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.paired import Comparison
@@ -69,12 +69,14 @@ def write(
     kinds = [json.loads(text)["table"]["kind"] for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
     jobs = list(map(command.parse_spec, forms, spec))
-    tests = {path.stem: tsv.rows(path, Comparison) for path in significance}
+    tests = {path.stem: grids.rows(path, Comparison) for path in significance}
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        ledger += judge(job, tsv.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, []))
-    files.write_text(output, tsv.frame(ledger, LedgerRow).write_csv(separator="\t"))
+        ledger += judge(
+            job, grids.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, [])
+        )
+    files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
     made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
@@ -262,7 +264,7 @@ def digest(results: Path) -> str:
         made = sorted(str(p.parent) for p in path.parent.parent.glob(f"*/{path.name}"))
         named = ", ".join(made) or "snakemake --cores all makes one"
         raise ResiduumError(f"{path}: no such file; name a results folder with --results: {named}")
-    ledger = tsv.rows(path, LedgerRow)
+    ledger = grids.rows(path, LedgerRow)
     where = f"read {path.with_suffix('.md')}; every row, unrounded: {path}"
     return f"{counts(ledger) if ledger else 'The ledger is empty.'}\n\n{where}"
 

@@ -13,7 +13,7 @@ from residuum import paired
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.config.schema.papers import parts_of
-from residuum.pages import grids, tsv
+from residuum.pages import grids
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
@@ -42,7 +42,7 @@ def compare(
             pairs.append(paired.Pair(a, b, column, measures[column], families[tests.family]))
         tables.append(paired.compare(values, pairs, tests, workers))
     family = paired.adjust([row for rows in tables for row in rows], tests.correction, tests.alpha)
-    table = tsv.frame(family[: len(tables[0])], paired.Comparison)
+    table = grids.frame(family[: len(tables[0])], paired.Comparison)
     files.write_text(output, table.write_csv(separator="\t"))
     read = {name for job in jobs for name in job.metrics_files()}
     inputs = [metrics / name for name in sorted(read)]

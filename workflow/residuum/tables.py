@@ -15,7 +15,7 @@ from residuum.artefacts import indexes, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import DEPTH, Row
-from residuum.pages import grids, layout, notes, tsv
+from residuum.pages import grids, layout, notes
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.paired import Comparison, ScoreMatrix
@@ -38,11 +38,11 @@ def render(
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     requested = command.parse_spec(BoundTable, spec)
     job, values = grids.load(requested, metrics)
-    tests = tsv.rows(significance, Comparison)
+    tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records))
-    layout.write(output, tsv.frame(cells, GridCell), page(job, cells, captions))
+    layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
     manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
@@ -134,7 +134,7 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
         shown = (TextCell(number(cell, digits), cell.beats, cell.below) for cell in own)
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
     header = ["", "Model", *(notes.header(job, column) for column in job.table.columns)]
-    align = ["l", "l", *"c" * len(job.table.columns)]
+    align = "ll" + "c" * len(job.table.columns)
     return layout.Layout(job.table.title, job.table.printed_in, header, rows, captions, align)
 
 

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -25,17 +25,12 @@ _line = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make an 
 Record = dict[str, Any]  # a line of JSON
 
 
-# What a manifest records of a shard, and of a corpus or its term weights, which have no edition.
 class Shard(TypedDict):
+    """What a manifest records of each shard."""
+
     name: str
     docs: int
     sha256: str
-
-
-class CorpusFacts(TypedDict):
-    docs: int
-    edition: str
-    shards: list[Shard]
 
 
 class Tuple(NamedTuple):
@@ -110,9 +105,9 @@ def _write_lines(path: Path, lines: Iterable[str]) -> int:
     return sum(counts)
 
 
-def corpus_manifest(folder: Path) -> CorpusFacts:
-    """Return the manifest's record of a corpus."""
-    return cast(CorpusFacts, json.loads(files.read_bytes(folder / "manifest.json"))["artefact"])
+def corpus_manifest(folder: Path) -> Record:
+    """Return the manifest's docs, edition and shards of a corpus; of term weights, no edition."""
+    return dict(json.loads(files.read_bytes(folder / "manifest.json"))["artefact"])
 
 
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
@@ -147,7 +142,7 @@ def read_docs(folder: Path, positions: range | None = None) -> Iterator[Record]:
 def write_term_weights(
     folder: Path, docs: Iterable[tuple[str, dict[str, int]]], per_shard: int = DOCS_PER_SHARD
 ) -> list[Shard]:
-    """Write predicted term frequencies as shards, {word: tf of 1 or more}, of docs in order."""
+    """Write predicted term frequencies, {word: tf of 1 or more}, as `weights` of a doc's record."""
 
     def records() -> Iterator[Record]:
         for doc_id, weights in docs:
@@ -160,11 +155,6 @@ def write_term_weights(
             yield {"doc_id": doc_id, "weights": weights}
 
     return _write_shards(folder, records(), per_shard)
-
-
-def read_term_weights(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
-    """Stream (doc_id, {word: tf}) in corpus order, checking each shard against the manifest."""
-    return ((record["doc_id"], record["weights"]) for record in read_docs(folder))
 
 
 def _records(path: Path) -> Iterator[Record]:

@@ -24,7 +24,7 @@ MESSAGES = {
     "residuum.cli.progress.track": 1,
     "residuum.neural.resumable.log": 0,
 }
-RAISED = {"residuum.artefacts.trec.refuse": 3}  # likewise, of what functions raise
+RAISED = {"residuum.artefacts.trec.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # likewise
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
 HELP = {
     "typer.Option": {"help", "metavar"},

@@ -25,22 +25,15 @@ PACKAGED = "residuum.config.roots.packaged"
 # Decorators and calls that change nothing but what they return.
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.cli.command.app", normal.TABLE}
-PURE |= {
-    f"residuum.config.{name}" for name in ("schema.base.Ref", "schema.base.Name", "measures.Own")
-}
-PURE |= {"residuum.config.measures.OWN.items", PACKAGED}
+PURE |= {"residuum.config.schema.base.Ref", "residuum.config.schema.base.Name", PACKAGED}
+PURE |= {"residuum.config.measures.Own", "residuum.config.measures.OWN.items"}
 # What finds code by names that are made when it runs, or reads what a normal form leaves out.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
 OPAQUE |= {"traceback.format_exc", "inspect.getsource", "inspect.signature", "__file__"}
 HIDDEN = {"__subclasses__", "__init_subclass__", "__annotations__", "__doc__", "__file__"}
-LOOKS_UP = {
-    "LOAD_NAME",
-    "LOAD_GLOBAL",
-    "STORE_GLOBAL",
-    "DELETE_GLOBAL",
-    "LOAD_FROM_DICT_OR_GLOBALS",
-}
+LOOKS_UP = {"LOAD_NAME", "LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"}
+LOOKS_UP |= {"LOAD_FROM_DICT_OR_GLOBALS"}  # of Python 3.12
 Imports = dict[str, str]  # `module` or `module:name`, by the name that an import binds
 
 

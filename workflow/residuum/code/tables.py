@@ -62,8 +62,8 @@ class Kinds:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         union, annotated = cast(Any, Union), cast(Any, Annotated)  # made here, for no type checker
         entry = union[tuple(self.classes().values())]
-        by_kind = Field(discriminator="kind"), BeforeValidator(_spelt_out)
-        return handler.generate_schema(annotated[(entry, *by_kind)])
+        whole = BeforeValidator(lambda value: {"kind": value} if isinstance(value, str) else value)
+        return handler.generate_schema(annotated[entry, Field(discriminator="kind"), whole])
 
     def __get_pydantic_json_schema__(
         self, schema: Any, handler: GetJsonSchemaHandler
@@ -74,7 +74,3 @@ class Kinds:
 def _standing_at(target: str) -> object:
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)
-
-
-def _spelt_out(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value

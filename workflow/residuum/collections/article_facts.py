@@ -1,8 +1,7 @@
 """What the generated articles are about, drawn from a seed before any text is written, and grades.
 
-Usage: `world = World(rng, recipe)`; `world.draw_facts(rng)` gives what each study states and where,
-what a review covers, what a notice only names; `world.draw_topics(rng, graded(facts))` what is
-asked. Concepts come from words/articles.yaml. Must not know sentences.
+Usage: `World(rng, recipe).draw_facts(rng)` gives what each doc states, covers or only names;
+`draw_topics(rng, grades)` what is asked. Must not know sentences.
 """
 
 from collections import defaultdict
@@ -81,7 +80,7 @@ class Facts(NamedTuple):
         return int(suits and (condition, topic["aspect"]) in self.findings)
 
 
-def faults(recipe: GeneratedArticles) -> Iterator[str]:
+def faults(recipe: GeneratedArticles) -> Iterator[ValueError]:
     """Two conditions and agents at least, so that a doc can name another; none without a name."""
     for key, names in (
         ("conditions", [words.conditions["stems"], words.conditions["surnames"]]),
@@ -89,19 +88,17 @@ def faults(recipe: GeneratedArticles) -> Iterator[str]:
     ):
         count, most = getattr(recipe, key), min(map(len, names))
         if not 2 <= count <= most:
-            yield f"{key}: {count} requested, 2 to {most} possible; change {key}"
+            text = f"{key}: {count} requested, 2 to {most} possible; change {key}"
+            yield ValueError(text)
 
 
 class World:
-    """What can be named, by kind and position; the first form of each concept is the usual one.
-
-    Of a condition there are its course and symptoms too, of an agent the class of its drug.
-    """
+    """What can be named, by kind and position; the first form of each concept is the usual one."""
 
     def __init__(self, rng: Stream, recipe: GeneratedArticles) -> None:
         self.recipe, self.forms = recipe, defaultdict[str, list[Concept]](list)
-        self.courses, self.drugs = list[str](), list[str]()
-        self.symptoms: list[list[str]] = []
+        self.courses, self.drugs = list[str](), list[str]()  # of conditions; classes of agents
+        self.symptoms: list[list[str]] = []  # of conditions
         table = words.conditions
         signs = [f"{look} {part}" for look in table["looks"] for part in table["parts"]]
         parts = (table["stems"], table["surnames"], signs)
@@ -172,31 +169,22 @@ class World:
         Some doc of each has grade 2 and enough a grade; ValueError if too few topics do.
         """
         judged = self.recipe.judged
-
-        def every(*kinds: str) -> list[Topic]:
-            positions = product(*(range(len(self.forms[kind])) for kind in kinds))
-            return [dict(zip(kinds, each, strict=True)) for each in positions]
-
         drawn: list[Topic] = []
-        for kind, topics, count in (
-            ("aspects", every("condition", "aspect"), judged - 2 * (judged // 4)),
-            ("aspects in a population", every("condition", "aspect", "population"), judged // 4),
-            ("agents", every("condition", "agent"), judged // 4),
+        for what, kinds, count in (
+            ("aspects", ("condition", "aspect"), judged - 2 * (judged // 4)),
+            ("aspects in a population", ("condition", "aspect", "population"), judged // 4),
+            ("agents", ("condition", "agent"), judged // 4),
         ):
+            positions = product(*(range(len(self.forms[kind])) for kind in kinds))
+            topics = [dict(zip(kinds, each, strict=True)) for each in positions]
             graded = ((topic, [*grades.of(topic).values()]) for topic in rng.shuffled(topics))
             enough = (t for t, g in graded if 2 in g and len(g) - g.count(0) >= ENOUGH)
             chosen = list(islice(enough, count))
             if len(chosen) < count:
                 raise ValueError(
-                    f"judged: {judged} queries requested, {count} of them on {kind}, but "
+                    f"judged: {judged} queries requested, {count} of them on {what}, but "
                     f"{len(chosen)} such topics have {ENOUGH} relevant docs; lower judged or "
                     "conditions, or raise articles"
                 )
             drawn += chosen
         return rng.shuffled(drawn)
-
-
-def graded(facts: list[Facts]) -> Grades:
-    """The grades of docs with these facts."""
-    names = (doc.names() for doc in facts)
-    return Grades(names, lambda position, topic: facts[position].relevance(topic))

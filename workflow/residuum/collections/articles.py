@@ -7,8 +7,8 @@ modelled. Grades are those of TREC-COVID: 2 relevant, 1 partially relevant, 0 no
 from collections.abc import Sequence
 
 from residuum.collections import worlds
-from residuum.collections.article_facts import Facts, World, faults, graded, words
-from residuum.collections.worlds import Stream, Topic, enumerated
+from residuum.collections.article_facts import Facts, World, faults, words
+from residuum.collections.worlds import Grades, Stream, Topic, enumerated
 from residuum.config.schema.datasets import GeneratedArticles
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
@@ -27,7 +27,8 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
     world = World(rng, recipe)
     facts = world.draw_facts(rng)
     docs = [_Writer(rng, world, each).article() for each in facts]
-    rng, grades = Stream(recipe.seed, "judged"), graded(facts)
+    rng, names = Stream(recipe.seed, "judged"), (doc.names() for doc in facts)
+    grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
     topics = world.draw_topics(rng, grades)
     questions = [_question(rng, world, topic) for topic in topics]
     judgements = grades.judged(Stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
@@ -72,9 +73,8 @@ class _Writer:
     def study(self) -> Parts:
         """One aspect, in other words in the body; and what only the body states."""
         facts, trial = self.facts, "agent" in self.facts.about
-        terms = self.rng.sample(
-            words.aspects[facts.about["aspect"]].collocates, IN_ABSTRACT + IN_BODY
-        )
+        collocates = words.aspects[facts.about["aspect"]].collocates
+        terms = self.rng.sample(collocates, IN_ABSTRACT + IN_BODY)
         title = self.filled(patterns["trial_titles" if trial else "study_titles"])
         abstract = self.sentences("backgrounds", "methods", *["trials"] * trial)
         abstract.append(self.sentence("details", **_terms(terms[:IN_ABSTRACT])))

@@ -1,8 +1,7 @@
 """A full release of CORD-19: a row of metadata for each paper, its parsed text in tars.
 
-Usage: `papers(archive, store)`: texts that the metadata names are kept in `store`, a zip file, and
-read in the metadata's order. Releases before 12 May 2020 have a tar for each subset and say in the
-metadata whether there is a parse; later ones have one tar and name the files.
+Usage: `papers(archive, store)`; `store` is a zip file of the texts. Releases before 12 May 2020
+have a tar for each subset and say whether there is a parse; later ones have one and name files.
 """
 
 import csv

@@ -1,8 +1,7 @@
 """Where a file of somebody else's collection is broken: the file, the line, what is in it.
 
-Usage: `with opened_below(home) as seen: ...`, and `first(seen, error)` after a reader failed, with
-its error, or with `MissingDocId` or `TooFewDocs` where it noticed nothing: files are read again,
-from the last one opened to the first. Must not know any collection.
+Usage: `with opened_below(home) as seen: ...`, and `first(seen, error)` after a reader failed or
+missed a fault: files are read again, the last one opened first. Must not know any collection.
 """
 
 import gzip
@@ -12,7 +11,7 @@ import re
 import sys
 import tarfile
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -173,20 +172,16 @@ def _json_faults(lines: _Counted) -> Iterator[tuple[int, str]]:
 
     ijson = lazy_libs.ijson()
     try:
-        for _ in ijson.basic_parse(lines):
-            pass
+        deque(ijson.basic_parse(lines), maxlen=0)
     except ijson.JSONError as error:
         text = " ".join(str(error).split())[:MOST_SHOWN]
         yield lines.number, f"the JSON is broken or ends in the middle ({text})"
-    for _ in lines:
-        pass
+    deque(lines, maxlen=0)
 
 
 def _faults(lines: _Counted, error: Exception) -> Iterator[tuple[int, str]]:
-    """Look for what the reader complained of, or for what makes it drop docs without a word.
-
-    Of TREC's tags, each <DOC> has a DOCNO and an end, each <top> an end.
-    """
+    """Look for what the reader complained of, or for what makes it drop docs without a word."""
+    # of TREC's tags, each <DOC> has a DOCNO and an end, each <top> an end
     tagged = isinstance(error, (MissingDocId, TooFewDocs, AssertionError))
     start, tag, named, line = 0, b"", True, b"\n"
     for line in lines:
@@ -206,10 +201,8 @@ def _faults(lines: _Counted, error: Exception) -> Iterator[tuple[int, str]]:
     if tag:
         yield start, f"the {tag.decode()} that begins here does not end"
     elif isinstance(error, TooFewDocs) and not line.endswith(b"\n"):
-        yield (
-            lines.number,
-            f"the last line has no line end, as if it were cut short: {_shown(line)}",
-        )
+        text = f"the last line has no line end, as if it were cut short: {_shown(line)}"
+        yield lines.number, text
 
 
 def _line_fault(line: bytes, error: Exception) -> str | None:

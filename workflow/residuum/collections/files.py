@@ -36,10 +36,9 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     source = collection.source
     assert isinstance(source, FilesSource)
     path = resolve(source.corpus, collection.access)
-    parse = _jsonl if ".jsonl" in path.suffixes else _tsv
     for number, line in _numbered(path):
         try:
-            record = parse(line)
+            record = _record(line, ".jsonl" in path.suffixes)
             fields = join_fields(record, source)
         except ValueError as error:
             raise ResiduumError(f"{path}, line {number}: {error}") from None
@@ -58,14 +57,12 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
         raise ResiduumError(damaged(path, error, "Get the file again.")) from None
 
 
-def _jsonl(line: str) -> dict[str, object]:
-    record = json.loads(line)
-    if not isinstance(record, dict):
-        raise ValueError(f"expected a JSON object, found {line[:60]}")
-    return record
-
-
-def _tsv(line: str) -> dict[str, object]:
+def _record(line: str, jsonl: bool) -> dict[str, object]:
+    if jsonl:
+        record = json.loads(line)
+        if not isinstance(record, dict):
+            raise ValueError(f"expected a JSON object, found {line[:60]}")
+        return record
     doc_id, tab, text = line.partition("\t")
     if not tab:
         raise ValueError(f"expected doc_id TAB text, found {line[:60]!r}")

@@ -150,11 +150,7 @@ def _load(irds_id: str) -> Any:
 
 @contextmanager
 def _explained(irds_id: str, access: str) -> Iterator[list[Path]]:
-    """Turn whatever ir_datasets raises into one message that ends with the access note.
-
-    Gives the list of the files that were read. The message names the file and the line at fault
-    where a look into them shows it.
-    """
+    """Give the list of files read; of what ir_datasets raises, name file and line, and access."""
     home = roots.irds()
     with faults.opened_below(home) as seen:
         try:

@@ -1,8 +1,7 @@
 """Docs about invented places, made from a seed, with train, tune, dev and judged queries.
 
-Usage: `generate(recipe)`, of source `generated`; docs/generated-collection.md says what is modelled
-and words/places.yaml has words and patterns. A passage states one attribute of one place and
-answers the query for it; listing pages and question stubs distract.
+Usage: `generate(recipe)`, of source `generated`; docs/generated-collection.md says what is
+modelled: a passage answers a query; listing pages and question stubs distract.
 """
 
 from collections.abc import Iterator
@@ -10,16 +9,7 @@ from itertools import chain, islice, product, repeat
 from typing import NamedTuple
 
 from residuum.collections import worlds
-from residuum.collections.worlds import (
-    Attribute,
-    Concept,
-    Grades,
-    Key,
-    Stream,
-    Topic,
-    Zipf,
-    enumerated,
-)
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
@@ -86,26 +76,30 @@ def generate(recipe: GeneratedSource) -> worlds.Generated:
     return worlds.named("d", docs, {split: queries[split] for split in SPLITS})
 
 
-def _faults(recipe: GeneratedSource) -> Iterator[str]:
+def _faults(recipe: GeneratedSource) -> Iterator[ValueError]:
     entities, attributes, most = recipe.entities, len(words.attributes), len(names())
     if not LISTED <= entities <= most:
-        yield f"entities: {entities} requested, {LISTED} to {most} possible; change entities"
+        yield ValueError(
+            f"entities: {entities} requested, {LISTED} to {most} possible; change entities"
+        )
     if recipe.passages > entities * attributes:
-        yield (
+        yield ValueError(
             f"passages: {recipe.passages} requested, {entities} entities with {attributes} "
             f"attributes give {entities * attributes}; lower passages or raise entities"
         )
     if recipe.stubs and not recipe.passages:
-        yield f"stubs: {recipe.stubs} requested, but no passage to ask about; raise passages"
+        yield ValueError(
+            f"stubs: {recipe.stubs} requested, but no passage to ask about; raise passages"
+        )
     train = round(recipe.train_share * recipe.passages)
     queries = recipe.tune + recipe.dev + recipe.judged
     if recipe.train_pairs and not train:
-        yield (
+        yield ValueError(
             f"train_pairs: {recipe.train_pairs} requested, but train_share {recipe.train_share} "
             f"of {recipe.passages} passages is none; raise train_share or passages"
         )
     if queries > recipe.passages - train:
-        yield (
+        yield ValueError(
             f"tune + dev + judged: {queries} queries requested, {recipe.passages - train} passages "
             "lie outside the train share; lower one of the three or train_share, or raise passages"
         )
@@ -185,8 +179,8 @@ class World:
             type=kind,
             modifier=modifier,
             feature=_with_article(feature),
-            names=enumerated([self.names[place] for place in places]),
-            attributes=enumerated([rng.pick(words.attributes[a].forms) for a in attributes]),
+            names=worlds.enumerated([self.names[place] for place in places]),
+            attributes=worlds.enumerated([rng.pick(words.attributes[a].forms) for a in attributes]),
         )
         return Doc("listing", text, places, attributes, forms)
 
@@ -200,9 +194,8 @@ class World:
             name=self.names[other],
             attribute=rng.pick(words.attributes[aside].forms),
         )
-        return Doc(
-            "stub", text[0].upper() + text[1:], (place, other), (attribute, aside), passage.forms
-        )
+        text = text[0].upper() + text[1:]
+        return Doc("stub", text, (place, other), (attribute, aside), passage.forms)
 
     def _question(self, rng: Stream, passage: Doc) -> str:
         """What a query asks of a place, given by name, by description or in part; forms shift."""

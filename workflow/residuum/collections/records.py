@@ -15,15 +15,12 @@ MOST_QUOTED = 60  # characters of an offending value
 
 
 class Rows(NamedTuple):
-    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if there are.
-
-    `files` are those that ir_datasets read it from.
-    """
+    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if any."""
 
     queries: list[tuple[str, str]]
     qrels: list[tuple[str, str, int]]
     answers: Mapping[str, list[str]] = {}
-    files: Sequence[Path] = ()
+    files: Sequence[Path] = ()  # those that ir_datasets read it from
 
     def of(self, ids: Container[str]) -> "Rows":
         """Return what belongs to these queries, in its order."""

@@ -84,10 +84,7 @@ def count(rows: Rows) -> SplitCount:
 
 
 def _check_counts(dataset: str, name: str, collection: Collection, rows: Rows) -> None:
-    """Refuse a split that fits none of its pins, which need not name levels; without pins it fits.
-
-    The files that it was read from are looked at for the reason.
-    """
+    """Refuse a split that fits none of its pins, if it has any; a pin need not name levels."""
     pins = {e.name: e.splits[name] for e in collection.editions if name in e.splits}
     counts = count(rows)
     fitting = (

@@ -1,8 +1,7 @@
 """What the generated collections share: seeded draws, grades of docs, ids; and the table of them.
 
-Usage: `Stream(seed, "docs")` draws, `Grades(names, grade)` grades, `named` gives ids.
 The only randomness is random.Random(...).random(): a recipe gives the same bytes on any machine.
-Must not know what a collection is about.
+Usage: `Stream(seed, "docs")`, `Grades(names, grade)`. Must not know what a collection is about.
 """
 
 from bisect import bisect_right
@@ -74,9 +73,9 @@ def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Draw
     return made
 
 
-def refuse(what: str, faults: Iterator[str]) -> None:
+def refuse(what: str, faults: Iterator[ValueError]) -> None:
     """Raise ValueError with all faults of a recipe, if it has any."""
-    if lines := list(faults):
+    if lines := list(map(str, faults)):
         raise ValueError("\n  ".join([f"{what} cannot be made", *lines]))
 
 

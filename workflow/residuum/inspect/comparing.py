@@ -18,7 +18,7 @@ from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config.schema.papers import Tests
-from residuum.pages import layout, notes, tsv
+from residuum.pages import grids, layout, notes
 from residuum.pages.layout import Layout, TextCell
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.tuning.evaluation import evaluate
@@ -62,7 +62,7 @@ def report(
         *notes.remarks(pairs, tests.alpha),
     ]
     if output:
-        files.write_text(output, tsv.frame(rows, Comparison).write_csv(separator="\t"))
+        files.write_text(output, grids.frame(rows, Comparison).write_csv(separator="\t"))
     render = layout.latex if form == "latex" else layout.markdown
     return "\n".join(map(render, [values_page(scores, rows, remarks), tests_page(rows)]))
 
@@ -183,7 +183,7 @@ def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str])
         [TextCell(f"{number} {name}"), *(cells[name, measure] for measure in measures)]
         for number, name in enumerate(names, start=1)
     ]
-    align = ["l", *"c" * len(measures)]
+    align = "l" + "c" * len(measures)
     return Layout("Runs", "means over the judged queries", ["Run", *measures], rows, remarks, align)
 
 
@@ -210,5 +210,5 @@ def tests_page(tests: Sequence[Comparison]) -> Layout:
         ]
         names = map(TextCell, (test.measure, test.a, test.b))
         rows.append([*names, difference, *map(TextCell, statistics)])
-    align = ["l", "l", "l", *"r" * 7]
+    align = "lll" + "r" * 7
     return Layout("Comparisons", "paired over queries", header, rows, remarks, align)

@@ -245,7 +245,8 @@ def _hash(file: File, access: str) -> tuple[str, bool | None]:
 def _count(name: str, dataset: Dataset, split: str | None) -> str:
     """Read the corpus (split None) or a split as an export would, and say what it holds."""
     if split is None:
-        docs = track(data.docs(dataset), f"read {name}", dataset.editions[0].docs, "docs")
+        stream = data.DOCS[dataset.source.kind](dataset)
+        docs = track(stream, f"read {name}", dataset.editions[0].docs, "docs")
         count = sum(1 for _ in docs)
         edition = data.matching_edition(name, dataset.editions, count)
         return f"{count:,} docs, as pinned ({edition})"

@@ -16,7 +16,7 @@ from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.inspect.text import line, together, wrapped
 from residuum.ledger import LedgerRow
-from residuum.pages import grids, layout, tsv
+from residuum.pages import grids, layout
 from residuum.pages.grids import Grid, GridCell
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
@@ -90,9 +90,9 @@ def _check(names: tuple[str, ...], known: Collection[tuple[str, ...]], more: str
 
 def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
     """Return the lines of a table's TSV by their address; none is an error."""
-    lines = tsv.rows(path, GridCell, optional=grids.INDEX)
+    lines = grids.rows(path, GridCell, optional=grids.INDEX)
     if not lines:
-        raise ResiduumError(f"{path}: a header and no row, where a table has some; {tsv.AGAIN}")
+        raise ResiduumError(f"{path}: a header and no row, where a table has some; {grids.AGAIN}")
     return {(*parts_of(line.table), line.row, line.column): line for line in lines}
 
 
@@ -132,7 +132,7 @@ def _value(cell: Cell) -> str:
 def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:
     path, own = cell.results / PATHS.ledger, cell.line
     address = (own.table, own.row, own.column, kind)
-    rows = tsv.rows(path, LedgerRow) if path.is_file() else []
+    rows = grids.rows(path, LedgerRow) if path.is_file() else []
     return [row for row in rows if (row.table, row.row, row.column, row.kind) == address]
 
 
@@ -147,7 +147,7 @@ def _tests(cell: Cell) -> str:
     """Lay out the tests that the cell took part in, each difference from its row's side."""
     name, own = PATHS.significance.fill(page=cell.line.table), cell.line
     path = cell.results / name
-    tests = tsv.rows(path, Comparison) if path.is_file() else []
+    tests = grids.rows(path, Comparison) if path.is_file() else []
     tests = [test for test in tests if test.column == own.column and own.row in (test.a, test.b)]
     if not tests:
         return ""

@@ -95,14 +95,14 @@ def _docs(corpus: Path, form: IndexForm) -> Iterator[Doc]:
 
 def _weighted(corpus: Path, weights: Path) -> Iterator[Doc]:
     """Stream docs of {word: tf}: Anserini repeats each word as often before it is analysed."""
-    both = zip_longest(contracts.read_corpus(corpus), contracts.read_term_weights(weights))
+    both = zip_longest(contracts.read_docs(corpus), contracts.read_docs(weights))
     for doc, predicted in both:
-        if not doc or not predicted or doc[0] != predicted[0]:
-            ids = " and ".join(entry[0] if entry else "no doc" for entry in (doc, predicted))
+        if not doc or not predicted or doc["doc_id"] != predicted["doc_id"]:
+            ids = " and ".join(one["doc_id"] if one else "no doc" for one in (doc, predicted))
             fault = f"{weights} is not of the docs of {corpus}: {ids} are at the same position"
             raise ResiduumError(f"{fault}. Predict the weights of this corpus.")
-        doc_id, words = predicted
-        yield {"id": doc_id, "vector": words if _visible("".join(words)) else {NO_TERMS: 1}}
+        words = predicted["weights"]
+        yield {"id": doc["doc_id"], "vector": words if _visible("".join(words)) else {NO_TERMS: 1}}
 
 
 def open_reader(folder: Path) -> JavaObject:

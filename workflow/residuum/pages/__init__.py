@@ -1,1 +1,1 @@
-"""What the stages that make pages share: rows of TSVs, scores, layouts, notes, drawings."""
+"""What the stages that make pages share: rows of TSVs, scores, layouts, notes."""

@@ -1,18 +1,20 @@
-"""Pages of rows and columns: the values behind their cells, and a line of the TSV for each.
+"""Pages of rows and columns: the values behind their cells, and TSVs of cells, tests and verdicts.
 
-Usage: `job, scores = load(job, metrics)`, so that significance and tables see the same values;
-`blank(...).measured_as([0.24, 0.25], n=6980)`. Must not know tests, nor how values are rounded.
+Usage: `load(job, metrics)`, so that significance and tables see the same values; `frame(cells,
+GridCell)` and `rows(path, GridCell)`. Must not know tests, nor how values are rounded.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from types import NoneType
+from typing import TypeVar, get_args
 
 import numpy as np
 import polars as pl
 
-from residuum.artefacts import trec
+from residuum.artefacts import files, trec
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import PrintedCell
 from residuum.pages.layout import span
@@ -21,6 +23,9 @@ from residuum.wiring.bound import BoundCharacteristics, BoundTable
 
 Grid = BoundTable | BoundCharacteristics
 Key = tuple[str, str]  # (row id, column id)
+AGAIN = "make it again: delete it, then snakemake --cores all"
+TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
+Row = TypeVar("Row")
 INDEX = ("index", "other_index")  # columns of tables measured on runs alone
 
 
@@ -60,10 +65,7 @@ def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> Scor
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell: its value (mean and spread over seeds), its markers, and what the paper prints.
-
-    `other_index` is how the searched index differs from the one that the page states.
-    """
+    """A cell: its value (mean and spread over seeds), its markers, and what the paper prints."""
 
     table: str
     row: str
@@ -84,7 +86,7 @@ class GridCell:
     reported_below: bool | None = None
     not_run: str | None = None
     index: str | None = None
-    other_index: str | None = None
+    other_index: str | None = None  # how `index`, the one searched, differs from the page's own
 
     def measured_as(self, per_seed: Sequence[float], n: int) -> "GridCell":
         """Return the cell with its value per seed, measured on `n` queries."""
@@ -110,3 +112,36 @@ def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -
     printed = PrintedCell.parse(text)
     beats, below = span(printed.beats), printed.below
     return replace(cell, reported=printed.value, reported_beats=beats, reported_below=below)
+
+
+def columns(form: type) -> dict[str, type[pl.DataType]]:
+    """Return the columns of a dataclass of texts, numbers and flags, any of which may be None."""
+    types = {field.name: get_args(field.type) or (field.type,) for field in fields(form)}
+    return {name: TYPES[next(t for t in types[name] if t is not NoneType)] for name in types}
+
+
+def frame(rows: Sequence[Row], form: type[Row]) -> pl.DataFrame:
+    """Return rows as a table with a column per field."""
+    schema = columns(form)
+    data = [[getattr(row, name) for name in schema] for row in rows]
+    return pl.DataFrame(data, schema=schema, orient="row")
+
+
+def rows(path: Path, form: type[Row], optional: Sequence[str] = ()) -> list[Row]:
+    """Read a TSV as rows; columns that are optional may be absent, and others are not read.
+
+    A file that is absent, is cut short or lacks a column is a ResiduumError.
+    """
+    data, schema = files.read_bytes(path), columns(form)
+    if not data.endswith(b"\n"):
+        what = "its last line is cut short" if data else "it is empty"
+        raise ResiduumError(f"{path}: {what}; {AGAIN}")
+    try:
+        table = pl.read_csv(data, separator="\t", schema_overrides=schema, infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        why = " ".join(str(error).split())
+        raise ResiduumError(f"{path}: cannot be read as a TSV ({why}); {AGAIN}") from None
+    if missing := [name for name in schema if name not in (*table.columns, *optional)]:
+        raise ResiduumError(f"{path}: it lacks the column {missing[0]}; {AGAIN}")
+    known = table.select(name for name in schema if name in table.columns)
+    return [form(**row) for row in known.iter_rows(named=True)]

@@ -34,14 +34,14 @@ class TextCell(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A grid under its title; `align` holds a LaTeX column type for each column."""
+    """A grid under its title; `align` holds the LaTeX column types, where LaTeX is written."""
 
     title: str
     printed_in: str
     header: list[str]
     rows: Sequence[Sequence[TextCell]]
     notes: list[str]
-    align: list[str]
+    align: str = ""
 
 
 def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> None:
@@ -110,7 +110,7 @@ def raised(beats: str) -> str:
 def latex(page: Layout) -> str:
     """Render as a LaTeX table in booktabs style; without rows, the notes alone."""
     rows = "\n".join(" & ".join(map(_typeset, row)) + r" \\" for row in page.rows)
-    grid = rf"""\begin{{tabular}}{{{"".join(page.align)}}}
+    grid = rf"""\begin{{tabular}}{{{page.align}}}
 \toprule
 {" & ".join(map(escape, page.header))} \\
 \midrule

@@ -1,8 +1,7 @@
 """What stands under a page: what its columns are, the tests, parameters, the searched indexes.
 
 Usage: `caption(job, cells, tests, records)` under a table; `[tests_note(tests), *remarks(named,
-alpha)]` under any page with comparisons. Must not know how values or p-values are computed, nor how
-a parameter was chosen.
+alpha)]` under any page with comparisons. Must not know how any of it was computed or chosen.
 """
 
 from collections import Counter
@@ -169,20 +168,14 @@ def _tuned(tuned: Tuned) -> str:
         folds = []
         for number, fold in enumerate(record.choices, start=1):
             chosen = ", ".join(f"{name} {value}" for name, value in fold.setting.items())
-            folds.append(
-                f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, "
-                f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
-            )
-        return (
-            f"{what} chosen for each fold of the queries by "
-            f"{record.measure} on the other folds: {'; '.join(folds)}."
-        )
+            means = f"{fold.mean:.3f} on the others and {fold.held_out:.3f} held out"
+            folds.append(f"fold {number} ({fold.queries} queries) {chosen}{_edge(fold)}, {means}")
+        by = f"by {record.measure} on the other folds"
+        return f"{what} chosen for each fold of the queries {by}: {'; '.join(folds)}."
     if record.measure is None:
         return f"{what} {value}, fixed."
-    return (
-        f"{what} {value}{_edge(record.choices[0])}, chosen on "
-        f"{record.queries} tuning queries by {record.measure}."
-    )
+    by = f"on {record.queries} tuning queries by {record.measure}"
+    return f"{what} {value}{_edge(record.choices[0])}, chosen {by}."
 
 
 def _edge(choice: Choice) -> str:

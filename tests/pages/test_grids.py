@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from residuum.cli.errors import ResiduumError
-from residuum.pages import tsv
+from residuum.pages import grids
 
 
 @dataclass(frozen=True)
@@ -26,25 +26,25 @@ ROWS = [
 
 
 def write(path, rows=ROWS):
-    path.write_text(tsv.frame(rows, Toy).write_csv(separator="\t"), encoding="utf-8")
+    path.write_text(grids.frame(rows, Toy).write_csv(separator="\t"), encoding="utf-8")
     return path
 
 
 def test_rows_are_read_back_as_they_were(tmp_path):
-    assert tsv.rows(write(tmp_path / "t.tsv"), Toy) == ROWS
-    assert tsv.rows(write(tmp_path / "empty.tsv", []), Toy) == []
+    assert grids.rows(write(tmp_path / "t.tsv"), Toy) == ROWS
+    assert grids.rows(write(tmp_path / "empty.tsv", []), Toy) == []
 
 
 def test_only_an_optional_column_may_be_absent_and_others_are_not_read(tmp_path):
-    table = tsv.frame(ROWS[:1], Toy).drop("late").with_columns(more=1)
+    table = grids.frame(ROWS[:1], Toy).drop("late").with_columns(more=1)
     (tmp_path / "t.tsv").write_text(table.write_csv(separator="\t"))
-    assert tsv.rows(tmp_path / "t.tsv", Toy, optional=["late"]) == ROWS[:1]
+    assert grids.rows(tmp_path / "t.tsv", Toy, optional=["late"]) == ROWS[:1]
     with pytest.raises(ResiduumError, match=r"t\.tsv: it lacks the column late; make it again"):
-        tsv.rows(tmp_path / "t.tsv", Toy)
+        grids.rows(tmp_path / "t.tsv", Toy)
 
 
 def test_a_text_where_a_number_belongs_is_one_error(tmp_path):
     path = write(tmp_path / "t.tsv")
     path.write_text(path.read_text().replace("\t2\t", "\ttwo\t"))
     with pytest.raises(ResiduumError, match=r"t\.tsv: cannot be read as a TSV \(.*two"):
-        tsv.rows(path, Toy)
+        grids.rows(path, Toy)
