@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -32,14 +32,6 @@ class Place(NamedTuple):
     split: str
 
 
-class Facts(TypedDict):
-    """What every page says of the scale."""
-
-    scale: str
-    comparable: bool
-    reason: str
-
-
 @dataclass(frozen=True, eq=False)
 class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
@@ -55,7 +47,6 @@ class Registry:
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
-        """What each system names: other systems, models, roles."""
         to = ("system", "model", "role")
         return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
@@ -246,9 +237,9 @@ class Registry:
         printed = [column.measure for column in columns if self.binding(column.role) == place]
         return sorted({*self.datasets[place.dataset].splits[place.split].measures, *printed})
 
-    def facts(self) -> Facts:
-        """Return what every page says of the scale: its name, and whether numbers compare."""
-        comparable, reason = self.scale.comparable, self.scale.reason
+    @property
+    def comparability(self) -> tuple[bool, str]:
+        """Whether numbers compare with the papers' at this scale, and the reason."""
         if encoder := self.config.encoder:
-            comparable, reason = False, f"encoder {encoder} takes the place of the scale's own."
-        return {"scale": self.config.scale, "comparable": comparable, "reason": reason}
+            return False, f"encoder {encoder} takes the place of the scale's own."
+        return self.scale.comparable, self.scale.reason
