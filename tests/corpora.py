@@ -1,10 +1,14 @@
 """Small corpora for tests, in the form that the data stage writes, and indexes of them."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 
+from conftest import ROOT
 from residuum import lexical
 from residuum.artefacts import contracts
 from residuum.cli import command
@@ -29,6 +33,25 @@ def make_weights(folder: Path, docs: list[tuple[str, dict[str, int]]]) -> Path:
     """Write term weights as a folder with its manifest and return the folder."""
     folder.mkdir(parents=True)
     return _described(folder, contracts.write_term_weights(folder, docs), len(docs))
+
+
+def digests_of_other_processes(module: str, spec: dict, form: str = "c") -> set[str]:
+    """Return what two processes of other hash seeds make of a generated collection's spec.
+
+    A digest is the SHA-256 of the JSON of `form`, an expression of the collection `c`.
+    """
+    program = (
+        "import json, sys, hashlib; from types import SimpleNamespace as N;"
+        f"from residuum.collections.{module} import generate;"
+        "c = generate(N(**json.loads(sys.argv[1])));"
+        f"print(hashlib.sha256(json.dumps({form}).encode()).hexdigest())"
+    )
+    words = [sys.executable, "-c", program, json.dumps(spec)]
+    paths = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    return {
+        subprocess.check_output(words, env=paths | {"PYTHONHASHSEED": seed}, text=True).strip()
+        for seed in ("0", "4242")
+    }
 
 
 def _described(folder: Path, shards: list[dict], docs: int) -> Path:

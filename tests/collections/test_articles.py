@@ -2,16 +2,13 @@
 
 import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from corpora import digests_of_other_processes
 from residuum.collections.article_facts import Facts, World
 from residuum.collections.article_facts import words as article_words
 from residuum.collections.articles import generate
@@ -35,7 +32,6 @@ MINI = SMOKE | {
     "agents": 8,
     "judged": 40,
 }
-WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 
 
 def make(scale=None, **changes) -> Generated:
@@ -80,22 +76,7 @@ def collection(scale):
 
 
 def test_same_seed_gives_same_bytes_in_any_process():
-    program = (
-        "import json, sys, hashlib; from types import SimpleNamespace as N;"
-        "from residuum.collections.articles import generate;"
-        "c = generate(N(**json.loads(sys.argv[1])));"
-        "print(hashlib.sha256(json.dumps(c).encode()).hexdigest())"
-    )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", program, json.dumps(SMOKE)],
-            env=os.environ | {"PYTHONPATH": str(WORKFLOW), "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        for hash_seed in ("0", "4242")
-    }
+    printed = digests_of_other_processes("articles", SMOKE)
     assert printed == {digest(make())}
 
 
