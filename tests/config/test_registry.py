@@ -464,10 +464,10 @@ def test_a_paper_may_have_hyphens(config):
 
 
 def test_another_encoder_makes_numbers_not_comparable(tmp_path):
-    assert load(scale="full").facts()["comparable"]
-    other = load(scale="full", encoder=str(tmp_path)).facts()
-    assert not other["comparable"]
-    assert other["reason"] == f"encoder {tmp_path} takes the place of the scale's own."
+    assert load(scale="full").comparability[0]
+    comparable, reason = load(scale="full", encoder=str(tmp_path)).comparability
+    assert not comparable
+    assert reason == f"encoder {tmp_path} takes the place of the scale's own."
 
 
 def test_what_only_people_read_is_no_part_of_a_spec(config):

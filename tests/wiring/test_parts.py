@@ -8,8 +8,8 @@ import pytest
 from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Place
+from residuum.config.schema.datasets import FilesSource
 from residuum.config.schema.scales import Config, FromModel, FromPath
-from residuum.config.schema.sources import FilesSource
 from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora, Models, encoded_splits, searched

@@ -10,9 +10,9 @@ from conftest import ROOT
 from plan_fixture import registry
 from residuum.config import loading
 from residuum.config.registry import Place
+from residuum.config.schema.datasets import Windows
 from residuum.config.schema.models import Training
 from residuum.config.schema.scales import FromPath
-from residuum.config.schema.sources import Windows
 from residuum.wiring import sizes
 
 TOY = registry()

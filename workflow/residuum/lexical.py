@@ -86,7 +86,7 @@ def score(
 ) -> None:
     """Score the docs of other runs with BM25; a doc that matches no term scores 0."""
     system = command.parse_spec(LexicalSystem, spec)
-    if system.expands:
+    if system.rm3:
         depends = "its query depends on its own first hits. Use the system without rm3."
         raise ResiduumError(f"a system with rm3 cannot score given docs: {depends}")
     searcher = open_index(index, system, threads)

@@ -90,7 +90,7 @@ def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
         return None
     if spec.system is None or index is None:
         raise ResiduumError("negatives.pools: give --index, and the system in --spec")
-    if spec.system.expands:
+    if spec.system.rm3:
         fault = f"{spec.system.label} has rm3, which cannot score a doc outside its list"
         raise ResiduumError(f"negatives.scores: {fault}. Use a system without rm3.")
     return lexical.open_index(index, spec.system, threads)

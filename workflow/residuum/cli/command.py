@@ -100,7 +100,6 @@ def _path(fault: ErrorDetails, data: object) -> Iterator[int | str]:
 
 
 def _sentence(fault: ErrorDetails) -> str:
-    """Word one pydantic fault with the value that was found."""
     context = fault.get("ctx", {})
     if fault["type"] in ("missing", "unknown_key"):
         return "missing key" if fault["type"] == "missing" else fault["msg"]

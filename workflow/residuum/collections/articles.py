@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from residuum.collections import worlds
 from residuum.collections.article_facts import Facts, World, faults, words
 from residuum.collections.worlds import Grades, Stream, Topic, enumerated
-from residuum.config.schema.sources import GeneratedArticles
+from residuum.config.schema.datasets import GeneratedArticles
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
 IN_ABSTRACT, IN_BODY = 3, 4  # collocates of the aspect of a study

@@ -20,7 +20,6 @@ from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 
 Fault = tuple[str, str]  # key, what is wrong
-BOUND = ("role", "backbone", "reranker", "budget")  # names that scales bind
 
 
 def between(registry: Registry) -> list[str]:
@@ -80,7 +79,7 @@ def _reference_faults(
             yield f"{kind} '{name}' is of kind {kinds[name]}; fitting: {fitting}"
         if name in entries or Path(add).exists():  # a broken file has faults of its own
             return
-    elif kind in BOUND:
+    elif kind in ("role", "backbone", "reranker", "budget"):
         scales = registry.scales.values()  # all of them: a role of another scale is no fault
         known = {bound for scale in scales for bound in getattr(scale, f"{kind}s")}
         add = f"{kind}s: of a {folder}/scales/*.yaml"
@@ -105,7 +104,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     if isinstance(entry, FusionSystem):
         for part in dict.fromkeys(part for part, _ in entry.true_scores()):
             system = registry.systems.get(part)
-            plain = isinstance(system, LexicalSystem) and not system.expands
+            plain = isinstance(system, LexicalSystem) and not system.rm3
             if system and not plain and not isinstance(system, DenseSystem):
                 text = "true_score is computed for dense systems and plain BM25 only, and"
                 yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
@@ -120,7 +119,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
                 text = f"'{name}' is trained on {on}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
         lexical = registry.systems.get(entry.negatives.scores or "")
-        if isinstance(lexical, LexicalSystem) and (lexical.expands or lexical.term_weights):
+        if isinstance(lexical, LexicalSystem) and (lexical.rm3 or lexical.term_weights):
             text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"
             yield "negatives.scores", text
 
@@ -153,25 +152,18 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
 
 def _cycles(registry: Registry) -> Iterator[str]:
     """Yield the models and systems that, at this scale, would be made from themselves."""
-    graphs = {
-        "model": {name: _made_from(registry, name) for name in registry.models},
-        "system": {name: registry.parts(name) for name in registry.systems},
-    }
-    for kind, graph in graphs.items():
+    behind = {name: registry.mined_models(name) for name in registry.models}
+    for name, model in registry.models.items():
+        starts = [registry.scale.backbones.get(role) for _, role in references(model, "backbone")]
+        behind[name] += [bound.model for bound in starts if isinstance(bound, FromModel)]
+    parts = {name: registry.parts(name) for name in registry.systems}
+    for kind, graph in (("model", behind), ("system", parts)):
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             name, *others = error.args[1]
             text = f"at scale {registry.config.scale} the {kind} would be made from itself"
             yield f"{registry.file(kind, name)}: {text}: {' -> '.join([name, *others])}"
-
-
-def _made_from(registry: Registry, name: str) -> list[str]:
-    """Return the models behind a model: what it starts from, and whose errors it learns from."""
-    bindings = registry.scale.backbones
-    starts = [bindings.get(role) for _, role in references(registry.models[name], "backbone")]
-    made = [bound.model for bound in starts if isinstance(bound, FromModel)]
-    return [*made, *registry.mined_models(name)]
 
 
 def _seedless(registry: Registry) -> Iterator[str]:
@@ -185,7 +177,9 @@ def _unjudged(registry: Registry) -> Iterator[str]:
     """Yield the measures of splits without the judgements, or the answers, that they read."""
     for dataset, entry in registry.datasets.items():
         for split in entry.splits:
-            given = {"answers": entry.answered(split), "judgements": entry.judged(split)}
+            origin = entry.splits[entry.origin(split)]
+            answered = bool(origin.questions or origin.answers_field)
+            given = {"answers": answered, "judgements": entry.judged(split)}
             for measure in registry.measures(Place(dataset, split)):
                 if not given[read := measures.reads(measure)]:
                     lacking = "answers" if read == "answers" else "public judgements"

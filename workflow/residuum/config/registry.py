@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -32,14 +32,6 @@ class Place(NamedTuple):
     split: str
 
 
-class Facts(TypedDict):
-    """What every page says of the scale."""
-
-    scale: str
-    comparable: bool
-    reason: str
-
-
 @dataclass(frozen=True, eq=False)
 class Registry:
     """Everything that config/ says, for the scale that config.yaml chose."""
@@ -55,7 +47,6 @@ class Registry:
 
     @cached_property
     def _named(self) -> dict[str, list[tuple[Ref, str]]]:
-        """What each system names: other systems, models, roles."""
         to = ("system", "model", "role")
         return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
@@ -112,25 +103,21 @@ class Registry:
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
 
-    def model_entry(self, model: str) -> Model:
+    def model(self, model: str) -> Model:
         """Return the entry of a model by its id, which may name the collection it belongs to."""
         return self.models[FixedId.parse(model).name]
 
-    def model(self, model: str, form: type[Entry]) -> Entry:
-        """Return a model's entry by its id, where the caller knows the class."""
-        return _expect(self.model_entry(model), form)
-
-    def system(self, name: str, form: type[Entry]) -> Entry:
-        """Return a system of which the caller knows the class."""
-        return _expect(self.systems[name], form)
-
-    def page(self, name: str, form: type[Entry]) -> Entry:
-        """Return a page of which the caller knows the class."""
-        return _expect(self.pages[name], form)
+    def entry(self, of: str, form: type[Entry]) -> Entry:
+        """Return the model, the system or the page of an id, where the caller knows the class."""
+        name = FixedId.parse(of).name
+        for entry in (self.models.get(name), self.systems.get(name), self.pages.get(name)):
+            if isinstance(entry, form):
+                return entry
+        raise TypeError(f"no {form.__name__} is named '{name}'")
 
     def tuples_of(self, model: str) -> str:
         """Return the id of the model whose tuples a model uses: its own, or the one it names."""
-        refs = references(self.model_entry(model), "model")
+        refs = references(self.model(model), "model")
         shared = next((name for ref, name in refs if ref.use == "tuples"), None)
         return str(FixedId.parse(model)._replace(name=shared)) if shared else model
 
@@ -169,7 +156,7 @@ class Registry:
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
         name, of = FixedId.parse(model)
-        return Place(*of.split(".")) if of else self.place(self.model(name, OnPairs).train_on)
+        return Place(*of.split(".")) if of else self.place(self.entry(name, OnPairs).train_on)
 
     def tune_place(self, system: str, dataset: str) -> Place | None:
         """Return the split on which a system is tuned for a collection; None for a fixed one."""
@@ -180,10 +167,9 @@ class Registry:
 
     def reranker(self, system: str) -> str:
         """Return the id of a rerank system's reranker: its role, or one made of what it names."""
-        reranker = self.system(system, RerankSystem).reranker
-        return reranker if isinstance(reranker, str) else self._reranker_id(reranker)
-
-    def _reranker_id(self, reranker: HubReranker | FromModel) -> str:
+        reranker = self.entry(system, RerankSystem).reranker
+        if isinstance(reranker, str):
+            return reranker
         if isinstance(reranker, FromModel):
             return str(FixedId(reranker.model, f"seed{reranker.seed}"))
         digest = hashlib.sha256(of_entry(reranker).encode()).hexdigest()
@@ -191,9 +177,9 @@ class Registry:
 
     def reranker_binding(self, name: str) -> HubReranker | FromModel | None:
         """Return what plays a reranker by its id; None if the scale leaves the role unbound."""
-        rerankers = [s.reranker for s in self.systems.values() if isinstance(s, RerankSystem)]
-        own = {self._reranker_id(one): one for one in rerankers if not isinstance(one, str)}
-        return own.get(name, self.scale.rerankers.get(name))
+        systems = {n: s for n, s in self.systems.items() if isinstance(s, RerankSystem)}
+        named = {self.reranker(n): system.reranker for n, system in systems.items()}.get(name, name)
+        return self.scale.rerankers.get(name) if isinstance(named, str) else named
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
@@ -201,11 +187,8 @@ class Registry:
 
     def trained_for(self, system: str) -> str | None:
         """Return the model of a system itself, trained once per seed; None without one."""
-        return next(iter(self._trained(system)), None)
-
-    def _trained(self, system: str) -> list[str]:
         models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
-        return [name for ref, name in models if ref.use != "released"]
+        return next((name for ref, name in models if ref.use != "released"), None)
 
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""
@@ -216,11 +199,7 @@ class Registry:
         systems = [system]
         for name in systems:
             systems += [part for part in self.parts(name) if part not in systems]
-        return [model for name in systems for model in self._trained(name)]
-
-    def seeded(self, system: str) -> bool:
-        """Say whether a system descends from a model that is trained once per seed."""
-        return bool(self.trained_behind(system))
+        return [model for name in systems if (model := self.trained_for(name))]
 
     def seeds_of(self, system: str) -> list[int]:
         """Return the seeds of a system's runs: those that every model behind it is trained with.
@@ -235,7 +214,7 @@ class Registry:
 
     def run(self, system: str, seed: int | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
-        return str(RunId(system, seed if self.seeded(system) else None))
+        return str(RunId(system, seed if self.trained_behind(system) else None))
 
     def runs(self, system: str) -> list[str]:
         """Return the run ids of a system: one per seed if a trained model is behind it."""
@@ -258,15 +237,9 @@ class Registry:
         printed = [column.measure for column in columns if self.binding(column.role) == place]
         return sorted({*self.datasets[place.dataset].splits[place.split].measures, *printed})
 
-    def facts(self) -> Facts:
-        """Return what every page says of the scale: its name, and whether numbers compare."""
-        comparable, reason = self.scale.comparable, self.scale.reason
+    @property
+    def comparability(self) -> tuple[bool, str]:
+        """Whether numbers compare with the papers' at this scale, and the reason."""
         if encoder := self.config.encoder:
-            comparable, reason = False, f"encoder {encoder} takes the place of the scale's own."
-        return {"scale": self.config.scale, "comparable": comparable, "reason": reason}
-
-
-def _expect(entry: object, form: type[Entry]) -> Entry:
-    if not isinstance(entry, form):
-        raise TypeError(f"{form.__name__} required, {type(entry).__name__} given")
-    return entry
+            return False, f"encoder {encoder} takes the place of the scale's own."
+        return self.scale.comparable, self.scale.reason

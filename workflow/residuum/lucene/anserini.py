@@ -53,7 +53,7 @@ class Searcher:
             "analyzer": indexing.class_name(self._analyzer),
             "fields": self.system.boosts or CONTENTS,
             "ties": "doc_id",
-            "feedback_term_filter": TERM_FILTER if self.system.expands else None,
+            "feedback_term_filter": TERM_FILTER if self.system.rm3 else None,
         }
 
     def search(self, queries: Texts, k: int, rm3: Rm3 | None = None) -> Iterator[pl.DataFrame]:

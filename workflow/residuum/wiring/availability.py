@@ -96,7 +96,7 @@ def role_of(
 
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:
     """Return the file of an external run for a split, whether it exists or not."""
-    runs = registry.system(system, ExternalSystem).runs
+    runs = registry.entry(system, ExternalSystem).runs
     names = [runs[role] for role in runs if place and registry.binding(role) == place]
     return roots.data() / names[0] if names else None
 
@@ -113,7 +113,7 @@ def why_no_export(registry: Registry, name: str, *splits: str | None) -> str | N
 
 def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
     """Return the measure by which RM3 is tuned on a split; None if the system names none."""
-    rm3 = registry.system(system, LexicalSystem).rm3
+    rm3 = registry.entry(system, LexicalSystem).rm3
     measures = rm3.measures if rm3 else {}
     roles = (role_of(registry, role, "tune", place.dataset)[0] for role in measures)
     return next((measures[r] for r, at in zip(measures, roles, strict=True) if at == place), None)

@@ -44,7 +44,7 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
     for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
         mined = [(registry.trained_for(s.system), s.seed) for s in registry.negatives(name).runs]
         if (FixedId.parse(model).name, seed) in mined:
-            place, _ = role_of(registry, registry.model(name, OnPairs).train_on, "train", dataset)
+            place, _ = role_of(registry, registry.entry(name, OnPairs).train_on, "train", dataset)
             if place and place.dataset == dataset and place.split not in splits:
                 splits.append(place.split)
     return splits
@@ -52,7 +52,7 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
 
 def start_of(registry: Registry, model: str) -> Start:
     """Return what plays the backbone of a model; nothing at all is an error."""
-    [(_, role)] = references(registry.model_entry(model), "backbone")
+    [(_, role)] = references(registry.model(model), "backbone")
     if start := registry.backbone(role):
         return start
     raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
@@ -60,7 +60,7 @@ def start_of(registry: Registry, model: str) -> Start:
 
 def corpora_of(registry: Registry, model: str) -> list[str]:
     """Return the datasets whose texts or pairs a model is made from, adapted to or trained on."""
-    entry = registry.model_entry(model)
+    entry = registry.model(model)
     if isinstance(entry, OnPairs):
         return [registry.train_place(model).dataset]
     return [registry.place(role).dataset for _, role in references(entry, "role")]
@@ -98,7 +98,7 @@ class Corpora(Part):
     def index_form(self, wildcards: Wildcards) -> str:
         """Return the form of the index that an index id names, as JSON."""
         names, form = self.registry.of_kind("lexical"), FixedId.parse(wildcards.index).name
-        forms = (self.registry.system(name, LexicalSystem).index() for name in names)
+        forms = (self.registry.entry(name, LexicalSystem).index() for name in names)
         return specs.of_entry(next(index for index in forms if index.index_id() == form))
 
     def term_weights(self, wildcards: Wildcards) -> list[str]:
@@ -135,7 +135,7 @@ class Corpora(Part):
 
         def of(wildcards: Wildcards) -> list[str]:
             dataset, (system, seed) = wildcards.dataset, run_of(wildcards)
-            dense = self.registry.system(system, DenseSystem)
+            dense = self.registry.entry(system, DenseSystem)
             model = self.registry.model_for(dense.model, dataset)
             made = {"dataset": dataset, "model": model, "seed": seed, "k": dense.k}
             shards = range(self.registry.shards(dataset))
@@ -149,7 +149,7 @@ class Models(Part):
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a model."""
-        return specs.of_entry(self.registry.model_entry(wildcards.model))
+        return specs.of_entry(self.registry.model(wildcards.model))
 
     def start_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the backbone that a training starts from."""
@@ -182,7 +182,7 @@ class Models(Part):
 
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return how negatives are drawn, by which system, and what is positive."""
-        model = self.registry.model(wildcards.model, OnPairs)
+        model = self.registry.entry(wildcards.model, OnPairs)
         place, name = self._pairs(wildcards), model.negatives.scores
         system = name and self.registry.systems[name]
         split = self.registry.datasets[place.dataset].splits[place.split]
@@ -196,7 +196,7 @@ class Models(Part):
 
     def mined_index(self, wildcards: Wildcards) -> list[str]:
         """Return the index that negatives are mined from; none for a model without pools."""
-        system = self.registry.model(wildcards.model, OnPairs).negatives.scores
+        system = self.registry.entry(wildcards.model, OnPairs).negatives.scores
         return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:

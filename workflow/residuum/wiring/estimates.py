@@ -103,7 +103,7 @@ class Estimates:
     def search(self, w: Wildcards) -> Estimate:
         """Estimate a BM25 run; RM3 is tried at each setting as deep as its measure looks."""
         name, times = run_of(w).system, 1.0
-        if rm3 := self.registry.system(name, LexicalSystem).rm3:
+        if rm3 := self.registry.entry(name, LexicalSystem).rm3:
             settings = len(rm3.grid.settings()) if rm3.grid else 0
             cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, place_of(w)) or "")
             shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
@@ -118,7 +118,7 @@ class Estimates:
     def negatives(self, w: Wildcards) -> Estimate:
         """Estimate training tuples: a search for each training query, scores of what is drawn."""
         place = self.registry.train_place(w.model)
-        model, pairs = self.registry.model(w.model, OnPairs), sizes.pairs(self.registry, place)
+        model, pairs = self.registry.entry(w.model, OnPairs), sizes.pairs(self.registry, place)
         drawn = pairs * (model.negatives.per_pair or 0)
         queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
@@ -133,7 +133,7 @@ class Estimates:
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
         """Estimate the choice of lambda: every value is tried on the union of the lists."""
-        system = self.registry.system(run_of(w).system, FusionSystem)
+        system = self.registry.entry(run_of(w).system, FusionSystem)
         each = assumed.LINE_US + len(system.interpolation.grid or []) * assumed.TRIAL_US
         return Estimate(core_s=len(system.parts) * self._lines(w) * MICRO * each)
 
@@ -161,7 +161,7 @@ class Estimates:
 
     def training(self, w: Wildcards) -> Estimate:
         """Estimate a training on a split's pairs, or on the docs of corpora."""
-        model, shape = self.registry.model_entry(w.model), sizes.shape(self.registry, w.model)
+        model, shape = self.registry.model(w.model), sizes.shape(self.registry, w.model)
         assert not isinstance(model, Backbone), "that is made, not trained"
         datasets = corpora_of(self.registry, w.model)
         examples, dataset = sum(sizes.docs(self.registry, name) for name in datasets), datasets[0]
@@ -194,7 +194,7 @@ class Estimates:
 
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""
-        limit = self.registry.model(w.model, TermWeights).length
+        limit = self.registry.entry(w.model, TermWeights).length
         docs, tokens = sizes.docs(self.registry, w.dataset), sizes.doc_tokens(w.dataset, limit)
         disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return self._encoded(w, docs, tokens, limit)._replace(disk=disk)
@@ -210,12 +210,12 @@ class Estimates:
 
     def doc_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of a corpus."""
-        limit = self.registry.model(w.model, DualEncoder).encoder.doc_length
+        limit = self.registry.entry(w.model, DualEncoder).encoder.doc_length
         return self._encoded(w, self._shard(w.dataset), sizes.doc_tokens(w.dataset, limit), limit)
 
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model searches."""
-        limit = self.registry.model(w.model, DualEncoder).encoder.query_length
+        limit = self.registry.entry(w.model, DualEncoder).encoder.query_length
         return self._encoded(w, self._searched(w), min(limit, assumed.QUERY_TOKENS), limit)
 
     def dense_search(self, w: Wildcards) -> Estimate:
@@ -226,7 +226,7 @@ class Estimates:
 
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs: the vectors are read once."""
-        model = self.registry.system(run_of(w).system, DenseSystem).model
+        model = self.registry.entry(run_of(w).system, DenseSystem).model
         hidden, lines = sizes.shape(self.registry, model).hidden, self._scored(w)
         read = 4.0 * hidden * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
         return _run(lines, read + lines * MICRO * assumed.LINE_US)
@@ -237,7 +237,7 @@ class Estimates:
         if isinstance(player, HubReranker):
             reading = player.reading
         else:
-            reading = registry.model(player.model, CrossEncoder).reading
+            reading = registry.entry(player.model, CrossEncoder).reading
         pairs, at_once = self._pairs(w), registry.scale.pair_batch_size
         tokens = pairs * _pair_tokens(w.dataset, reading)
         read = _read(sizes.shape(registry, player), tokens, at_once * reading.length)

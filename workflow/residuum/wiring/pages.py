@@ -11,7 +11,7 @@ from typing import NamedTuple
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
-from residuum.config.schema.papers import Cases, Characteristics, Column, Figure, QuerySet, Table
+from residuum.config.schema.papers import Cases, Characteristics, Figure, Table
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
@@ -41,7 +41,7 @@ class Gap(NamedTuple):
 
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
-    table = registry.page(page, Table)
+    table, (comparable, reason) = registry.entry(page, Table), registry.comparability
     systems = {row.id: row.system for row in table.rows if row.system}
     places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = {
@@ -52,38 +52,37 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         id=page,
         table=table,
         tests=registry.tests[table.tests],
-        places=_places(registry, table.columns),
+        places={name: "/".join(place) if place else None for name, place in places.items()},
         runs={row: registry.runs(system) for row, system in systems.items()},
         systems={
             r: registry.systems[n].model_dump(exclude=FOR_READERS) for r, n in systems.items()
         },
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
-        **registry.facts(),
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
     )
-
-
-def _places(registry: Registry, columns: list[Column] | list[QuerySet]) -> dict[str, str | None]:
-    places = {column.id: registry.binding(column.role) for column in columns}
-    return {name: "/".join(place) if place else None for name, place in places.items()}
 
 
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
-    table = registry.page(page, Characteristics)
+    table, (comparable, reason) = registry.entry(page, Characteristics), registry.comparability
     places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = {name: why_no_export(registry, *place) for name, place in places.items() if place}
     return BoundCharacteristics(
         id=page,
         table=table,
-        places=_places(registry, table.columns),
+        places={name: "/".join(place) if place else None for name, place in places.items()},
         absent={column: why for column, why in reasons.items() if why},
-        **registry.facts(),
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
     )
 
 
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its split, and the runs of each series that can be made at this scale."""
-    figure, facts = registry.page(page, Figure), registry.facts()
+    figure, (_, reason) = registry.entry(page, Figure), registry.comparability
     place = registry.place(figure.role)
     drawn = [s for s in figure.series if not why_unavailable(registry, s.system, place, hub)]
     return BoundFigure(
@@ -92,21 +91,21 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         tests=registry.tests[figure.tests],
         place="/".join(place),
         runs={series.id: registry.runs(series.system) for series in drawn},
-        scale=facts["scale"],
-        reason=facts["reason"],
+        scale=registry.config.scale,
+        reason=reason,
     )
 
 
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
-    cases, facts = registry.page(page, Cases), registry.facts()
+    cases, (_, reason) = registry.entry(page, Cases), registry.comparability
     return BoundCases(
         id=page,
         cases=cases,
         place="/".join(registry.place(cases.role)),
         runs={name: registry.runs(system)[0] for name, system in cases.lists.items()},
-        scale=facts["scale"],
-        reason=facts["reason"],
+        scale=registry.config.scale,
+        reason=reason,
     )
 
 

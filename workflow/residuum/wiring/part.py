@@ -66,7 +66,7 @@ class Part:
 
     def index(self, dataset: str, run: RunId) -> str:
         """Return the manifest of the index of a corpus that a lexical run searches."""
-        system = self.registry.system(run.system, LexicalSystem)
+        system = self.registry.entry(run.system, LexicalSystem)
         name = system.term_weights
         weights = str(RunId(self.registry.model_for(name, dataset), run.seed)) if name else ""
         index = FixedId(system.index().index_id(), weights)
@@ -122,6 +122,8 @@ class Constraints:
         """Return that of the runs of a kind of system: all, or those that tune RM3, or not."""
         names = self._registry.of_kind(kind)
         if tunes_rm3 is not None:
-            systems = {name: self._registry.system(name, LexicalSystem) for name in names}
+            systems = {name: self._registry.entry(name, LexicalSystem) for name in names}
             names = [n for n, s in systems.items() if s.tunes_rm3 == tunes_rm3]
-        return path.only("run", either(name + SEED * self._registry.seeded(name) for name in names))
+        return path.only(
+            "run", either(name + SEED * bool(self._registry.trained_behind(name)) for name in names)
+        )

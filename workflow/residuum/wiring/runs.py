@@ -38,7 +38,7 @@ def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[
     runs = {}
     for name in rerank_systems(registry, reranker):
         if not why_unavailable(registry, name, place, hub):
-            system = registry.system(name, RerankSystem)
+            system = registry.entry(name, RerankSystem)
             for seed in registry.seeds_of(name):
                 first = registry.run(system.first_stage, seed)
                 runs[registry.run(name, seed)] = Reranked(system, first, system.depth.tried())
@@ -111,7 +111,7 @@ class Runs(Part):
     def true_scores(self, wildcards: Wildcards) -> list[str]:
         """Return the scores that parts of a fusion give to docs that they did not retrieve."""
         (system, seed), place = run_of(wildcards), place_of(wildcards)
-        pairs = self.registry.system(system, FusionSystem).true_scores()
+        pairs = self.registry.entry(system, FusionSystem).true_scores()
         runs = [(self.registry.run(part, seed), other) for part, other in pairs]
         return [self.fill(self.paths.scores, place, run=run, other=other) for run, other in runs]
 
@@ -186,7 +186,7 @@ class Runs(Part):
         """Return the depths of each run and the measures at each depth on a split, as JSON."""
         registry, place, runs = self.registry, place_of(wildcards), self._reranked(wildcards)
         measures = {of.system.depth.measure for of in runs.values()}
-        for page in (registry.page(name, Figure) for name in registry.chosen("figure")):
+        for page in (registry.entry(name, Figure) for name in registry.chosen("figure")):
             if registry.binding(page.role) == place:
                 measures |= {panel.measure for panel in page.panels}
         grids = {name: sorted(of.grid) for name, of in runs.items()}
@@ -196,7 +196,7 @@ class Runs(Part):
         """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
         (name, seed), place = run_of(wildcards), place_of(wildcards)
         reranker, tune = self.registry.reranker(name), self.registry.tune_place(name, place.dataset)
-        first = self.registry.system(name, RerankSystem).first_stage
+        first = self.registry.entry(name, RerankSystem).first_stage
         inputs = {
             "first": self.run(first, seed, place),
             "scores": self.fill(self.paths.pairs, place, reranker=reranker),

@@ -79,7 +79,7 @@ def shape(registry: Registry, start: Start | str) -> Shape:
     if isinstance(start, FromHub):
         return shape_of_hub(start.hub)
     name = start.model if isinstance(start, FromModel) else start
-    model = registry.model_entry(name)
+    model = registry.model(name)
     if isinstance(model, Backbone):
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
     return shape(registry, start_of(registry, name))

@@ -1,7 +1,7 @@
 """What all entries share: strictness, ids, number types, and how a key says what it names.
 
-Usage: `walk(system)` yields `Named(key="model", mark=Ref("model"), value="clear")`, so that faults,
-parts, cycles and what is unavailable follow from annotations. Must not know any kind of entry.
+Usage: `walk(system)` yields `Named("model", Ref("model"), "clear")`, so that faults, parts and what
+is unavailable follow from annotations. Must not know any kind of entry.
 """
 
 from collections.abc import Iterator
@@ -116,7 +116,6 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
 
 
 def _walk(value: object, members: Iterator[Member], key: str) -> Iterator[Named]:
-    """Yield what a value names, by the members of its annotation."""
     if isinstance(value, BaseModel):
         yield from walk(value, key)
     for member, marks in members:

@@ -1,18 +1,145 @@
-"""config/datasets/*.yaml: a collection, its splits and its pinned counts."""
+"""config/datasets/*.yaml: a collection, where it comes from, its splits and its pinned counts."""
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from residuum.cli.errors import unknown
-from residuum.config.schema import sources
-from residuum.config.schema.base import Budgets, Id, Measure, Name, Positive, SplitId, Strict
+from residuum.config.schema import base
+from residuum.config.schema.base import Id, Name, Positive, Probability, SplitId, Strict
 
-Source = (
-    sources.GeneratedSource | sources.GeneratedArticles | sources.IrdsSource | sources.FilesSource
-)
+GENERATED_SPLITS = {
+    "generated": ("train", "tune", "dev", "judged"),
+    "generated-articles": ("judged",),
+}
+
+
+class GeneratedSource(Strict):
+    """A collection made by residuum.collections.places; see docs/generated-collection.md."""
+
+    kind: Literal["generated"]
+    seed: int
+    entities: Positive
+    passages: Positive = Field(description="attribute passages")
+    listings: int = Field(ge=0, description="listing pages, lexical distractors")
+    stubs: int = Field(ge=0, description="question stubs, lexical distractors")
+    train_pairs: Positive
+    train_share: Probability = Field(description="share of passages that train pairs come from")
+    tune: Positive
+    dev: Positive
+    judged: Positive
+    shift: Probability = Field(description="probability that a concept changes its surface form")
+
+
+class GeneratedArticles(Strict):
+    """Docs with title, abstract and body, made by residuum.collections.articles; same page."""
+
+    kind: Literal["generated-articles"]
+    seed: int
+    articles: Positive = Field(description="studies of one aspect of a condition")
+    reviews: int = Field(ge=0, description="papers that cover several aspects, partially relevant")
+    notices: int = Field(ge=0, description="calls and letters, lexical distractors")
+    conditions: Positive = Field(description="invented illnesses")
+    agents: Positive = Field(description="invented drugs")
+    judged: Positive
+    shift: Probability = Field(description="probability that a concept leaves its usual form")
+
+
+class Sample(Strict):
+    """A part of a collection: the docs judged for some splits, and others drawn by their ids."""
+
+    docs: Positive = Field(description="docs of the sample")
+    seed: int
+    keep: list[SplitId] = Field(description="splits whose judged docs are all in the sample")
+    level: int = Field(1, description="least relevance of a judged doc that is kept")
+
+
+def _not_taken(name: str) -> str:
+    if name in ("doc_id", "text"):
+        raise ValueError(f"{name}: every doc has that already; name other fields")
+    return name
+
+
+NamedFields = Annotated[
+    list[Annotated[str, AfterValidator(_not_taken)]],
+    Field(description="kept beside text by their names, for systems that search by field"),
+]
+
+
+class IrdsSource(Strict):
+    """A collection read through ir_datasets."""
+
+    kind: Literal["irds"]
+    docs: str = Field(description="ir_datasets id whose docs are exported")
+    text_fields: list[str] = Field(min_length=1, description="joined in this order by a space")
+    fields: NamedFields = Field(default=[])
+    quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
+    sample: Sample | None = Field(None, description="export a part of the docs only")
+    repeated: Literal["error", "first"] = Field("error", description="of docs with the same id")
+
+    def check(self) -> None:
+        if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
+            raise ValueError(f"quoted: {', '.join(others)}: in neither text_fields nor fields")
+
+
+class FilesSource(Strict):
+    """A collection of your own: jsonl (doc_id, text or named fields) or TSV (doc_id TAB text).
+
+    Paths are relative to the folder that the environment variable RESIDUUM_DATA names
+    (default: data/ in the working directory).
+    """
+
+    kind: Literal["files"]
+    corpus: str
+    text_fields: list[str] = Field(default=["text"], min_length=1)
+    fields: NamedFields = Field(default=[])
+
+
+Source = GeneratedSource | GeneratedArticles | IrdsSource | FilesSource
+
+
+class Windows(Strict):
+    """How models read docs longer than their input: in overlapping passages, a vector for each.
+
+    A doc's score is the largest of its passages' (ME-BERT, Model Settings of the MS MARCO part).
+    """
+
+    length: Positive = Field(description="tokens of a passage, head included, in the model's own")
+    stride: Positive = Field(description="tokens from the start of one passage to the next's")
+    head: list[str] = Field([], description="fields that every passage starts with")
+    body: str = Field(description="field that is cut")
+    expected: Positive = Field(description="passages of a doc on average; shards are sized by it")
+
+    def check(self) -> None:
+        if self.stride > self.length:
+            raise ValueError(f"stride {self.stride} is more than length {self.length}")
+
+
+class Download(Strict):
+    """A file or folder that a collection is read from: exactly one of irds, home and file."""
+
+    irds: str | None = Field(None, description="NAME/KEY in ir_datasets' own list of downloads")
+    home: str | None = Field(None, description="path below ir_datasets' home; by hand without url")
+    file: str | None = Field(None, description="path below the folder of RESIDUUM_DATA")
+    url: str | None = Field(None, description="address of a file that ir_datasets does not list")
+    bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")
+    md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
+    splits: list[SplitId] = Field([], description="that need it; absent: the corpus does")
+    makes: list[str] = Field([], description="what ir_datasets keeps of it, and takes in its place")
+
+    def check(self) -> None:
+        if sum(place is not None for place in (self.irds, self.home, self.file)) != 1:
+            raise ValueError("give exactly one of irds, home and file")
+        if self.irds and (self.url or self.bytes or self.md5):
+            raise ValueError("ir_datasets lists url, bytes and md5 itself; leave them out")
+
+    def by_hand(self, data: Path, home: Path) -> Path | None:
+        """Return where the user has to put it; None of what is downloaded when it is needed."""
+        if self.home:
+            return None if self.url else home / self.home
+        return data / self.file if self.file else None
 
 
 class Holdout(Strict):
@@ -36,7 +163,7 @@ class Split(Strict):
     folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
     holdout: Holdout | None = None
     positive_level: Positive = Field(1, description="least relevance of a train positive")
-    measures: list[Measure] = Field([], description="beside those that the tables ask for")
+    measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
 
     def check(self) -> None:
         if self.questions and (self.queries or self.qrels or self.irds):
@@ -75,7 +202,7 @@ class Collection(Strict):
     editions: list[Edition] = Field(min_length=1, description="the export must match one of them")
 
     def check(self) -> None:
-        kind, generated = self.source.kind, sources.GENERATED_SPLITS
+        kind, generated = self.source.kind, GENERATED_SPLITS
         for name, split in self.splits.items():
             key, holdout = f"splits.{name}", split.holdout
             if holdout and holdout.of not in self.splits:
@@ -105,11 +232,6 @@ class Collection(Strict):
         holdout = self.splits[split].holdout
         return holdout.of if holdout else split
 
-    def answered(self, split: str) -> bool:
-        """Say whether the queries of a split come with answers."""
-        entry = self.splits[self.origin(split)]
-        return entry.questions is not None or entry.answers_field is not None
-
     def judged(self, split: str) -> bool:
         """Say whether the docs of a split are judged, so that measures of relevance exist."""
         entry = self.splits[self.origin(split)]
@@ -118,7 +240,7 @@ class Collection(Strict):
     def source_files(self, split: str | None) -> list[str]:
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
         if split is None:
-            return [self.source.corpus] if isinstance(self.source, sources.FilesSource) else []
+            return [self.source.corpus] if isinstance(self.source, FilesSource) else []
         entry = self.splits[self.origin(split)]
         return [name for name in (entry.questions, entry.queries, entry.qrels) if name]
 
@@ -134,9 +256,9 @@ class Dataset(Collection):
     access: str
     splits: dict[Annotated[Id, Name("split")], Split] = Field(min_length=1)
     own: Own = Field(Own(), description="what is trained and tuned on it, for itself")
-    windows: sources.Windows | None = None
-    downloads: list[sources.Download] = Field([], description="for lists, plans and hints")
-    budgets: Budgets = Field(default=[])
+    windows: Windows | None = None
+    downloads: list[Download] = Field([], description="for lists, plans and hints")
+    budgets: base.Budgets = Field(default=[])
     disk_gb: float = Field(0, ge=0, description="estimate of what ir_datasets keeps of it")
 
     def check(self) -> None:
@@ -144,7 +266,7 @@ class Dataset(Collection):
         joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
         kept = [*(joined if len(joined) > 1 else []), *kept]  # beside the text itself
         kept = ["body" if name == "text" else name for name in kept]
-        if isinstance(self.source, sources.GeneratedArticles):
+        if isinstance(self.source, GeneratedArticles):
             kept = ["title", "abstract", "body"]
         required = [*self.windows.head, self.windows.body] if self.windows else []
         if lost := [name for name in required if name not in kept]:
@@ -154,22 +276,20 @@ class Dataset(Collection):
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and
         is not there; ir_datasets downloads the rest."""
-        needed = [data / name for name in self.source_files(split)]
         of = self.origin(split) if split else None
-        for download in self.downloads:
-            path = download.by_hand(data, irds_home)
-            if path and (of in download.splits if of else not download.splits):
-                needed.append(path)
+        own = [d for d in self.downloads if (of in d.splits if of else not d.splits)]
+        needed = [data / name for name in self.source_files(split)]
+        needed += [path for download in own if (path := download.by_hand(data, irds_home))]
         return [path for path in dict.fromkeys(needed) if not path.exists()]
 
     def for_corpus(self) -> dict[str, object]:
         """Return the part that decides which corpus the data stage writes, and no more."""
         sample = getattr(self.source, "sample", None)
-        spec: dict[str, object] = {
+        return {
             "source": self.source.model_dump(mode="json"),
             "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
+            **({"splits": self._sources(sample.keep)} if sample else {}),
         }
-        return {**spec, "splits": self._sources(sample.keep)} if sample else spec
 
     def for_split(self, name: str) -> dict[str, object]:
         """Return the part that decides which queries and qrels a split has, and no more."""
@@ -182,8 +302,7 @@ class Dataset(Collection):
 
     def _sources(self, names: Iterable[str]) -> dict[str, object]:
         of_users = {"folds", "positive_level", "measures"}  # what readers of the export decide
-        splits = {name: self.splits[name] for name in sorted(names)}
         return {
-            name: split.model_dump(mode="json", exclude=of_users, exclude_defaults=True)
-            for name, split in splits.items()
+            name: self.splits[name].model_dump(mode="json", exclude=of_users, exclude_defaults=True)
+            for name in sorted(names)
         }

@@ -1,7 +1,7 @@
 """config/models/*.yaml: what is trained: backbone, losses, negatives, hyper-parameters.
 
-Losses, poolings and pools are open: their classes stand beside their code, in the tables that
-`Kinds` names. Must not know how any of them computes.
+Losses, poolings and pools are open: their classes stand in the tables that `Kinds` names, beside
+their code. Must not know how any of them computes.
 """
 
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -249,7 +249,4 @@ class DualEncoder(Contrastive):
 
 
 Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
-Model = Annotated[
-    Backbone | MaskedLanguage | DualEncoder | TermWeights | CrossEncoder,
-    Field(discriminator="kind"),
-]
+Model = Annotated[Backbone | MaskedLanguage | Trained, Field(discriminator="kind")]

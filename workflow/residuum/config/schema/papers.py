@@ -46,13 +46,18 @@ def parts_of(page: str) -> tuple[str, str]:
     return paper, name
 
 
-class Column(Strict):
-    """One measured column: role and measure give everything the header prints."""
+class QuerySet(Strict):
+    """A column of dataset characteristics: a split and its label."""
 
     id: Annotated[Id, Name("column")]
     role: Role
+    header: str = Field(description="as the paper prints it")
+
+
+class Column(QuerySet):
+    """One measured column: role and measure give everything the header prints."""
+
     measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
-    header: str = Field(description="the measure as the paper prints it")
 
     @property
     def is_depth(self) -> bool:
@@ -128,14 +133,6 @@ class Table(Reported):
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
-
-
-class QuerySet(Strict):
-    """A column of dataset characteristics: a split and its label."""
-
-    id: Annotated[Id, Name("column")]
-    role: Role
-    header: str
 
 
 class Characteristic(Strict):

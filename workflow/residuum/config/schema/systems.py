@@ -12,7 +12,6 @@ from residuum.config.schema.scales import HubReranker, RerankerModel
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 Part = Annotated[Id, Ref("part")]
 Unretrieved = Literal["true_score", "minimum"]
-RuledPart = Annotated[Id, Ref("part", besides=("true_score", "minimum"))]
 Value = TypeVar("Value")
 Grid = TypeVar("Grid")
 
@@ -74,14 +73,10 @@ class Setting(Strict, Generic[Value, Grid]):
     value: Value | None = Field(None, description="fixed, in place of all that tunes it")
     grid: Grid | None = Field(None, description="what is tried; the first of equals is chosen")
 
-    @property
-    def tuned(self) -> bool:
-        """Say whether the setting is chosen from a grid."""
-        return self.value is None
-
     def check(self) -> None:
         given = [getattr(self, key) not in (None, {}) for key in self.tuned_by]
-        if self.tuned != all(given) or (any(given) and not self.tuned):
+        complete = all(given) if self.value is None else not any(given)
+        if not complete:
             *first, last = self.tuned_by
             raise ValueError(f"give value, or {', '.join(first)} and {last}")
 
@@ -109,7 +104,7 @@ class LexicalSystem(Strict):
         None, description="model whose predicted weights take the place of tf"
     )
     bm25: Bm25
-    rm3: Rm3Setting | None = None
+    rm3: Rm3Setting | None = None  # expands by the query's first hits: docs have no fixed score
     k: Positive = Field(description="hits requested")
     budgets: base.Budgets = Field(default=[])
 
@@ -118,17 +113,12 @@ class LexicalSystem(Strict):
         return IndexForm(analysis=self.analysis, fields=sorted(self.boosts))
 
     @property
-    def expands(self) -> bool:
-        """Say whether the query depends on its own first hits, so that docs have no fixed score."""
-        return self.rm3 is not None
-
-    @property
     def tunes_rm3(self) -> bool:
         """Say whether RM3's parameters are chosen on the split that is searched."""
-        return self.rm3 is not None and self.rm3.tuned
+        return self.rm3 is not None and self.rm3.value is None
 
     def check(self) -> None:
-        if self.boosts and (self.expands or self.term_weights):
+        if self.boosts and (self.rm3 or self.term_weights):
             raise ValueError("boosts go with plain BM25: without rm3 and term_weights")
 
 
@@ -159,7 +149,7 @@ class FusionSystem(Strict):
         min_length=2, description="systems, in the order of the sum"
     )
     interpolation: Interpolation
-    unretrieved: Unretrieved | dict[RuledPart, Unretrieved] = Field(
+    unretrieved: Unretrieved | dict[Part, Unretrieved] = Field(
         description="score of a doc that only another part retrieved: of all parts, or of each"
     )
     k: Positive = Field(description="hits that are kept")
