@@ -10,8 +10,7 @@ from conftest import ROOT
 from plan_fixture import registry
 from residuum.config import loading
 from residuum.config.registry import Place
-from residuum.config.schema.datasets import Windows
-from residuum.config.schema.models import Training
+from residuum.config.schema.models import Training, Windows
 from residuum.config.schema.scales import FromPath
 from residuum.wiring import sizes
 

@@ -1,6 +1,7 @@
 """The house as it is laid out: one name in four places, and what every rule carries."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -15,7 +16,14 @@ from residuum.code.closure import Library
 
 PACKAGE = ROOT / "workflow" / "residuum"
 CORE = {"cli", "code", "artefacts", "config"}
-PAGES = CORE | {"paired", "pages", "tuning", "wiring"}  # rooms that pages may import
+ROOMS = {  # those that each may import, as the architecture has it
+    room: re.findall(r"`([\w.]+)`", allowed)
+    for room, allowed in re.findall(
+        r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|[^|]*\|$",
+        (ROOT / "docs" / "architecture.md").read_text(),
+        re.M,
+    )
+}
 COMMON = ("wiring",)  # without rules of its own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 DIRECTIVES = ["input", "output", "log", "benchmark", "resources", "conda", "shell"]
@@ -96,10 +104,9 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
     roots = {name.partition(".")[0] for name in _imported(tree)}
     if room not in ("inspect", "__main__.py"):
         assert not any(name.startswith("residuum.inspect") for name in _imported(tree))
-    below = {"paired": CORE | {"paired"}, "pages": PAGES}.get(room)
-    if below:
-        own = [n.split(".")[1] for n in _imported(tree) if n.startswith("residuum.")]
-        assert set(own) <= below
+    if room in ROOMS and room != "inspect":
+        own = {n.removeprefix("residuum.") for n in _ours(tree)}
+        assert not [n for n in own if not f"{n}.".startswith((f"{room}.", *_below(room)))]
     if room not in ("neural", "train.py", "dense.py", "pretrain.py", "termweights.py", "rerank.py"):
         assert not roots & {"torch", "transformers", "faiss"}
     if room != "lucene":
@@ -111,6 +118,44 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
         assert not roots & {"polars", "numpy", "ir_measures", "huggingface_hub"}
     if room not in ("collections", "data.py"):
         assert "ir_datasets" not in roots
+
+
+def test_the_rooms_are_those_of_the_architecture():
+    assert set(ROOMS) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+def test_no_module_imports_one_that_imports_it():
+    trees = {_name(path): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    modules = {name: set(_ours(tree)) & trees.keys() for name, tree in trees.items()}
+    graphlib.TopologicalSorter(modules).prepare()  # a CycleError names the circle
+    assert modules["residuum.fusion"] > {"residuum.cli.command", "residuum.artefacts.trec"}
+
+
+def _name(path):
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+
+
+def _below(room):
+    return tuple(f"{name}." for name in ROOMS[room])
+
+
+def _ours(tree):
+    """Yield the package's modules that a module names in its imports, anywhere in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("residuum"):
+            yield from (_name(path) for path in _files(node))
+
+
+def _files(node):
+    """Yield the files that `from module import names` reads: the module's, or its members'."""
+    whole = PACKAGE.parent.joinpath(*node.module.split("."))
+    members = [_file(whole / alias.name) for alias in node.names]
+    yield from [path for path in members if path] or [_file(whole)]
+
+
+def _file(module):
+    files = module.with_suffix(".py"), module / "__init__.py"
+    return next((path for path in files if path.is_file()), None)
 
 
 def _imported(tree):

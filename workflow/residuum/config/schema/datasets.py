@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from residuum.cli.errors import unknown
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Name, Positive, Probability, SplitId, Strict
+from residuum.config.schema.models import Windows
 
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged"),
@@ -98,23 +99,6 @@ class FilesSource(Strict):
 
 
 Source = GeneratedSource | GeneratedArticles | IrdsSource | FilesSource
-
-
-class Windows(Strict):
-    """How models read docs longer than their input: in overlapping passages, a vector for each.
-
-    A doc's score is the largest of its passages' (ME-BERT, Model Settings of the MS MARCO part).
-    """
-
-    length: Positive = Field(description="tokens of a passage, head included, in the model's own")
-    stride: Positive = Field(description="tokens from the start of one passage to the next's")
-    head: list[str] = Field([], description="fields that every passage starts with")
-    body: str = Field(description="field that is cut")
-    expected: Positive = Field(description="passages of a doc on average; shards are sized by it")
-
-    def check(self) -> None:
-        if self.stride > self.length:
-            raise ValueError(f"stride {self.stride} is more than length {self.length}")
 
 
 class Download(Strict):

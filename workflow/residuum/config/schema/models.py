@@ -217,6 +217,23 @@ class Contrastive(OnPairs):
                 raise ValueError(f"loss {loss.kind} needs {NEEDS[need]}")
 
 
+class Windows(Strict):
+    """How models read docs longer than their input: in overlapping passages, a vector for each.
+
+    A doc's score is the largest of its passages' (ME-BERT, Model Settings of the MS MARCO part).
+    """
+
+    length: Positive = Field(description="tokens of a passage, head included, in the model's own")
+    stride: Positive = Field(description="tokens from the start of one passage to the next's")
+    head: list[str] = Field([], description="fields that every passage starts with")
+    body: str = Field(description="field that is cut")
+    expected: Positive = Field(description="passages of a doc on average; shards are sized by it")
+
+    def check(self) -> None:
+        if self.stride > self.length:
+            raise ValueError(f"stride {self.stride} is more than length {self.length}")
+
+
 class Reading(Strict):
     """How a cross-encoder reads a query and a doc."""
 
