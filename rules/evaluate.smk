@@ -16,9 +16,8 @@ rule evaluate_run:
     resources:
         **RESOURCES.cpu(ESTIMATES.measures, mem_mb=4000),
     params:
-        **decided_by("residuum.evaluate", "run"),
-        measures=WIRING.runs.measures,
+        **decided_by("residuum.evaluate", "run", WIRING.runs.measures),
         texts=WIRING.runs.text_options,
     shell:
         "python -m residuum.evaluate run --run {input.run} --qrels {input.qrels} "
-        "{params.measures} {params.texts} --output {output.metrics} 2>&1 | tee {log}"
+        "{params.spec} {params.texts} --output {output.metrics} 2>&1 | tee {log}"

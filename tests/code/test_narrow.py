@@ -217,6 +217,16 @@ def test_kinds_are_read_anywhere_in_the_json_of_a_command():
     assert kinds_of("make", "--spec", '{"k": 10}') is None
 
 
+def test_a_measure_is_of_a_kind_by_its_name():
+    own, options = "AnswerAccuracy@20", "--measure 'AP' --measure 'nDCG(dcg='\\''exp'\\'')@5'"
+    assert kinds_of(options) == kinds_of("run", "--measure", "AP", "--measure", "nDCG") == {
+        "AP", "nDCG"}  # fmt: skip
+    assert kinds_of(f"--measure '{own}'") == kinds_of(f"--measure={own}") == {"AnswerAccuracy"}
+    spec = '{"kind": "figure", "panels": [{"measure": "RR@10"}], "measures": ["%s", "x y@20"]}'
+    assert kinds_of("draw", "--spec", spec % own) == {"figure", "RR", "AnswerAccuracy"}
+    assert kinds_of("train", "--output", "models/clear@20.train/seed1") is None
+
+
 def test_what_is_outside_of_the_package_is_named_and_not_followed(tmp_path):
     text = "import json as j\nVERB(x):\n    return j.dumps(x)\n"
     assert lines(tmp_path, {"s.py": text}) != lines(

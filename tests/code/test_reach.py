@@ -49,6 +49,19 @@ def test_a_verb_reaches_the_modules_that_are_listed(stage, verb, kind):
     assert listing(stage, verb, kind) in LISTED.read_text(), "see the docstring of this file"
 
 
+@pytest.mark.parametrize(("stage", "verb"), [
+    ("evaluate", "run"), ("figures", "draw"), ("fusion", "tune"), ("rerank", "depths"),
+    ("rm3", "tune"),
+])  # fmt: skip
+def test_a_measure_of_ours_counts_for_the_jobs_that_name_it(stage, verb):
+    def reaches_it(kind):
+        lines = closure(f"residuum.{stage}", verb, frozenset([kind]))
+        return any("residuum.tuning.evaluation:answer_accuracy" in line for line in lines)
+
+    assert reaches_it("AnswerAccuracy")
+    assert not reaches_it("RR")
+
+
 def test_what_is_listed_exists():
     listed = [line for line in LISTED.read_text().splitlines() if not line.startswith(" ")]
     assert listed == [" ".join(filter(None, names)) for names in verbs()]

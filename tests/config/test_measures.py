@@ -19,7 +19,7 @@ from residuum.config import measures
 def test_what_a_measure_reads_and_where_it_stops(measure, reads, cutoff):
     assert measures.reads(measure) == reads
     assert measures.cutoff(measure) == cutoff
-    assert measures.fault(measure, ["judgements", "answers"], tuned=False) is None
+    assert measures.fault(measure, ["judgements", "answers"]) is None
 
 
 @pytest.mark.parametrize(
@@ -38,19 +38,12 @@ def test_a_name_that_is_no_measure_is_told_with_what_is_close(measure, says):
     with pytest.raises(ResiduumError) as caught:
         measures.cutoff(measure)
     assert says in str(caught.value)
-    assert measures.fault(measure, ["judgements"], tuned=False) == str(caught.value)
+    assert measures.fault(measure, ["judgements"]) == str(caught.value)
 
 
 def test_a_measure_that_needs_what_a_key_has_not():
-    fault = measures.fault("AnswerAccuracy@20", ["judgements"], tuned=False)
+    fault = measures.fault("AnswerAccuracy@20", ["judgements"])
     assert fault == "'AnswerAccuracy@20' is by answers; measures of this key: by judgements"
-
-
-def test_what_is_better_when_lower_is_not_tuned_by(monkeypatch):
-    holes = measures.Own("Share of docs without a judgement", "judgements", better="lower")
-    monkeypatch.setitem(measures.OWN, "Holes", holes)
-    assert measures.fault("Holes@10", ["judgements"], tuned=False) is None
-    assert "better where it is lower" in measures.fault("Holes@10", ["judgements"], tuned=True)
 
 
 def test_measures_in_words():
@@ -62,6 +55,8 @@ def test_measures_in_words():
     assert measures.words("Bpref") == "Bpref"
 
 
+TABLES = measures.BY_JUDGEMENTS, measures.BY_ANSWERS
+
+
 def test_every_measure_of_ours_has_a_function():
-    assert set(measures.OWN) == set(measures.VALUES)
-    assert all(callable(measures.VALUES[name]) for name in measures.VALUES)
+    assert all(callable(own.values) for table in TABLES for own in table.all().values())

@@ -1,6 +1,7 @@
 """The configuration: what a scale makes of it, and how its faults are worded."""
 
 import json
+import re
 import shutil
 from functools import partial
 
@@ -155,7 +156,7 @@ def test_all_faults_come_in_one_message(config):
     assert "k: Input should be greater than 0 (found 0)" in text
     assert "Did you mean bert-base-uncased?" in text
     assert "tolerance.dev-rrr: no column 'dev-rrr'" in text
-    assert "no paper 'cleer'; known: clear, dualrm, lexical-baselines. Did you mean clear?" in text
+    assert re.search(r"no paper 'cleer'; known: .*\. Did you mean clear\?", text)
 
 
 ONE = {"editions": [{"name": "one", "docs": 1}]}
@@ -169,7 +170,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("models/clear.yaml", {"negatives": {}},
          "loss residual_margin needs sampled negatives with lexical scores: give negatives.pools"),
         ("models/clear.yaml", {"loss": {"kind": "residual_margn", "xi": 1}},
-         "loss: no kind 'residual_margn'; known: constant_margin, nll, residual_margin. Did"),
+         ("loss: no kind 'residual_margn'; known: ", "Did you mean residual_margin?")),
         ("models/clear.yaml", {"loss": {"kind": "nll", "xi": 1}},
          "loss.xi: unknown key; valid: kind, weight."),
         ("models/clear.yaml", {"losses": ["nll"]}, "give exactly one of loss and losses"),
@@ -230,7 +231,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
          "series.a.system: system 'bm25' is of kind lexical; fitting: bm25-bert-base"),
         ("papers/clear/table3.yaml", {"kind": "tabel"},
-         "no kind 'tabel'; known: cases, characteristics, figure, table. Did you mean table?"),
+         ("no kind 'tabel'; known: ", "Did you mean table?")),
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
         ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
@@ -302,7 +303,8 @@ def test_each_kind_of_broken_reference(config, name, changes, says):
     edit(config, name, **changes)
     with pytest.raises(ResiduumError) as caught:
         load(config, scale="mini")
-    assert says in str(caught.value)
+    for text in [says] if isinstance(says, str) else says:
+        assert text in str(caught.value)
     assert name.rsplit("/", 1)[1] in str(caught.value)
 
 

@@ -185,6 +185,7 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("strangers", r"strangers: no line for any judged query, such as q00; it ranks docs for x"),
         ("irrelevant", "the qrels hold no relevant doc"),
         ("measure", r"cannot read the measure 'nDGC@10': .*Close: nDCG"),
+        ("answers", r"AnswerAccuracy@20: by answers, which only residuum.evaluate reads"),
         ("resamples", r"options: resamples: .*greater than 0 \(found 0\)"),
         ("test", r"options: test: .*'permutation'.*\(found \"t\"\)"),
         ("baseline", r"--baseline: no run 'bets'; known: best, good\. Did you mean best\?"),
@@ -215,9 +216,10 @@ def test_what_cannot_be_compared_is_refused(files, case, message, capsys):
     elif case == "folder":
         made.mkdir()
         runs = [best, made]
-    elif case in ("measure", "resamples", "test", "baseline", "blank", "level"):
+    elif case in ("measure", "answers", "resamples", "test", "baseline", "blank", "level"):
         changes = {
             "measure": {"measure": ["nDGC@10"]},
+            "answers": {"measure": ["RR@10 AnswerAccuracy@20"]},
             "resamples": {"resamples": 0},
             "test": {"test": "t"},
             "baseline": {"baseline": ["bets"]},

@@ -1,10 +1,10 @@
-"""Per-query metrics of a run, by ir_measures and by the table of residuum.config.measures.
+"""Per-query metrics of a run, by ir_measures and by our own measures.
 
 Command: `python -m residuum.evaluate run ...`. Must not know systems, models or tables.
 """
 
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +13,10 @@ import typer
 
 from residuum.artefacts import contracts, indexes, manifest, trec
 from residuum.cli import command
-from residuum.cli.errors import NotRun, ResiduumError
+from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
 from residuum.config import measures
-from residuum.tuning.evaluation import evaluate, means
+from residuum.tuning.evaluation import Answers, Docs, evaluate, means
 
 app = command.app(__doc__)
 
@@ -36,7 +36,11 @@ def run(
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
     try:
-        metrics = _metrics(trec.read_run(run), measure, qrels, answers, corpus)
+        ranked = trec.read_run(run)
+        judges = any(measures.reads(name) == "judgements" for name in measure)
+        judged = trec.read_qrels(qrels) if judges else pl.DataFrame()  # empty for answers alone
+        texts = partial(_texts, answers, corpus) if answers and corpus else None
+        metrics = evaluate(ranked, judged, measure, texts)
         trec.write_metrics(output, metrics)
         averages = means(metrics)
         facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": averages}
@@ -52,25 +56,10 @@ def run(
     manifest.write(output, facts, spec, [run, *inputs], "residuum.evaluate")
 
 
-def _metrics(
-    run: pl.DataFrame, names: list[str], qrels: Path, answers: Path | None, corpus: Path | None
-) -> pl.DataFrame:
-    """Evaluate by ir_measures and by the functions of our own measures, as the names require."""
-    groups: dict[str | None, list[str]] = {}
-    for name in names:
-        groups.setdefault(measures.own(name), []).append(name)
-    parts = []
-    for own, group in groups.items():
-        compute: Callable[..., pl.DataFrame] = measures.VALUES[own] if own else evaluate
-        if measures.reads(group[0]) == "judgements":
-            parts.append(compute(run, trec.read_qrels(qrels), group))
-        elif answers and corpus:
-            count = contracts.corpus_manifest(corpus)["docs"]
-            docs = track(contracts.read_docs(corpus), "look for answers", count, "docs")
-            parts.append(compute(run, contracts.read_answers(answers), docs, group))
-        else:
-            raise ResiduumError(f"{', '.join(group)}: give --answers and --corpus")
-    return pl.concat(parts)
+def _texts(answers: Path, corpus: Path) -> tuple[Answers, Docs]:
+    count = contracts.corpus_manifest(corpus)["docs"]
+    docs = track(contracts.read_docs(corpus), "look for answers", count, "docs")
+    return contracts.read_answers(answers), docs
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ importing the modules does. What cannot be followed is refused. Must not know an
 import builtins
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -32,14 +33,16 @@ APART = {
     "residuum.collections.faults:first": "looks for what broke a reader, for its message",
     "residuum.neural.resumable:log": "a line in a log",
 }
+# A measure is of a kind by its name: `--measure 'RR@10'`, or "RR@10" in JSON.
+MEASURED = re.compile(r"""(?:--measure[ =]'?|"(?=\w+@\d+"))(\w+)""")
 BUILTINS = frozenset([*dir(builtins), "__name__", "__file__"])
 Kinds = frozenset[str]
 Target = Statement | str  # a statement of the package, or what stands outside, such as `math:floor`
 
 
 def kinds_of(*texts: str) -> Kinds | None:
-    """Return every `kind` in the JSON among the arguments of a command; None where none has any."""
-    kinds: set[str] = set()
+    """Return the kinds in the JSON among the arguments of a command, and of measures, or None."""
+    kinds = set(MEASURED.findall(" ".join(texts)))
 
     def note(entry: dict[str, object]) -> None:
         if isinstance(kind := entry.get("kind"), str):

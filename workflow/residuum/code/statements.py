@@ -26,7 +26,7 @@ PACKAGED = "residuum.config.roots.packaged"
 PURE = {*normal.BLIND, "dataclasses.dataclass", "functools.lru_cache", "functools.total_ordering"}
 PURE |= {"enum.unique", "typing.overload", "residuum.cli.command.app", normal.TABLE}
 PURE |= {"residuum.config.schema.base.Ref", "residuum.config.schema.base.Name", PACKAGED}
-PURE |= {"residuum.config.measures.Own", "residuum.config.measures.OWN.items"}
+PURE |= {"residuum.config.measures.Own"}
 # What finds code by names that are made when it runs, or reads what a normal form leaves out.
 OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", "sys.modules"}
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}

@@ -1,8 +1,8 @@
 """Open tables: kinds as entries, each imported when it is used and not before.
 
 Usage: `LOSSES: OpenTable[Loss] = OpenTable({"nll": "residuum.neural.losses:nll"}, "loss")`, then
-`LOSSES[form.kind]`. A new kind is a new entry. The keys are the `kind` of specs and nothing else:
-residuum.code counts an entry for the jobs whose specs name it. Must not know any table.
+`LOSSES[form.kind]`. A new kind is a new entry. The keys are the `kind` of specs, or the names of
+measures: residuum.code counts an entry for the jobs that name it. Must not know any table.
 """
 
 from collections.abc import Iterator, Mapping

@@ -60,7 +60,7 @@ def _reference_faults(
     kind, folder, add = ref.to, registry.folder, ""
     known: Iterable[str]
     if kind == "measure":
-        if text := measures.fault(name, ref.kinds, ref.use == "tuning"):
+        if text := measures.fault(name, ref.kinds):
             yield text
         return
     if kind == "dataset/split":

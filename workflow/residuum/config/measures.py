@@ -1,4 +1,4 @@
-"""What a measure is: a name that ir_measures reads, or an entry of one table of ours.
+"""What a measure is: a name that ir_measures reads, or an entry of a table of ours.
 
 Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`. Must not know runs.
 """
@@ -15,22 +15,21 @@ if TYPE_CHECKING:
     import ir_measures
     import polars as pl
 
-Reads = Literal["judgements", "answers"]  # answers: and the texts of the docs
-
 
 class Own(NamedTuple):
-    """A measure of our own, written `Name@k`."""
+    """A measure of our own, written `Name@k`; of two means the larger is the better.
+
+    `values` takes a run, what the measure reads, and the names to compute; it returns a frame of
+    query_id, measure, value for every query, in the order of their ids.
+    """
 
     words: str  # for readers, as pages print it
-    reads: Reads
-    better: Literal["higher", "lower"] = "higher"
+    values: "Callable[..., pl.DataFrame]"
 
 
-OWN = {"AnswerAccuracy": Own("Share of questions answered by the docs", "answers")}
-# The function takes a run, what the measure reads, and the names to compute; it returns a frame of
-# query_id, measure, value for every query. See residuum.evaluate.
-VALUES: "OpenTable[Callable[..., pl.DataFrame]]" = OpenTable(
-    {"AnswerAccuracy": "residuum.accuracy:values"}, "measure"
+BY_JUDGEMENTS: OpenTable[Own] = OpenTable({}, "measure")
+BY_ANSWERS: OpenTable[Own] = OpenTable(
+    {"AnswerAccuracy": "residuum.tuning.evaluation:ANSWER_ACCURACY"}, "measure"
 )
 WORDS = {
     "AP": "Average precision",
@@ -39,20 +38,18 @@ WORDS = {
     "RR": "Reciprocal rank",
     "Success": "Success",
     "nDCG": "Normalised discounted cumulative gain",
-    **{name: entry.words for name, entry in OWN.items()},
 }
 
 
 def own(measure: str) -> str | None:
     """Return the entry of the table that a measure is of, such as AnswerAccuracy, or None."""
     name = measure.partition("@")[0]
-    return name if name in OWN else None
+    return name if name in BY_JUDGEMENTS or name in BY_ANSWERS else None
 
 
-def reads(measure: str) -> Reads:
-    """Return what a measure is computed from, beside the run."""
-    name = own(measure)
-    return OWN[name].reads if name else "judgements"
+def reads(measure: str) -> Literal["judgements", "answers"]:
+    """Return what a measure is computed from, beside the run; answers: and the texts of docs."""
+    return "answers" if own(measure) in BY_ANSWERS else "judgements"
 
 
 def cutoff(measure: str) -> int | None:
@@ -86,32 +83,31 @@ def _close(name: str) -> str:
 
     if name in registry:
         return "A measure is written as in nDCG@10, AP(rel=2)@1000, RR."
-    names = {known.casefold(): known for known in [*reversed(registry), *OWN]}
+    names = {
+        known.casefold(): known for known in [*reversed(registry), *BY_JUDGEMENTS, *BY_ANSWERS]
+    }
     if near := difflib.get_close_matches(name.casefold(), list(names), n=3, cutoff=0.5):
         return f"Close: {', '.join(names[known] for known in near)}."
     return "Known, among others: AP, nDCG, P, R, RR, Rprec."
 
 
-def fault(measure: str, fitting: Sequence[str], tuned: bool) -> str | None:
-    """Return why a measure does not fit where those that read `fitting` do, or None.
-
-    `tuned` says that what is tuned takes the largest value, so that more has to be better.
-    """
+def fault(measure: str, fitting: Sequence[str]) -> str | None:
+    """Return why a measure does not fit where those that read `fitting` do, or None."""
     try:
         cutoff(measure)
     except ResiduumError as error:
         return str(error)
     if reads(measure) not in fitting:
         return f"'{measure}' is by {reads(measure)}; measures of this key: by {', '.join(fitting)}"
-    name = own(measure)
-    if tuned and name and OWN[name].better == "lower":
-        return f"'{measure}' is better where it is lower, and what is tuned takes the largest value"
     return None
 
 
 def words(measure: str) -> str:
     """Write a measure in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
     match = re.fullmatch(r"(\w+)(?:\([^)]*\))?(?:@(\d+))?", measure)
-    if not match or match[1] not in WORDS:
+    name = match[1] if match else ""
+    table = BY_ANSWERS if name in BY_ANSWERS else BY_JUDGEMENTS
+    text = table[name].words if name in table else WORDS.get(name)
+    if not match or not text:
         return measure
-    return f"{WORDS[match[1]]}{f' at {match[2]}' if match[2] else ''} ({measure})"
+    return f"{text}{f' at {match[2]}' if match[2] else ''} ({measure})"

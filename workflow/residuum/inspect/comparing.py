@@ -151,7 +151,7 @@ def compare(
             raise ResiduumError(f"--baseline: {unknown('run', name, runs)}")
     scores: Scores = {}
     for name, run in runs.items():
-        values = evaluate(run, judged, list(measures)).sort("query_id")
+        values = evaluate(run, judged, measures).sort("query_id")
         for measure in measures:
             own = values.filter(measure=measure)
             column = own["value"].to_numpy().reshape(-1, 1)

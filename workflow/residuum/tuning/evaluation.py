@@ -1,11 +1,13 @@
-"""Values of measures on ranks, by ir_measures: of a run, or of many rankings at once.
+"""Values of measures on ranks, by ir_measures or our own: of a run, or of many rankings at once.
 
-Usage: `evaluate(run, qrels, ["RR@10"])`, `values = of_rankings(runs, qrels, "RR@10")`. Measures of
-our own are functions of other modules. Must not know how rankings came about.
+Usage: `evaluate(run, qrels, ["RR@10"])`, `values = of_rankings(runs, qrels, "RR@10")`. Must not
+know how rankings came about.
 """
 
 import math
-from collections.abc import Sequence
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -15,9 +17,38 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import measures
 from residuum.tuning.choosing import Values
 
+BORDER = "\x1f"  # between tokens; no token holds a control character
+Answers = Mapping[str, list[str]]
+Docs = Iterable[Mapping[str, str]]
+Texts = Callable[[], tuple[Answers, Docs]]
 
-def evaluate(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+
+def evaluate(
+    run: pl.DataFrame, qrels: pl.DataFrame, names: Sequence[str], texts: Texts | None = None
+) -> pl.DataFrame:
     """Return query_id, measure, value for all judged queries x measures; without a list it is 0.
+
+    Measures by answers take `texts`, the answers and the docs of the corpus, and not the qrels.
+    """
+    groups: dict[str | None, list[str]] = {}
+    for name in names:
+        groups.setdefault(measures.own(name), []).append(name)
+    parts: list[pl.DataFrame] = []
+    for own, group in groups.items():
+        if own is None:
+            parts.append(_by_ir_measures(run, qrels, group))
+        elif own in measures.BY_JUDGEMENTS:
+            parts.append(measures.BY_JUDGEMENTS[own].values(run, qrels, group))
+        elif texts:
+            parts.append(measures.BY_ANSWERS[own].values(run, *texts(), group))
+        else:
+            text = "by answers, which only residuum.evaluate reads: give --answers and --corpus"
+            raise ResiduumError(f"{', '.join(group)}: {text}")
+    return pl.concat(parts)
+
+
+def _by_ir_measures(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Evaluate all judged queries, in the order of their ids.
 
     Rank stands in for score, because ir_measures' providers break ties in different ways. Queries
     go by numbers, because some providers read no other ids.
@@ -89,3 +120,43 @@ def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str)
     metrics = evaluate(rankings.rename(by_ranking), judgements.rename(by_ranking), [measure])
     values = lists.join(metrics, left_on="same", right_on="query_id", maintain_order="left")
     return np.reshape(values["value"].to_numpy(), (len(runs), len(query_ids)))
+
+
+def tokens(text: str) -> str:
+    """Write a text's tokens between borders, split as DPR does: canonical decomposition, runs of
+    letters, digits and marks, or single other characters but space and control; in lower case."""
+    import regex
+
+    text = unicodedata.normalize("NFD", text)
+    split = regex.findall(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", text)
+    return BORDER.join(["", *(token.lower() for token in split), ""])
+
+
+def answer_accuracy(
+    run: pl.DataFrame, answers: Answers, docs: Docs, names: Sequence[str]
+) -> pl.DataFrame:
+    """Return query_id, measure, value: does one of the first k docs hold an answer, as DPR counts?
+
+    The values are 0 or 1, for all questions. `docs` are the corpus's records, read once; a doc's
+    passage is its field `body`, or its text where it has none; titles are not searched. Karpukhin
+    et al., Dense Passage Retrieval, EMNLP 2020, section 3.2 and their evaluation script.
+    """
+    depths = {name: depth for name in names if (depth := measures.cutoff(name))}
+    deepest = max(depths.values())
+    required = {q: set(map(tokens, texts)) - {BORDER} for q, texts in answers.items()}
+    ranks: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    near = run.filter((pl.col("rank") <= deepest) & pl.col("query_id").is_in(list(answers)))
+    for doc_id, query_id, rank in near.select("doc_id", "query_id", "rank").iter_rows():
+        ranks[doc_id].append((query_id, rank))
+    best = dict.fromkeys(answers, deepest + 1)  # rank of the first doc that holds an answer
+    for doc in docs:
+        if doc["doc_id"] in ranks:
+            passage = tokens(doc.get("body", doc["text"]))
+            for query_id, rank in ranks[doc["doc_id"]]:
+                if rank < best[query_id] and any(a in passage for a in required[query_id]):
+                    best[query_id] = rank
+    rows = [(q, name, float(best[q] <= depth)) for q in answers for name, depth in depths.items()]
+    return pl.DataFrame(rows, schema=trec.METRICS, orient="row")
+
+
+ANSWER_ACCURACY = measures.Own("Share of questions answered by the docs", answer_accuracy)

@@ -78,7 +78,6 @@ Role = Annotated[Id, Ref("role")]
 TrainRole = Annotated[Id, Ref("role", besides=(OWN,))]
 TuningRole = Annotated[Id, Ref("role", besides=(OWN,), use="tuning")]
 JudgedMeasure = Annotated[str, Ref("measure", kinds=("judgements",))]
-TunedMeasure = Annotated[str, Ref("measure", kinds=("judgements",), use="tuning")]
 Measure = Annotated[str, Ref("measure", kinds=("judgements", "answers"))]
 Seeds = Annotated[list[Annotated[int, Field(ge=0), Name("seed")]], Field(min_length=1)]
 Budgets = Annotated[

@@ -88,7 +88,7 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
     folds: int | None = Field(None, ge=2)
     seed: int | None = Field(None, description="of the split of the queries into folds")
-    measures: dict[base.TrainRole, base.TunedMeasure] = Field(
+    measures: dict[base.TrainRole, base.JudgedMeasure] = Field(
         {}, description="reported on splits; of own: on the own tuning split"
     )
 
@@ -136,7 +136,7 @@ class Interpolation(Setting[float, Annotated[list[float], Field(min_length=1)]])
 
     weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
-    measure: base.TunedMeasure | None = None
+    measure: base.JudgedMeasure | None = None
     others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
 
 
@@ -174,7 +174,7 @@ class Depth(Setting[Positive, Annotated[list[Positive], Field(min_length=1)]]):
     """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on."""
 
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
-    measure: base.TunedMeasure | None = None
+    measure: base.JudgedMeasure | None = None
 
     def tried(self) -> list[int]:
         """Return the depths whose docs are scored, the least first."""
