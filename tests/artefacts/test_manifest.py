@@ -33,8 +33,9 @@ def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
     paths = [record["environment"].pop("path") for record in (first, second)]
     assert paths == ["one.tsv.manifest.json", "two.tsv.manifest.json"]
     assert first == second, "nothing else depends on the command line"
-    verb = {"module": "residuum.evaluate", "verb": "run", "kinds": None}
-    assert first["code"] == {**verb, "sha256": closure.sha256("residuum.evaluate", "run")}
+    verb, sha256 = {"module": "residuum.evaluate", "verb": "run"}, closure.sha256
+    reached = sha256("residuum.evaluate", "run", frozenset(["RR"]))
+    assert first["code"] == {**verb, "kinds": ["RR"], "sha256": reached}
     assert manifest.same_code(first["code"])
     assert not manifest.same_code({**first["code"], "sha256": "0" * 64})
     assert not manifest.same_code({**first["code"], "verb": "no-such-verb"})
