@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from residuum.cli.errors import ResiduumError
 from residuum.code.closure import APART, closure
 from residuum.code.closure import INSTALLED as LIBRARY
-from residuum.code.normal import MESSAGES, RAISED
+from residuum.code.normal import MESSAGES, RAISED, WORDY
 
 LISTED = Path(__file__).with_name("reach.txt")
 STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
@@ -60,6 +61,12 @@ def test_a_measure_of_ours_counts_for_the_jobs_that_name_it(stage, verb):
 
     assert reaches_it("AnswerAccuracy")
     assert not reaches_it("RR")
+
+
+def test_the_error_whose_words_rerun_nothing_holds_them_and_no_more():
+    assert f"{ResiduumError.__module__}.ResiduumError" in WORDY
+    assert ResiduumError.__bases__ == (Exception,)
+    assert not {"__init__", "__new__"} & {*vars(ResiduumError)}
 
 
 def test_what_is_listed_exists():
