@@ -70,7 +70,7 @@ def test_rules_of_any_stage_stand_in_the_order_of_their_last_jobs():
             ("train_train", ["x"], ["m"]), ("evaluate_run", ["m"], ["z"]),
         ]
     )  # fmt: skip
-    rows = planning.table([], [CORPUS, first, *later])
+    rows = planning.table([], [*later, first, CORPUS])
     rules = ["data_corpus", "unknown_draw", "train_train", "evaluate_run", "total"]
     assert [row[0] for row in rows] == rules
     assert rows[3][1] == "0 of 2"

@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -214,10 +214,11 @@ def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
 
 def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
     """Return the cells of a row for each rule, first those that wait for few, and of their sum."""
-    level, last = Counter[str](), Counter[str]()  # jobs in a row that end in a file, in a rule
-    for job in every:  # each after those that it waits for
-        level.update(dict.fromkeys(job.outputs, 1 + max([0, *(level[p] for p in job.inputs)])))
-        last[job.rule] = max(last[job.rule], level[job.outputs[0]])
+    read = {path: job.inputs for job in every for path in job.outputs}
+    level = cache(lambda path: 1 + max(map(level, read[path]), default=0) if path in read else 0)
+    last = Counter[str]()  # of a rule: the most jobs in a row that end in one of it
+    for job in every:
+        last[job.rule] = max(last[job.rule], level(job.outputs[0]))
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
