@@ -1,6 +1,10 @@
 """Reranking: a pair is scored once, every depth is a cut, numbers worked out by hand."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +15,7 @@ import pytest
 
 from contents import contents
 from corpora import make_corpus
-from killing import run_and_kill
+from killing import WORKFLOW, run_and_kill
 from residuum import rerank
 from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
@@ -251,6 +255,34 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
         trec.write_run(path, trec.rank(frame), path.stem)
     return Made(folder, runs)
+
+
+def test_kept_scores_are_dropped_where_the_code_that_makes_them_changes(
+    made: Made, tmp_path: Path
+) -> None:
+    package = tmp_path / "workflow" / "residuum"
+    shutil.copytree(WORKFLOW / "residuum", package)
+    arguments = made.arguments(tmp_path / "pairs.gz", made.runs[:1]) | {
+        "run": made.runs[0],
+        "depth": 6,
+    }
+    options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+
+    def score() -> str:
+        command = [sys.executable, "-m", "residuum.rerank", "score", *options]
+        environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stderr
+
+    score()
+    (package / "dense.py").open("a").write("SPARE = 65\n")
+    assert "restarting" not in score()
+    edited = package / "neural" / "crossencoder.py"
+    text = edited.read_text()
+    assert "return scores" in text
+    edited.write_text(text.replace("return scores", "return scores * 2", 1))
+    assert "stale parts (data, spec, model or code changed): restarting" in score()
 
 
 def test_each_pair_is_scored_once_and_sharing_is_counted(made: Made, tmp_path: Path) -> None:

@@ -165,6 +165,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
     ("name", "changes", "says"),
     [
         ("scales/mini.yaml", {"roles": {"msmarco-train": "x"}}, "write dataset/split, found 'x'"),
+        ("scales/mini.yaml", {"roles": {"own": "a/b"}}, "a collection's own splits; choose a name"),
         ("scales/mini.yaml", {"backbones": {"b": {"model": "nope"}}}, "no model 'nope'"),
         ("models/clear.yaml", {"negatives": {}},
          "loss residual_margin needs sampled negatives with lexical scores: give negatives.pools"),

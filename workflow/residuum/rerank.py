@@ -86,7 +86,7 @@ def score(
     }
     texts = [queries, corpus / "manifest.json"]
     checkpoint = pretrained.parts(Path(model)) if local else []
-    mark = fingerprint("residuum.neural.pairscores", setting, [*texts, *checkpoint])
+    mark = fingerprint("residuum.rerank", setting, [*texts, *checkpoint])
     kept = Store(store, mark)
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
     todo = required.join(kept.read(), on=trec.PAIR, how="anti")

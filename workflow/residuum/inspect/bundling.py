@@ -30,7 +30,7 @@ from residuum.inspect.text import Finding
 from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
 from residuum.wiring.paths import Paths, Template
 
-FORMAT = 2
+FORMAT = 3
 INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")

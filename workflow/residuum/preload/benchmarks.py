@@ -21,8 +21,9 @@ class Shell(psutil.Process):  # type: ignore[misc]
         processes = super().children(recursive)
         for path in _records(self.pid):
             with suppress(psutil.NoSuchProcess):  # it has ended
-                job = psutil.Process(int(path.suffix[1:]))
-                processes += [job, *job.children(recursive=True)]
+                if not path.stat().st_size:
+                    job = psutil.Process(int(path.suffix[1:]))
+                    processes += [job, *job.children(recursive=True)]
         return processes
 
 

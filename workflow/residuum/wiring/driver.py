@@ -152,7 +152,7 @@ class HubLookup:
             return None
         if self._workflow.remote_exec and not self._reasons:
             self._reasons = json.loads(self._record.read_text())
-        if name not in self._reasons:
+        if name not in self._reasons and not self._workflow.remote_exec:
             from residuum.neural import hub
 
             self._reasons[name] = hub.missing(model, revision)

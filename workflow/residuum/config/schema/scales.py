@@ -66,6 +66,8 @@ class Scale(Strict):
 
     def check(self) -> None:
         for role, split in self.roles.items():
+            if role == "own":
+                raise ValueError("roles.own: 'own' means a collection's own splits; choose a name")
             if split.count("/") != 1:
                 raise ValueError(f"roles.{role}: write dataset/split, found '{split}'")
 
