@@ -160,8 +160,7 @@ def verify(archive: Path) -> list[Finding]:
         bench = Bench(results, graph, Path(folder) / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
         pages |= {*provenance.finished(results, PAGES)}
-        in_order = sorted(pages, key=lambda path: (path == PATHS.ledger, path))
-        findings += [_page(bench, path) for path in in_order]
+        findings += [_page(bench, p) for p in sorted(pages, key=lambda p: (p == PATHS.ledger, p))]
     made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
     faults = sum(not finding.good for finding in findings)
     end = f"{faults} faults" if faults else "no fault"

@@ -121,9 +121,8 @@ def read(printed: str) -> list[Job]:
         fields = defaultdict(str, FIELD.findall(body))
         if fields["output"]:
             inputs, outputs = (fields[name].split(", ") for name in ("input", "output"))
-            wildcards, numbers = WILDCARD.findall(fields["wildcards"]), fields["resources"]
-            takes = Counter({name: int(number) for name, number in NUMBER.findall(numbers)})
-            threads = int(fields["threads"] or 1)
+            wildcards, threads = WILDCARD.findall(fields["wildcards"]), int(fields["threads"] or 1)
+            takes = Counter({name: int(n) for name, n in NUMBER.findall(fields["resources"])})
             jobs.append(Job(rule, dict(wildcards), inputs, outputs, threads, takes))
     return jobs
 
@@ -216,9 +215,7 @@ def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
     """Return the cells of a row for each rule, first those that wait for few, and of their sum."""
     read = {path: job.inputs for job in every for path in job.outputs}
     level = cache(lambda path: 1 + max(map(level, read[path]), default=0) if path in read else 0)
-    last = Counter[str]()  # of a rule: the most jobs in a row that end in one of it
-    for job in every:
-        last[job.rule] = max(last[job.rule], level(job.outputs[0]))
+    last = {rule: row for row, rule in sorted((level(j.outputs[0]), j.rule) for j in every)}
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
