@@ -21,8 +21,8 @@ NOTHING = {
         "VERB(x):\n    if x:\n        said = ' and '.join(x)\n"
         "        raise ValueError(f'no {said}')\n", "' and '.join(x)", "f(x)",
     ),
-    "the words of an error that is raised by another": (
-        "def no(x):\n    return ValueError(f'no {x}')\nVERB(x):\n    raise no(x)\n",
+    "the words of an error that a function raises for another": (
+        "def no(x):\n    raise ValueError(f'no {x}')\nVERB(x):\n    no(x)\n",
         "no {x}", "never {x}",
     ),
     "the words of an assertion": ("VERB(x):\n    assert x, 'no'\n", "no", "yes"),
@@ -38,6 +38,14 @@ NOTHING = {
         "VERB(x):\n    try:\n        raise KeyError('no')\n"
         "    except KeyError as error:\n        raise ValueError(f'bad: {error}') from error\n",
         "'no'", "'never'",
+    ),
+    "the words of an error that is caught for a message": (
+        "VERB(x):\n    try:\n        raise ValueError('no')\n    except ValueError as error:\n"
+        "        print(f'bad: {type(error).__name__} {str(error)}')\n", "'no'", "'never'",
+    ),
+    "names that a message joins": (
+        "VERB(x):\n    names = ['a']\n    print(f\"{len(names)}: {', '.join(names)}\")\n",
+        "'a'", "'b'",
     ),
     "the help of an option": (
         "VERB(x: int = typer.Option(1, help='a number')):\n    return x\n",

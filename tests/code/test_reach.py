@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from residuum.cli.errors import ResiduumError
 from residuum.code.closure import APART, closure
 from residuum.code.closure import INSTALLED as LIBRARY
-from residuum.code.normal import MESSAGES, RAISED
+from residuum.code.normal import MESSAGES, RAISED, WORDY
 
 LISTED = Path(__file__).with_name("reach.txt")
 STAGES = sorted(path.stem for path in (LIBRARY.folder.parents[1] / "rules").glob("*.smk"))
@@ -47,6 +48,12 @@ def listing(stage, verb, kind):
 @pytest.mark.parametrize(("stage", "verb", "kind"), list(verbs()))
 def test_a_verb_reaches_the_modules_that_are_listed(stage, verb, kind):
     assert listing(stage, verb, kind) in LISTED.read_text(), "see the docstring of this file"
+
+
+def test_the_error_whose_words_rerun_nothing_holds_them_and_no_more():
+    assert f"{ResiduumError.__module__}.ResiduumError" in WORDY
+    assert ResiduumError.__bases__ == (Exception,)
+    assert not {"__init__", "__new__"} & {*vars(ResiduumError)}
 
 
 def test_what_is_listed_exists():

@@ -4,6 +4,8 @@ import pytest
 
 from code_packages import changes, lines
 
+TREC = {"artefacts/trec.py": "def refuse(path, table, bad, rule):\n    raise ValueError(rule)\n"}
+REFUSING = "from residuum.artefacts.trec import refuse\nVERB(x):\n"
 # What stands beside the stage; how the verb reaches it; what is edited there.
 WAYS = {
     "a constant through another module's attribute": (
@@ -217,6 +219,52 @@ WAYS = {
     "a text that is printed into a file": (
         "VERB(f):\n    print('a line', file=f)\n", {}, "s.py", "a line", "another",
     ),
+    "a key that a local name holds and a message takes out": (
+        "VERB(x):\n    key = 'a'\n    print(x.pop(key))\n    return x\n", {}, "s.py", "'a'", "'b'",
+    ),
+    "a key that a local name holds and a message may add": (
+        "VERB(x):\n    key = 'a'\n    print(x[key])\n    return x\n", {}, "s.py", "'a'", "'b'",
+    ),
+    "a key that is one of those that a message works through": (
+        "VERB(x):\n    keys = ['a']\n    print([x.pop(key) for key in keys])\n    return x\n", {},
+        "s.py", "'a'", "'b'",
+    ),
+    "a file that is written within a message, of a name made before": (
+        "VERB():\n    name = 'a'\n    print(open(name, 'w').write('z'))\n", {},
+        "s.py", "'a'", "'b'",
+    ),
+    "what a text that only a message reads does besides": (
+        "VERB(x):\n    key = 'a'\n    said = f'no {x.pop(key)}'\n    print(said)\n    return x\n",
+        {}, "s.py", "'a'", "'b'",
+    ),
+    "a key that a message fills in by its own template": (
+        "VERB(x):\n    print('{0[a]}'.format(x))\n    return x\n", {}, "s.py", "[a]", "[b]",
+    ),
+    "a file that a message moves": (
+        "from pathlib import Path\nVERB():\n    print(Path('x').replace('a'))\n", {},
+        "s.py", "'a'", "'b'",
+    ),
+    "a value that a message hands on": (
+        "VERB():\n    names = ['a']\n    print(kept := names)\n    return kept\n", {},
+        "s.py", "'a'", "'b'",
+    ),
+    "a value that is yielded within a message by its name": (
+        "VERB():\n    name = 'a'\n    print((yield name))\n", {}, "s.py", "'a'", "'b'",
+    ),
+    "what the words of a refusal do besides": (
+        REFUSING + "    key = 'a'\n    refuse('p', x, x, f'{key} {x.pop(key)}')\n    return x\n",
+        TREC, "s.py", "'a'", "'b'",
+    ),
+    "a value that the words of a refusal hand on": (
+        REFUSING + "    names = ['a']\n    refuse('p', x, x, (kept := names))\n    return kept\n",
+        TREC, "s.py", "'a'", "'b'",
+    ),
+    "what stands beyond the first line of what is run in place of types": (
+        "from residuum import a\nVERB():\n    return a.f()\n",
+        {"a.py": "import random\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+                 "    from os import path as Y\nelse:\n    Y = 1\n    random.seed(1)\n"
+                 "def f():\n    return random.random()\n"}, "a.py", "seed(1)", "seed(2)",
+    ),
     "the items that progress is shown of": (
         "from residuum.cli.progress import track\nVERB():\n"
         "    return list(track(['a', 'b'], 'read'))\n",
@@ -233,6 +281,50 @@ WAYS = {
         {"a.py": "class Bad(ValueError):\n    pass\n"
                  "def f():\n    what = 'odd'\n    raise Bad(f'an {what} line')\n"},
         "a.py", "odd", "strange",
+    ),
+    "the text of an error that is yielded and written": (
+        "from residuum.a import f\nVERB():\n    return [str(e) for e in f()]\n",
+        {"a.py": "def f():\n    yield ValueError('odd')\n"}, "a.py", "odd", "strange",
+    ),
+    "the text of an error that is returned and written": (
+        "from residuum.a import f\nVERB():\n    return str(f())\n",
+        {"a.py": "def f():\n    return ValueError('odd')\n"}, "a.py", "odd", "strange",
+    ),
+    "the text of an error that the end of a `with` writes": (
+        "from residuum.a import A\nVERB():\n    with A():\n        raise ValueError('odd')\n",
+        {"a.py": "class A:\n    def __enter__(self):\n        pass\n"
+                 "    def __exit__(self, kind, error, trace):\n        note(str(error))\n"
+                 "def note(text):\n    open('x', 'w').write(text)\n"},
+        "s.py", "odd", "strange",
+    ),
+    "the text of an error behind the one that is caught": (
+        "VERB():\n    try:\n        f()\n    except ValueError as error:\n"
+        "        return str(error.__cause__)\n"
+        "def f():\n    raise ValueError('no') from KeyError('odd')\n", {}, "s.py", "odd", "strange",
+    ),
+    "the text of an assertion that is written into a result": (
+        "VERB():\n    try:\n        f()\n    except AssertionError as error:\n"
+        "        return str(error)\ndef f():\n    assert False, 'odd'\n", {}, "s.py",
+        "odd", "strange",
+    ),
+    "the text of an error that writes it when it is made": (
+        "from residuum.a import OddError\nVERB():\n    raise OddError('odd')\n",
+        {"a.py": "class OddError(Exception):\n    def __init__(self, text):\n"
+                 "        open('x', 'w').write(text)\n"}, "s.py", "'odd'", "'strange'",
+    ),
+    "what a function that makes an error does": (
+        "from residuum.a import no\nVERB(x):\n    raise no(x, 'odd')\n",
+        {"a.py": "def no(x, key):\n    x.pop(key)\n    return ValueError\n"},
+        "s.py", "odd", "strange",
+    ),
+    "an argument of a function that is named as an error": (
+        "from residuum.a import standardError\nVERB():\n    return standardError(3)\n",
+        {"a.py": "def standardError(x):\n    return x\n"}, "s.py", "(3)", "(4)",
+    ),
+    "an argument of a class that is named as an error": (
+        "from residuum.a import MeanError\nVERB():\n    return MeanError(3).x\n",
+        {"a.py": "class MeanError:\n    def __init__(self, x):\n        self.x = x\n"},
+        "s.py", "(3)", "(4)",
     ),
     "an error that is raised": (
         "VERB():\n    raise ValueError('no')\n", {}, "s.py", "ValueError", "KeyError",
@@ -262,6 +354,28 @@ WAYS = {
 def test_a_change_is_seen(tmp_path, way):
     stage, others, name, old, new = WAYS[way]
     assert changes(tmp_path, {"s.py": stage, **others}, name, old, new)
+
+
+@pytest.mark.parametrize("made", [
+    "from residuum.cli.errors import NotRun\ndef f():\n    raise NotRun('odd')\n",
+    "from residuum.cli.errors import NotRun\ndef f():\n    words = 'odd'\n"
+    "    raise NotRun(words)\n",
+    "from residuum.cli.errors import NotRun\ndef g(words):\n    return NotRun(words)\n"
+    "def f():\n    raise g('odd')\n",
+    "from residuum.cli.errors import NotRun\nN = NotRun\ndef f():\n    raise N('odd')\n",
+    "from residuum.cli.errors import NotRun\nclass N(NotRun):\n    pass\n"
+    "def f():\n    raise N('odd')\n",
+    "from residuum.cli.errors import NotRun\ndef f(kind=NotRun):\n    raise kind('odd')\n",
+    "from residuum.b import NotRun\ndef f():\n    raise NotRun('odd')\n",
+])  # fmt: skip
+def test_the_reason_why_nothing_was_run_is_seen_however_it_is_made(tmp_path, made):
+    stage = (
+        "from residuum.cli.errors import NotRun\nfrom residuum.a import f\nVERB():\n"
+        "    try:\n        f()\n    except NotRun as error:\n        return str(error)\n"
+    )
+    errors = {"cli/errors.py": "class NotRun(Exception):\n    pass\n"}
+    files = {"s.py": stage, "a.py": made, "b.py": "from residuum.cli.errors import NotRun\n"}
+    assert changes(tmp_path, {**files, **errors}, "a.py", "odd", "strange")
 
 
 WORDS = (
@@ -294,6 +408,8 @@ def test_a_file_of_the_package_counts_where_it_is_read(tmp_path, reader, one, tw
      "VERB():\n    return A()\n", "__init_subclass__"),
     ("class A(metaclass=type):\n    pass\nVERB():\n    return A()\n", "metaclass"),
     ("VERB():\n    'Text'\n    return make.__doc__\n", "__doc__"),
+    ("VERB(table):\n    return table._what\n", "_what"),
+    ("VERB(job):\n    return str(job.exception())\n", "exception"),
     ("VERB():\n    return missing()\n", "nothing binds the name missing"),
     ("from residuum.a import missing\nVERB():\n    return missing()\n",
      "residuum.a has no missing"),

@@ -7,6 +7,7 @@ Must not know where a file comes from or who reads it.
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import polars as pl
 
@@ -249,7 +250,7 @@ def _read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
         text = b"\n".join(b" ".join(line.split()) for line in text.rstrip().splitlines()) + b"\n"
         table = _parsed(text, columns, header)
     if table is None:
-        raise _fault(path, text, columns, header)
+        _refuse_line(path, text, columns, header)
     return table
 
 
@@ -264,15 +265,15 @@ def _parsed(text: bytes, columns: Columns, header: bool) -> pl.DataFrame | None:
     return None
 
 
-def _fault(path: Path, text: bytes, columns: Columns, header: bool) -> ResiduumError:
-    """Word what is wrong with the first line that cannot be read."""
+def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoReturn:
+    """Raise what is wrong with the first line that cannot be read."""
     for number, line in enumerate(text.decode(errors="replace").split("\n")[header:], 1 + header):
         words = line.split("\t" if header else " ")
         if len(words) != len(columns) or not all(words):
             rule = f"expected {len(columns)} columns ({', '.join(columns)})"
-            return ResiduumError(f"{path}, line {number}: {rule}, found {len(words)}: {line!r}")
+            raise ResiduumError(f"{path}, line {number}: {rule}, found {len(words)}: {line!r}")
         for (name, dtype), word in zip(columns.items(), words, strict=True):
             if pl.Series([word]).cast(dtype, strict=False).null_count():
                 rule = f"{name} must be a number, found {word!r}"
-                return ResiduumError(f"{path}, line {number}: {rule}")
-    return ResiduumError(f"{path}: cannot be read")
+                raise ResiduumError(f"{path}, line {number}: {rule}")
+    raise ResiduumError(f"{path}: cannot be read")

@@ -1,7 +1,7 @@
 """The normal form of a statement: its code without what no result can depend on.
 
 Usage: `NormalForm(statement, dotted).tree`, where `dotted` writes a name as its import does. Left
-out are docstrings, annotations that nothing reads, the words of exceptions and of messages;
+out are docstrings, annotations that nothing reads, the words of messages and of what is raised;
 `worded` keeps those of exceptions, for code whose caller writes them into a result. Members of
 unions by kind and entries of open tables are taken out, so that a new one changes no statement.
 Must not know modules, nor how statements depend on one another.
@@ -9,7 +9,6 @@ Must not know modules, nor how statements depend on one another.
 
 import ast
 import pickle
-import re
 from collections.abc import Callable, Iterator
 
 Dotted = Callable[[ast.expr], str]
@@ -36,15 +35,17 @@ BLIND = {
     *("property", "staticmethod", "classmethod", "functools.cache", "abc.abstractmethod"),
     *("contextlib.contextmanager", "pydantic.field_validator", "pydantic.model_validator"),
 }
-EXCEPTION = re.compile(r"(Error|Exception|Warning)$")
-WRITTEN = {"residuum.cli.errors.NotRun"}  # exceptions whose words are results, wherever made
+# Exceptions that do nothing but hold their words, for a handler that names the exception.
+WORDY = {"ValueError", "TypeError", "KeyError", "RuntimeError", "residuum.cli.errors.ResiduumError"}
+WORDY |= {"pydantic.ValidationError.from_exception_data", "zlib.error"}
+WRITTEN = "residuum.cli.errors.NotRun"  # its words are results, and always count
 TERMINAL = {"sys.stderr", "sys.stdout"}
 # What a message is made of: nothing that may hand a value on, such as `yield` or a subscript.
 WITHIN_TEXTS = (
-    *(ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BinOp, ast.BoolOp, ast.Attribute),
+    *(ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BoolOp, ast.Attribute),
     *(ast.List, ast.Tuple, ast.Starred, ast.ListComp, ast.GeneratorExp),
 )
-OF_TEXTS = {"join", "format", "replace", "split", "strip", "sub"}
+OF_TEXTS = {"str", "type", "len"}
 TABLE = "residuum.code.tables.OpenTable"
 FIELD = "residuum.code.tables.Kinds"  # annotates a field that holds an entry of a table
 KEY = "kind"
@@ -93,9 +94,9 @@ class NormalForm(ast.NodeTransformer):
 
     def _reads_error(self, node: ast.AST) -> bool:
         if not isinstance(node, ast.ExceptHandler) or node.type is None:
-            return False
+            return isinstance(node, Function) and node.name in ("__exit__", "__aexit__")
         names = {name.id for part in node.body for name in _read(part, self.silent)}
-        return node.name in names and self.dotted(node.type) not in WRITTEN
+        return node.name in names and self.dotted(node.type) != WRITTEN
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -167,26 +168,18 @@ class NormalForm(ast.NodeTransformer):
         return [self.visit(other) for other in node.orelse]
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        node.msg = None
+        node.msg = node.msg if self.worded else None
         return self.generic_visit(node)
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        node.cause = None
-        if isinstance(node.exc, ast.Call):
-            node.exc = self._exception(node.exc)
-            return node
+        if not self.worded:
+            node.cause = None
+            if isinstance(node.exc, ast.Call) and self.dotted(node.exc.func) in WORDY:
+                node.exc = ast.Call(node.exc.func, [], [])
         return self.generic_visit(node)
-
-    def _exception(self, node: ast.Call) -> ast.Call:
-        if self.worded or self.dotted(node.func) in WRITTEN:
-            super().generic_visit(node)
-            return node
-        return ast.Call(self.visit(node.func), [], [])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = self.dotted(called(node))
-        if EXCEPTION.search(name):
-            return self._exception(node)
         if name in (TABLE, FIELD):
             self._take_entries(node, name)
         node.keywords = [k for k in node.keywords if k.arg not in HELP.get(name, ())]
@@ -231,14 +224,18 @@ class _Texts(ast.NodeTransformer):
     """Empties the texts of a message; the arguments of a call stay, unless it works on texts."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        return super().generic_visit(node) if isinstance(node, WITHIN_TEXTS) else node
+        return super().generic_visit(node) if _within_texts(node) else node
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.Constant("") if isinstance(node.value, str) else node
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        of_texts = isinstance(node.func, ast.Attribute) and node.func.attr in OF_TEXTS
-        return super().generic_visit(node) if of_texts else node
+
+def _within_texts(node: ast.AST) -> bool:
+    """Say whether a node of a message does no more than put texts together."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Attribute):
+        return function.attr == "join" and isinstance(function.value, ast.Constant)
+    return isinstance(node, WITHIN_TEXTS) or getattr(function, "id", "") in OF_TEXTS
 
 
 def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
@@ -249,6 +246,8 @@ def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
     nodes = list(ast.walk(function))
     if any(isinstance(node, ast.Global | ast.Nonlocal | ast.ClassDef) for node in nodes):
         return set()  # a name may be read elsewhere, or as an attribute
+    blocks = [getattr(n, name, None) for n in nodes for name in ("body", "orelse", "finalbody")]
+    ending = [b for b in blocks if isinstance(b, list) and b and isinstance(b[-1], ast.Raise)]
     assigned = [n for n in nodes if isinstance(n, ast.Assign) and _locals(n)]
     unread: set[ast.AST] = set()
     while True:
@@ -259,11 +258,8 @@ def _silenced(function: Function, silent: set[ast.AST]) -> set[ast.AST]:
         for node in more:
             node.value = _Texts().visit(node.value)
             unread.add(node.value)
-    for block in (
-        getattr(n, name, None) for n in nodes for name in ("body", "orelse", "finalbody")
-    ):
-        if isinstance(block, list) and block and isinstance(block[-1], ast.Raise):
-            block[:] = [n for n in block if getattr(n, "value", None) not in unread]
+        for block in ending:
+            block[:] = [node for node in block if node not in more]
     return unread
 
 
@@ -277,10 +273,10 @@ def _locals(node: ast.Assign) -> set[str]:
     return {n.id for n in targets if isinstance(n, ast.Name)}
 
 
-def _read(node: ast.AST, skipped: set[ast.AST]) -> Iterator[ast.Name]:
-    if node in skipped:
-        return
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+def _read(node: ast.AST, silent: set[ast.AST], within: bool = False) -> Iterator[ast.Name]:
+    """Yield the names that are read; not those that a silent node only puts into its text."""
+    within = within or node in silent
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store) and not within:
         yield node
     for child in ast.iter_child_nodes(node):
-        yield from _read(child, skipped)
+        yield from _read(child, silent, within and _within_texts(node))

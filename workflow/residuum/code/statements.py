@@ -32,6 +32,7 @@ OPAQUE = {"globals", "locals", "vars", "eval", "exec", "compile", "__import__", 
 OPAQUE |= {"importlib.import_module", "importlib.reload", "typing.get_type_hints", "sys.exc_info"}
 OPAQUE |= {"traceback.format_exc", "inspect.getsource", "inspect.signature", "__file__"}
 HIDDEN = {"__subclasses__", "__init_subclass__", "__annotations__", "__doc__", "__file__"}
+HIDDEN |= {"_what", "exception"}  # of an open table; an error that no handler names
 LOOKS_UP = {"LOAD_NAME", "LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"}
 LOOKS_UP |= {"LOAD_FROM_DICT_OR_GLOBALS"}  # of Python 3.12
 Imports = dict[str, str]  # `module` or `module:name`, by the name that an import binds
@@ -141,7 +142,7 @@ class _Reader:
             name=",".join(self.binds[node]),
             line=node.lineno,
             defines=isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef),
-            acts=self._acts(wordless.tree.body[0]),
+            acts=any(map(self._acts, wordless.tree.body)),
             wordless=self._form(wordless.tree, imports),
             worded=self._form(worded.tree, imports),
             reads_errors=wordless.reads_errors,
@@ -184,7 +185,6 @@ class _Reader:
         hidden += [n.name for n in parts if isinstance(n, ast.FunctionDef) and n.name in HIDDEN]
         for part in [n for n in parts if isinstance(n, ast.ClassDef)]:
             hidden += [f"{keyword.arg}=" for keyword in part.keywords]
-            hidden += [name for base in part.bases if (name := self.dotted(base)) in normal.WRITTEN]
         return next(iter([*hidden, *filter(None, map(unclear, parts))]), "")
 
 

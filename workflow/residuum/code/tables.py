@@ -21,12 +21,12 @@ class OpenTable(Mapping[str, T]):
     """A mapping from kinds to what stands at `module:name`; `what` is the word for an entry."""
 
     def __init__(self, entries: Mapping[str, str], what: str = "kind") -> None:
-        self.entries, self.what = dict(entries), what
+        self.entries, self._what = dict(entries), what
 
     def __getitem__(self, kind: str) -> T:
         """Import and return an entry; a kind without one is an error with the closest known."""
         if kind not in self.entries:
-            raise ResiduumError(unknown(self.what, kind, self.entries))
+            raise ResiduumError(unknown(self._what, kind, self.entries))
         USED.add(kind)
         return cast(T, _standing_at(self.entries[kind]))
 
