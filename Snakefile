@@ -1,6 +1,8 @@
 # The whole of residuum: public collections in, significance-tested tables and a ledger out.
 # snakemake --cores all                        the scale that config/config.yaml names
 # snakemake --cores all --config scale=smoke   another one; every key of config.yaml works so
+from pathlib import Path
+
 from snakemake.utils import min_version
 
 min_version("9.0")
@@ -9,13 +11,14 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-STAGES = ["data", "lexical", "rm3", "negatives", "pretrain", "train", "termweights"]
-STAGES += ["encode", "dense", "fusion", "rerank", "external", "evaluate", "significance"]
-STAGES += ["tables", "characteristics", "cases", "figures", "ledger"]
+include: "rules/wiring.smk"
 
-for part in ["wiring", *STAGES]:
 
-    include: f"rules/{part}.smk"
+STAGES = {path.stem for path in Path(workflow.basedir, "rules").glob("*.smk")} - {"wiring"}
+
+for stage in sorted(STAGES):
+
+    include: f"rules/{stage}.smk"
 
 
 rule all:

@@ -6,7 +6,7 @@ rule cases_find:
         qrels=WIRING.pages.of_split(PATHS.qrels),
         corpus=WIRING.pages.of_split(PATHS.corpus),
     output:
-        **PATHS.cases.forms("md", "tex"),
+        **PATHS.pages["cases"].forms("md", "tex"),
     log:
         PATHS.log("cases/{page}"),
     benchmark:

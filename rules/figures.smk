@@ -4,7 +4,7 @@ rule figures_draw:
         depths=WIRING.pages.of_rerankers(PATHS.depth_curve),
         scored=WIRING.pages.of_rerankers(PATHS.pairs.manifest),
     output:
-        **PATHS.figure.forms("md", "pdf", "png"),
+        **PATHS.pages["figure"].forms("md", "pdf", "png"),
     log:
         PATHS.log("figures/{page}"),
     benchmark:

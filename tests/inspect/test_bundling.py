@@ -14,6 +14,7 @@ from residuum.__main__ import app
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling
+from residuum.wiring.paths import Template
 from results_fixture import build, change
 
 METRIC = "results/metrics/data/dev/base.tsv"
@@ -92,13 +93,26 @@ def test_it_holds_what_pages_are_made_from_and_no_texts_runs_or_models(archive):
 def test_every_page_is_made_again_and_the_rest_is_carried(archive):
     *pages, total = map(str, bundling.verify(archive))
     assert pages == [
-        "ok     toy-table3: carried, checked by hash: it quotes texts of the corpus",
+        "ok     toy-table3: carried, checked by hash: a bundle lacks what it is made from",
         "ok     toy-figure1: made again, same bytes; drawings carried, checked by hash",
         "ok     toy-table1: made again, same bytes",
         "ok     toy-table2: made again, same bytes, from the counts in its manifest",
         "ok     ledger: made again, same bytes",
     ]
     assert total == "ok     bundle: 4 pages made again byte for byte, 1 carried; no fault"
+
+
+def test_a_page_of_a_kind_that_cannot_be_made_again_is_carried(results, tmp_path, monkeypatch):
+    shared = Template("shared/{page}.tsv")
+    kept = [*bundling.KEPT, shared.beside(".*")]
+    monkeypatch.setattr(bundling, "KEPT", kept)
+    monkeypatch.setattr(bundling, "PAGES", [*bundling.PAGES, shared])
+    copy = shutil.copytree(results, tmp_path / "toy")
+    shutil.copytree(copy / "cases", copy / "shared")
+    bundling.write(copy, tmp_path / "t.tar.gz")
+    assert "results/shared/toy-table3.tsv" in contents(tmp_path / "t.tar.gz")
+    total = bundling.verify(tmp_path / "t.tar.gz")[-1]
+    assert total.message == "4 pages made again byte for byte, 2 carried; no fault"
 
 
 def test_a_changed_metric_fails_and_names_the_file_and_the_pages(archive, tmp_path):

@@ -21,7 +21,7 @@ def homes(monkeypatch, tmp_path):
 
 
 def job(rule, **wildcards):
-    return Job(rule, wildcards, ["x"], 1, Counter())
+    return Job(rule, wildcards, [], ["x"], 1, Counter())
 
 
 def test_files_are_those_of_the_splits_that_jobs_export():

@@ -11,10 +11,11 @@ import yaml
 from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
+from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
-from residuum.wiring.pages import Pages, gaps
+from residuum.wiring.pages import BINDERS, Pages, gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -88,6 +89,12 @@ def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
     assert pages.judged(None) == [f"r/tables/{page}.tsv" for page in ids]
     assert pages.all(None)[: len(ids)] == [f"r/tables/{page}.md" for page in ids]
     assert {"r/figures/clear-figure1.md", "r/cases/clear-table3.md"} <= set(pages.all(None))
+
+
+def test_every_kind_of_page_has_a_folder_a_binding_and_a_place_in_bundles():
+    assert set(Paths().pages) == set(BINDERS) and set(Paths().pages.values()) < set(PAGES)
+    assert Paths("r").pages["cases"] == "r/cases/{page}.tsv"
+    assert Paths().pages["characteristics"] == Paths().table == "tables/{page}.tsv"
 
 
 def test_pages_that_nothing_can_be_shown_on_are_not_made():

@@ -35,7 +35,8 @@ INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
-PAGES = [PATHS.table, PATHS.figure, PATHS.cases, PATHS.ledger]
+REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.ledger]
+PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
@@ -159,8 +160,7 @@ def verify(archive: Path) -> list[Finding]:
         bench = Bench(results, graph, Path(folder) / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
         pages |= {*provenance.finished(results, PAGES)}
-        in_order = sorted(pages, key=lambda path: (path == PATHS.ledger, path))
-        findings += [_page(bench, path) for path in in_order]
+        findings += [_page(bench, p) for p in sorted(pages, key=lambda p: (p == PATHS.ledger, p))]
     made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
     faults = sum(not finding.good for finding in findings)
     end = f"{faults} faults" if faults else "no fault"
@@ -173,8 +173,8 @@ def _page(bench: Bench, path: str) -> Finding:
     page = Path(path).stem
     if bench.graph[path].manifest is None:
         return Finding(page, f"no manifest of {path}: it cannot be made again", False)
-    if PATHS.cases.parse(path):
-        return Finding(page, f"{CARRIED}: it quotes texts of the corpus", True)
+    if not any(form.parse(path) is not None for form in REMADE):
+        return Finding(page, f"{CARRIED}: a bundle lacks what it is made from", True)
     tests = PATHS.significance.fill(page=page)
     names = [tests, *(Template(path).beside(ending) for ending in (".tsv", ".md", ".tex"))]
     try:
@@ -205,7 +205,7 @@ def _make(bench: Bench, path: str) -> str:
         tests = bench.files(path, PATHS.significance)
         ledger.write(specs, bench.files(path, PATHS.table), tests, output)
         return ""
-    if PATHS.figure.parse(path):
+    if PATHS.pages["figure"].parse(path):
         scored = bench.files(path, PATHS.pairs.manifest)
         figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output)
         return "; drawings carried, checked by hash"

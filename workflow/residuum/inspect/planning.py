@@ -10,9 +10,9 @@ import os
 import re
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -36,11 +36,6 @@ HUB = "hub"
 BYTES_PER_PARAMETER = 4  # float32, as nearly all of these checkpoints are stored
 HEAP = "2g"  # residuum.lucene.jvm's, which this command, installed with few packages, leaves alone
 HEADER = ["rule", "jobs to run", "disk", "RAM", "card", "core hours", "GPU hours", "longest job"]
-STAGES = [
-    *("data", "lexical", "rm3", "negatives", "pretrain", "train", "termweights", "encode", "dense"),
-    *("fusion", "rerank", "external", "evaluate", "significance", "tables", "characteristics"),
-    *("cases", "figures", "ledger"),
-]
 JOB = re.compile(r"^rule (\w+):\n((?:    .*\n)*)", re.MULTILINE)
 FIELD = re.compile(r"^    ([\w-]+): (.*)$", re.MULTILINE)
 WILDCARD = re.compile(r"(\w+)=([^,]*)")
@@ -53,6 +48,7 @@ class Job(NamedTuple):
 
     rule: str
     wildcards: dict[str, str]
+    inputs: list[str]
     outputs: list[str]
     threads: int
     resources: Counter[str]  # 0 where the rule declares none
@@ -104,9 +100,7 @@ def plans(config: Sequence[str], results: Path) -> tuple[list[Job], list[Job]]:
         )
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(CORES)]
     command += ["--quiet", "host", "--config", *config]  # in place of the profile's quiet rules
-    commands = [command]
-    if results.exists():  # else all jobs have to run, and a second dry run takes longer
-        commands.append([*command, "--forceall"])
+    commands = [command, [*command, "--forceall"]][: 1 + results.exists()]  # else all have to run
     runs = [Popen(each, stdout=PIPE, stderr=PIPE, text=True) for each in commands]
     jobs = []
     for run in runs:
@@ -124,12 +118,12 @@ def read(printed: str) -> list[Job]:
     """Return the jobs that a dry run prints; a rule without outputs, such as all, is none."""
     jobs = []
     for rule, body in JOB.findall(printed):
-        fields = dict(FIELD.findall(body))
-        if outputs := [path for path in fields.get("output", "").split(", ") if path]:
-            wildcards = dict(WILDCARD.findall(fields.get("wildcards", "")))
-            numbers = NUMBER.findall(fields.get("resources", ""))
-            resources = Counter({name: int(number) for name, number in numbers})
-            jobs.append(Job(rule, wildcards, outputs, int(fields.get("threads", 1)), resources))
+        fields = defaultdict(str, FIELD.findall(body))
+        if fields["output"]:
+            inputs, outputs = (fields[name].split(", ") for name in ("input", "output"))
+            wildcards, threads = WILDCARD.findall(fields["wildcards"]), int(fields["threads"] or 1)
+            takes = Counter({name: int(n) for name, n in NUMBER.findall(fields["resources"])})
+            jobs.append(Job(rule, dict(wildcards), inputs, outputs, threads, takes))
     return jobs
 
 
@@ -148,8 +142,7 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
             start = start_of(registry, job.wildcards["model"])
         if isinstance(start, FromHub):
             files.setdefault(HUB, {})[f"{start.hub}@{start.revision}"] = _hub_file(start)
-    names = sorted(files, key=lambda name: name == HUB)
-    return {name: [*files[name].values()] for name in names if files[name]}
+    return {n: [*files[n].values()] for n in sorted(files, key=lambda n: n == HUB) if files[n]}
 
 
 def _hub_file(model: FromHub) -> File:
@@ -219,10 +212,12 @@ def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
 
 
 def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
-    """Return the cells of a row for each rule, in the order of the stages, and of their total."""
-    rules = sorted({job.rule for job in every}, key=lambda r: (STAGES.index(r.split("_")[0]), r))
+    """Return the cells of a row for each rule, first those that wait for few, and of their sum."""
+    read = {path: job.inputs for job in every for path in job.outputs}
+    level = cache(lambda path: 1 + max(map(level, read[path]), default=0) if path in read else 0)
+    last = {rule: row for row, rule in sorted((level(j.outputs[0]), j.rule) for j in every)}
     rows = []
-    for rule in [*rules, "total"]:
+    for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
         own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
         sums, largest = _sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
         seconds = (max(j.resources["gpu_s"], j.resources["core_s"] / j.threads) for j in own)
@@ -249,8 +244,7 @@ def _gaps(registry: Registry) -> Iterator[str]:
     """Yield each reason why something is not run at this scale, with its pages and rows."""
     reasons: dict[str, dict[str, None]] = {}
     for gap in gaps(registry, all_available):
-        cell = f"{gap.page}/{gap.row}" if gap.row else gap.page
-        reasons.setdefault(gap.why, {})[cell] = None
+        reasons.setdefault(gap.why, {})[f"{gap.page}/{gap.row}".removesuffix("/")] = None
     if reasons:
         yield "Not run at this scale:"
         for why, where in reasons.items():

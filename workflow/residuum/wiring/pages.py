@@ -130,16 +130,15 @@ def family(registry: Registry, page: str) -> list[str]:
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
-    """Return why a figure or a case study cannot be made at this scale; tables always can."""
+    """Return why a page cannot be made at this scale; tables always can."""
     entry = registry.pages[page]
     if isinstance(entry, Table | Characteristics):
         return None
     place = registry.binding(entry.role)
     if place is None:
         return not_bound(registry.config.scale, entry.role)
-    systems = [system for _, system in references(entry, "system")]
-    reasons = [why_unavailable(registry, system, place, hub) for system in systems]
-    needed = any(reasons) if isinstance(entry, Cases) else all(reasons)
+    reasons = [why_unavailable(registry, s, place, hub) for _, s in references(entry, "system")]
+    needed = all(reasons) if isinstance(entry, Figure) else any(reasons)
     return next(filter(None, reasons)) if needed else None
 
 
@@ -156,7 +155,7 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
         for split in counts.table.columns:
             if why := counts.not_counted(split):
                 yield Gap(why, page, split.id, counts.places[split.id] is None)
-    for page in registry.chosen("figure", "cases"):
+    for page in registry.chosen(*BINDERS):
         if why := why_not_made(registry, page, hub):
             yield Gap(why, page)
 
@@ -233,21 +232,21 @@ class Pages(Part):
         return of
 
     def _place(self, wildcards: Wildcards) -> Place:
-        """Return the split of a figure or of a case study."""
+        """Return the split of a page that has one."""
         [(_, role)] = references(self.registry.pages[wildcards.page], "role")
         return self.registry.place(role)
 
     def of_split(self, template: Template) -> Callable[[Wildcards], str]:
-        """Return an input function: a file of the split of a case study."""
+        """Return an input function: a file of a page's split."""
         return lambda wildcards: self.fill(template, self._place(wildcards))
 
     def _lists(self, wildcards: Wildcards) -> dict[str, str]:
-        runs = bind_cases(self.registry, wildcards.page, self.hub).runs
-        place = self._place(wildcards)
+        bind, place = BINDERS[self.registry.pages[wildcards.page].kind], self._place(wildcards)
+        runs = bind(self.registry, wildcards.page, self.hub).model_dump()["runs"]
         return {name: self.fill(self.paths.run, place, run=run) for name, run in runs.items()}
 
     def lists(self, wildcards: Wildcards) -> list[str]:
-        """Return the runs of the lists of a case study."""
+        """Return the runs of a page's lists."""
         return list(self._lists(wildcards).values())
 
     def list_options(self, wildcards: Wildcards) -> str:
@@ -267,14 +266,13 @@ class Pages(Part):
 
     def tests(self, wildcards: object) -> list[str]:
         """Return the tests of the tables that compare systems."""
-        pages = self.registry.chosen("table")
-        return [self.paths.significance.fill(page=page) for page in pages]
+        return [self.paths.significance.fill(page=page) for page in self.registry.chosen("table")]
 
     def all(self, wildcards: object) -> list[str]:
         """Return the pages of the chosen papers that can be made, as Markdown."""
-        made = self.judged(wildcards)
-        for kind, template in (("figure", self.paths.figure), ("cases", self.paths.cases)):
-            for page in self.registry.chosen(kind):
-                if not why_not_made(self.registry, page, self.hub):
-                    made.append(template.fill(page=page))
-        return [Template(path).beside(".md") for path in made]
+        return [
+            path.beside(".md").fill(page=page)
+            for kind, path in self.paths.pages.items()
+            for page in self.registry.chosen(kind)
+            if not why_not_made(self.registry, page, self.hub)
+        ]

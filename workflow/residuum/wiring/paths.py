@@ -7,12 +7,16 @@ folder they are relative to it. Nothing else writes such a path. Must not know t
 import re
 from functools import cache
 from pathlib import PurePath
+from typing import get_args
+
+from residuum.config.schema.papers import Page
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
 SPLIT = "{dataset}/{split}"
 TRAINED = "{model}/seed{seed}"
 MODEL = f"{TRAINED}/manifest.json"
 SHARD = "shard-{shard}/manifest.json"
+FOLDERS = {"table": "tables", "characteristics": "tables", "figure": "figures"}
 
 
 def results_of(scale: str) -> str:
@@ -105,9 +109,10 @@ class Paths:
         self.metrics_root = self._below("metrics")
         self.metrics = self._below(f"metrics/{below_metrics(SPLIT, '{run}')}")
         self.significance = self._below("significance/{page}.tsv")
-        self.table = self._below("tables/{page}.tsv")
-        self.cases = self._below("cases/{page}.tsv")
-        self.figure = self._below("figures/{page}.tsv")
+        forms = get_args(get_args(Page)[0])
+        kinds = [get_args(form.model_fields["kind"].annotation)[0] for form in forms]
+        self.pages = {k: self._below(f"{FOLDERS.get(k, k)}/{{page}}.tsv") for k in kinds}
+        self.table = self.pages["table"]
 
     def _below(self, path: str) -> Template:
         return Template(self._results + path)
