@@ -238,6 +238,9 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ^9"}}},
          "no row has the index 9"),
+        ("papers/clear/table1.yaml", {"rows": [
+            {"id": name, "label": name, "system": name, "index": 1} for name in ("bm25", "clear")]},
+         "rows.clear.index: 1 is that of the row 'bm25'"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ↓"}}},
          "an arrow, but the row has no `below:`"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {"irds": "x", "measures": ["RR10"]}}, **ONE},

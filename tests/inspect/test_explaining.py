@@ -182,6 +182,16 @@ def test_another_collection_is_said_before_all_else(results, tmp_path):
     assert "first another collection: measured on data/dev against other/dev" in said
 
 
+def test_a_table_of_another_version_is_named(results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "toy")
+    path = copy / "tables/toy-table1.tsv.manifest.json"
+    path.write_text(path.read_text().replace('"printed_in"', '"place"'))
+    with pytest.raises(
+        ResiduumError, match=r"table1\.tsv\.manifest\.json: made by another version"
+    ):
+        differing.compared(results, copy, CELL)
+
+
 def test_code_alone_is_a_difference_without_effect(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     path = copy / "index/data/en/manifest.json"

@@ -130,7 +130,11 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     some = tests is not None and tests.compare == "with_baselines"
     if isinstance(page, Table | Characteristics):
         below = {row.id: getattr(row, "below", None) for row in page.rows}
-        rows = {getattr(row, "index", None): row.id for row in page.rows}
+        rows: dict[int | None, str] = {}
+        for line in page.rows:
+            index = getattr(line, "index", None)
+            if rows.setdefault(index, line.id) != line.id and index is not None:
+                yield f"rows.{line.id}.index", f"{index} is that of the row '{rows[index]}'"
         for row, column, cell in page.cells():
             key = f"reported.{row}.{column}"
             if cell.below and not below.get(row):

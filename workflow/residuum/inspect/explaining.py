@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
+from pydantic import ValidationError
 
-from residuum.artefacts import trec
+from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
@@ -51,7 +52,11 @@ def find(results: Path, address: str) -> Cell:
     path = PATHS.table.fill(page=own.table)
     graph = provenance.read(results)
     spec = graph.manifest(path).spec
-    page = (BoundTable if "runs" in spec else BoundCharacteristics).model_validate(spec)
+    try:
+        page = (BoundTable if "runs" in spec else BoundCharacteristics).model_validate(spec)
+    except ValidationError:
+        again = "made by another version of residuum; make it again there: snakemake --cores all"
+        raise ResiduumError(f"{manifest.beside(results / path)}: {again}") from None
     name = "/".join([*parts_of(own.table), own.row, own.column])
     return Cell(name, results, own, page, graph, _roots(own, page, graph[path].parents))
 
