@@ -312,12 +312,16 @@ def test_part_seed_and_what_was_not_learned(
     assert artefact["pairs"] == len(toy_tuples()) // 2
 
 
-def test_a_loss_of_equal_scores_is_warned_of(toy: Path, device: devices.Device) -> None:
+def test_a_loss_of_equal_scores_is_warned_of(
+    toy: Path, device: devices.Device, capfd: pytest.CaptureFixture[str]
+) -> None:
     spec = CrossEncoderSchema.model_validate(spec_of())
     texts, start = Texts(toy / "queries.tsv", toy / "corpus", "test"), Source(str(toy / "start"))
     learner = CrossLearner(spec, Start(start, device, 1), toy / "tuples.jsonl.gz", texts)
-    assert learner.convergence_warning([1.0] * 10) is None
-    warning = str(learner.convergence_warning([1.0] * 9 + [math.log(1 + GROUP)]))
+    learner.warn_of_collapse([1.0] * 10)
+    assert "learned nothing" not in capfd.readouterr().err
+    learner.warn_of_collapse([1.0] * 9 + [math.log(1 + GROUP)])
+    warning = capfd.readouterr().err
     assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning
 
 

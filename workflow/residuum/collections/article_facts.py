@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import NamedTuple
 
-from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf
+from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf, fault
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
@@ -88,8 +88,7 @@ def faults(recipe: GeneratedArticles) -> Iterator[ValueError]:
     ):
         count, most = getattr(recipe, key), min(map(len, names))
         if not 2 <= count <= most:
-            text = f"{key}: {count} requested, 2 to {most} possible; change {key}"
-            yield ValueError(text)
+            yield fault(f"{key}: {count} requested, 2 to {most} possible; change {key}")
 
 
 class World:

@@ -79,27 +79,27 @@ def generate(recipe: GeneratedSource) -> worlds.Generated:
 def _faults(recipe: GeneratedSource) -> Iterator[ValueError]:
     entities, attributes, most = recipe.entities, len(words.attributes), len(names())
     if not LISTED <= entities <= most:
-        yield ValueError(
+        yield worlds.fault(
             f"entities: {entities} requested, {LISTED} to {most} possible; change entities"
         )
     if recipe.passages > entities * attributes:
-        yield ValueError(
+        yield worlds.fault(
             f"passages: {recipe.passages} requested, {entities} entities with {attributes} "
             f"attributes give {entities * attributes}; lower passages or raise entities"
         )
     if recipe.stubs and not recipe.passages:
-        yield ValueError(
+        yield worlds.fault(
             f"stubs: {recipe.stubs} requested, but no passage to ask about; raise passages"
         )
     train = round(recipe.train_share * recipe.passages)
     queries = recipe.tune + recipe.dev + recipe.judged
     if recipe.train_pairs and not train:
-        yield ValueError(
+        yield worlds.fault(
             f"train_pairs: {recipe.train_pairs} requested, but train_share {recipe.train_share} "
             f"of {recipe.passages} passages is none; raise train_share or passages"
         )
     if queries > recipe.passages - train:
-        yield ValueError(
+        yield worlds.fault(
             f"tune + dev + judged: {queries} queries requested, {recipe.passages - train} passages "
             "lie outside the train share; lower one of the three or train_share, or raise passages"
         )

@@ -73,6 +73,11 @@ def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Draw
     return made
 
 
+def fault(text: str) -> ValueError:
+    """Return a fault of a recipe, for `refuse` to raise."""
+    return ValueError(text)
+
+
 def refuse(what: str, faults: Iterator[ValueError]) -> None:
     """Raise ValueError with all faults of a recipe, if it has any."""
     if lines := list(map(str, faults)):

@@ -24,7 +24,7 @@ from residuum.config.specs import derive
 from residuum.neural import pretrained, processes
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import Learner, Outputs
-from residuum.neural.resumable import TrainingState, fingerprint, log
+from residuum.neural.resumable import TrainingState, fingerprint
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -93,8 +93,7 @@ def fit(
         rows.append({**row, **means})
         if len(rows) % how.checkpoint_every == 0 and todo[-1] != step and not processes.rank():
             state.save(learner.model, optimiser, rows)
-    if warning := learner.convergence_warning([row["loss"] for row in rows]):
-        log(f"warning: {warning}")
+    learner.warn_of_collapse([row["loss"] for row in rows])
     sizes.limit = min(filter(None, processes.values_of_all(sizes.limit)), default=None)
     return rows, sizes
 

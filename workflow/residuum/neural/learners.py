@@ -86,9 +86,8 @@ class Learner(ABC, Generic[B]):
         """Write the finished checkpoint into a folder."""
         self.encoder.save(folder)
 
-    def convergence_warning(self, means: Sequence[float]) -> Warning | None:
-        """Say what is wrong with a finished training, given the mean loss of each step."""
-        return None
+    def warn_of_collapse(self, means: Sequence[float]) -> None:
+        """Report what is wrong with a finished training, given the mean loss of each step."""
 
 
 KINDS: OpenTable[Callable[[Any, Start, Path, Texts], Learner[Any]]] = OpenTable(
@@ -144,10 +143,10 @@ class ContrastiveLearner(Learner[Batch]):
         """Return the scores of the positives and of the negatives."""
         return seen.scores[:, 0], seen.scores[:, 1:]
 
-    def convergence_warning(self, means: Sequence[float]) -> Warning | None:
+    def warn_of_collapse(self, means: Sequence[float]) -> None:
         # The loss should end below where it is when all scores are equal.
         if any("vectors" in one.needs for one in self.objectives):
-            return None
+            return
         steps = range(len(means) - max(1, len(means) // LAST), len(means))
         loss = sum(means[step] for step in steps) / len(steps)
         equal = 0.0
@@ -155,13 +154,12 @@ class ContrastiveLearner(Learner[Batch]):
             rows = slice(0, self.examples(batch))
             losses = self.losses(batch, self.indifferent(batch), rows).losses
             equal += float(losses.mean()) / len(steps)
-        if loss <= COLLAPSED * equal:
-            return None
-        return RuntimeWarning(
-            f"the model learned nothing: the loss of its last {len(steps)} steps is {loss:.4g}, "
-            f"and equal scores would give {equal:.4g}. Change training.learning_rate or "
-            f"{self.remedy}, or start from another model"
-        )
+        if loss > COLLAPSED * equal:
+            log(
+                f"warning: the model learned nothing: the loss of its last {len(steps)} steps is "
+                f"{loss:.4g}, and equal scores would give {equal:.4g}. Change "
+                f"training.learning_rate or {self.remedy}, or start from another model"
+            )
 
 
 def usable(part: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:
