@@ -86,5 +86,5 @@ def make_index(folder: Path, docs: list[tuple], analysis: dict | None = None, **
 
 def hits(index: Path, text: str, k: int = 10, **options) -> dict[str, float]:
     """Return the scores of the docs that one query finds."""
-    found = lexical.open_index(index, system(**options)).search([("q", text)], k)
-    return dict(pl.concat(found).select("doc_id", "score").iter_rows())
+    result = lexical.open_index(index, system(**options)).search([("q", text)], k)
+    return dict(pl.concat(result).select("doc_id", "score").iter_rows())

@@ -46,10 +46,10 @@ def runs():
     }
     form = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}
     return {
-        name: pl.DataFrame(found, schema=form, orient="row").with_columns(
+        name: pl.DataFrame(result, schema=form, orient="row").with_columns(
             score=-pl.col("rank").cast(pl.Float64)
         )
-        for name, found in rows.items()
+        for name, result in rows.items()
     }
 
 
@@ -63,8 +63,8 @@ def matching(where, relevant=True, **changes):
 
 
 def pairs(where, relevant=True, **changes):
-    found = matching(where, relevant, **changes)
-    return list(found.select("query_id", "doc_id", "gain").iter_rows())
+    result = matching(where, relevant, **changes)
+    return list(result.select("query_id", "doc_id", "gain").iter_rows())
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_every_kind_of_condition(where, expected):
 
 
 def test_not_relevant_is_judged_0_or_below_or_unjudged():
-    found = matching([{"list": "clear"}], relevant=False)
-    rows = {(q, d): r for q, d, r in found.select("query_id", "doc_id", "relevance").rows()}
+    result = matching([{"list": "clear"}], relevant=False)
+    rows = {(q, d): r for q, d, r in result.select("query_id", "doc_id", "relevance").rows()}
     assert rows == {("q1", "d3"): 0, ("q2", "d3"): None}
     below = pairs([{"list": "bm25", "at_most": 1}], relevant=False)
     assert ("q2", "d4", 1 - 4) in below, "absent after: one rank beyond the longest list"
@@ -95,8 +95,8 @@ def test_not_relevant_is_judged_0_or_below_or_unjudged():
 
 def test_a_case_is_the_largest_gain_of_its_query_and_ties_go_by_id():
     rule = [{"list": "bm25", "or_absent": True, "at_most": 9}]
-    found = matching(rule, limit=1).select("query_id", "doc_id", "gain", "shown").rows()
-    assert found == [
+    result = matching(rule, limit=1).select("query_id", "doc_id", "gain", "shown").rows()
+    assert result == [
         ("q2", "d2", 3, True), ("q1", "d1", 2, False), ("q2", "d5", 0, False)
     ]  # fmt: skip
     turned = pairs([{"list": "clear"}], relevant=False, before="clear", after="clear")

@@ -110,9 +110,9 @@ def test_a_split_whose_files_are_absent_is_not_counted_with_the_reason(tmp_path)
     folder = write(tmp_path / "dev", ["a"], [("a", "d1", 1)])
     made = job(absent={"dl": "no such file: x. Get it."})
     table, output = count(tmp_path, made, {"dev": folder})
-    found = table.filter(column="dl")
-    assert found["measured"].to_list() == [None] * 3
-    assert set(found["not_run"]) == {"no such file: x. Get it."}
+    result = table.filter(column="dl")
+    assert result["measured"].to_list() == [None] * 3
+    assert set(result["not_run"]) == {"no such file: x. Get it."}
     note = "data/judged: in the role of trec-dl-2019 (the paper's DL), not run: no such file: x."
     assert f"- {note} Get it.\n" in output.with_suffix(".md").read_text()
 

@@ -174,8 +174,8 @@ def test_split_and_its_pins(mine, tmp_path):
     assert queries == {"q1": "first query", "q2": "second", "q3": "third"}
     assert qrels.rows()[1] == ("q2", "007", 2)
     mine["editions"][0]["splits"] = {"test": {"queries": 3, "qrels": 5}}
-    said = r"3 queries, 4 qrels \(0: 1, 1: 2, 2: 1\), but .* pins first: 3 queries, 5 qrels\. A"
-    with pytest.raises(ResiduumError, match=said):
+    message = r"3 queries, 4 qrels \(0: 1, 1: 2, 2: 1\), but .* pins first: 3 queries, 5 qrels\. A"
+    with pytest.raises(ResiduumError, match=message):
         export_split(mine, tmp_path)
     levels = {0: 1, 1: 2, 2: 1}
     mine["editions"][0]["splits"]["test"] = {"queries": 3, "qrels": 4, "relevance": levels}
@@ -396,37 +396,37 @@ def run_irds(home, collection):
 
 
 def test_ir_datasets_without_file_and_network_gives_one_clear_error(tmp_path):
-    said = run_irds(tmp_path, irds_collection()).stdout
-    assert said.startswith("CLEAR: ir_datasets could not provide nfcorpus")
-    assert str(tmp_path) in said
-    assert "Access: download it from the authors" in said
+    message = run_irds(tmp_path, irds_collection()).stdout
+    assert message.startswith("CLEAR: ir_datasets could not provide nfcorpus")
+    assert str(tmp_path) in message
+    assert "Access: download it from the authors" in message
 
 
 def test_ir_datasets_reads_what_lies_in_its_home(tmp_path):
     folder = tmp_path / "nfcorpus"
     folder.mkdir()
     (folder / "collection.tsv").write_text("MED-1\t\tA title\tAn abstract\nMED-2\t\tB\t\n")
-    said = run_irds(tmp_path, irds_collection()).stdout
-    assert "('MED-1', {'text': 'A title An abstract', 'title': 'A title'" in said
-    assert "('MED-2', {'text': 'B'" in said
+    message = run_irds(tmp_path, irds_collection()).stdout
+    assert "('MED-1', {'text': 'A title An abstract', 'title': 'A title'" in message
+    assert "('MED-2', {'text': 'B'" in message
     one_field = irds_collection(text_fields=["title"], fields=["abstract"])
-    said = run_irds(tmp_path, one_field).stdout
-    assert "('MED-1', {'text': 'A title', 'abstract': 'An abstract'})" in said
-    said = run_irds(tmp_path, irds_collection(fields=["body"])).stdout
-    assert said.startswith("CLEAR: nfcorpus: no field body; the doc has doc_id")
+    message = run_irds(tmp_path, one_field).stdout
+    assert "('MED-1', {'text': 'A title', 'abstract': 'An abstract'})" in message
+    message = run_irds(tmp_path, irds_collection(fields=["body"])).stdout
+    assert message.startswith("CLEAR: nfcorpus: no field body; the doc has doc_id")
 
 
 def test_an_id_that_nobody_knows_is_told_from_a_fault_within_ir_datasets(tmp_path):
-    said = run_irds(tmp_path, irds_collection(docs="nf-corpus")).stdout
-    assert said.startswith("CLEAR: ir_datasets knows no id 'nf-corpus'. Fix source.docs")
+    message = run_irds(tmp_path, irds_collection(docs="nf-corpus")).stdout
+    assert message.startswith("CLEAR: ir_datasets knows no id 'nf-corpus'. Fix source.docs")
     (tmp_path / "dpr-w100").mkdir(exist_ok=True)
     records = '[{"question": "q", "positive_ctxs": []}]'
     (tmp_path / "dpr-w100" / "nq-dev.json.gz").write_bytes(gzip.compress(records.encode()))
     made = irds_collection(sample={"docs": 1, "seed": 1, "keep": ["test"]}).model_dump()
     made["splits"]["test"] = {"irds": "dpr-w100/natural-questions/dev"}
-    said = run_irds(tmp_path, Collection.model_validate(made)).stdout
-    assert "knows no id" not in said and "KeyError: 'answers'" in said
-    assert f"The last file read was {tmp_path / 'dpr-w100' / 'nq-dev.json.gz'}" in said
+    message = run_irds(tmp_path, Collection.model_validate(made)).stdout
+    assert "knows no id" not in message and "KeyError: 'answers'" in message
+    assert f"The last file read was {tmp_path / 'dpr-w100' / 'nq-dev.json.gz'}" in message
 
 
 def test_quotes_of_a_csv_file_are_taken_from_the_fields_that_have_them(tmp_path):
@@ -434,14 +434,14 @@ def test_quotes_of_a_csv_file_are_taken_from_the_fields_that_have_them(tmp_path)
     folder.mkdir()
     title, abstract = '"""A"" or ""B"""', '"An ""abstract"""'
     (folder / "collection.tsv").write_text(f'1\t\t{title}\t{abstract}\n2\t\ta "b"\t\n')
-    said = run_irds(tmp_path, irds_collection(quoted=["title"])).stdout
-    first, second = (fields for _, fields in ast.literal_eval(said))
+    message = run_irds(tmp_path, irds_collection(quoted=["title"])).stdout
+    first, second = (fields for _, fields in ast.literal_eval(message))
     assert (first["title"], first["abstract"]) == ('"A" or "B"', abstract)
     assert second["title"] == 'a "b"'
     (folder / "collection.tsv").write_text('1\t\t"never closed\t\n')
-    said = run_irds(tmp_path, irds_collection(quoted=["title"])).stdout
-    assert "doc 1, title: a quote is not closed, or not doubled" in said
-    assert f"The last file read was {folder / 'collection.tsv'}" in said
+    message = run_irds(tmp_path, irds_collection(quoted=["title"])).stdout
+    assert "doc 1, title: a quote is not closed, or not doubled" in message
+    assert f"The last file read was {folder / 'collection.tsv'}" in message
     with pytest.raises(ValueError, match="quoted: body: in neither text_fields nor fields"):
         irds_collection(quoted=["body"])
 
@@ -468,14 +468,14 @@ def sampled(docs, level=2):
 
 def test_a_sample_keeps_the_judged_docs_and_fills_up_in_the_collections_order(tmp_path):
     nfcorpus(tmp_path, "PLAIN-1\t0\tMED-4\t3\nPLAIN-1\t0\tMED-1\t1\n")
-    said = run_irds(tmp_path, sampled(2)).stdout
-    kept = re.findall(r"MED-\d", said)
+    message = run_irds(tmp_path, sampled(2)).stdout
+    kept = re.findall(r"MED-\d", message)
     assert len(kept) == 2 and kept[-1] == "MED-4"
-    assert run_irds(tmp_path, sampled(2)).stdout == said
+    assert run_irds(tmp_path, sampled(2)).stdout == message
     assert re.findall(r"MED-\d", run_irds(tmp_path, sampled(2, level=1)).stdout) == [
         "MED-1",
         "MED-4",
     ]
     assert re.findall(r"MED-\d", run_irds(tmp_path, sampled(3)).stdout) != kept
-    said = run_irds(tmp_path, sampled(1, level=1)).stdout
-    assert "sample: train judge 2 docs at level 1 and above, more than the 1 required" in said
+    message = run_irds(tmp_path, sampled(1, level=1)).stdout
+    assert "sample: train judge 2 docs at level 1 and above, more than the 1 required" in message

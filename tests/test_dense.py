@@ -30,7 +30,7 @@ def cut(ids: list[str], vectors: np.ndarray, of: int) -> list[dense.Shard]:
     return [(ids[a:b], vectors[a:b]) for a, b in pairwise(ends)]
 
 
-def found(shards: list[dense.Shard], queries: np.ndarray, k: int) -> pl.DataFrame:
+def result(shards: list[dense.Shard], queries: np.ndarray, k: int) -> pl.DataFrame:
     """Search and merge as the stage does; query ids are the row numbers."""
     parts = [part for shard in shards for part in dense.best_hits(*shard, queries, k, gpu=False)]
     scored = pl.concat(parts).with_columns(query_id=pl.col("query").cast(pl.String))
@@ -69,7 +69,7 @@ def test_search_is_brute_force(random: np.random.Generator, k: int, of: int) -> 
     vectors = random.normal(size=(200, 12)).astype(np.float32)
     queries = random.normal(size=(9, 12)).astype(np.float32)
     ids = [f"d{i:03d}" for i in random.permutation(200)]
-    compare(found(cut(ids, vectors, of), queries, k), brute(ids, vectors, queries, k))
+    compare(result(cut(ids, vectors, of), queries, k), brute(ids, vectors, queries, k))
 
 
 @pytest.mark.parametrize("of", [1, 6])
@@ -79,7 +79,7 @@ def test_ties_at_the_last_rank_go_by_doc_id(random: np.random.Generator, of: int
     queries = random.integers(0, 2, size=(8, 4)).astype(np.float32)
     ids = [f"d{i:03d}" for i in random.permutation(300)]
     for k in (1, 5, 100):
-        compare(found(cut(ids, vectors, of), queries, k), brute(ids, vectors, queries, k))
+        compare(result(cut(ids, vectors, of), queries, k), brute(ids, vectors, queries, k))
 
 
 def test_a_doc_with_several_vectors_scores_by_its_best(random: np.random.Generator) -> None:
@@ -87,7 +87,7 @@ def test_a_doc_with_several_vectors_scores_by_its_best(random: np.random.Generat
     queries = random.normal(size=(5, 6)).astype(np.float32)
     ids = [f"d{i // 3:03d}" if i < 120 else f"e{i:03d}" for i in range(240)]
     for k in (3, 50, 400):
-        run = found(cut(ids, vectors, 4), queries, k)
+        run = result(cut(ids, vectors, 4), queries, k)
         compare(run, brute(ids, vectors, queries, k))
     assert len(run) == 5 * 160
 
@@ -96,8 +96,8 @@ def test_many_queries_and_docs_agree_with_brute_force_scores(random: np.random.G
     vectors = random.normal(size=(3000, 16)).astype(np.float32)
     queries = random.normal(size=(60, 16)).astype(np.float32)
     ids = [f"d{i:04d}" for i in range(3000)]
-    one, cuts = found(cut(ids, vectors, 1), queries, 100), cut(ids, vectors, 5)
-    assert one.equals(found(cuts, queries, 100))
+    one, cuts = result(cut(ids, vectors, 1), queries, 100), cut(ids, vectors, 5)
+    assert one.equals(result(cuts, queries, 100))
     compare(one, brute(ids, vectors, queries, 100))
 
 
@@ -139,7 +139,7 @@ class Made(NamedTuple):
         return folders
 
     @property
-    def asked(self) -> Path:
+    def requested(self) -> Path:
         """Return the folder of the queries' vectors."""
         return self.folder / "queries"
 
@@ -147,7 +147,7 @@ class Made(NamedTuple):
         """Search every shard, as one job each."""
         outputs = [folder / f"by{of}" / str(number) for number in range(of)]
         for shard, output in zip(self.shards(of), outputs, strict=True):
-            dense.search_shard(shard, self.asked, k, output, device="cpu")
+            dense.search_shard(shard, self.requested, k, output, device="cpu")
         return outputs
 
     def run(self, folder: Path, of: int, k: int) -> Path:
@@ -194,8 +194,8 @@ def test_real_scores_survive_in_the_hits(random: np.random.Generator, tmp_path: 
     vectors = random.normal(size=(400, 24), scale=3).astype(np.float32)
     queries = random.normal(size=(12, 24), scale=3).astype(np.float32)
     real = Made(tmp_path, ids, vectors, queries)
-    contracts.write_vectors(real.asked / "dev", [str(i) for i in range(12)], queries)
-    describe(real.asked, queries={"dev": 12})
+    contracts.write_vectors(real.requested / "dev", [str(i) for i in range(12)], queries)
+    describe(real.requested, queries={"dev": 12})
     one = real.run(tmp_path, 1, 50)
     compare(trec.read_run(one), brute(ids, vectors, queries, 50))
     assert real.run(tmp_path, 7, 50).read_bytes() == one.read_bytes()
@@ -212,7 +212,7 @@ def test_hits_of_a_shard_are_its_best_docs_of_every_split(made: Made, tmp_path: 
     assert record["artefact"]["hits"] == {"dev": 48, "few": 8}
     assert list(record["inputs"]) == [
         str(made.shards(3)[1] / "manifest.json"),
-        str(made.asked / "manifest.json"),
+        str(made.requested / "manifest.json"),
     ]
 
 
@@ -235,7 +235,7 @@ def test_anything_but_every_shard_once_is_refused(
     run = made.run(tmp_path, 3, 4)
     with pytest.raises(ResiduumError, match="name each of the 3 shards once"):
         dense.score_run(
-            [shards[n] for n in given], made.asked / "dev", [run], spec(4), "t", tmp_path / "no"
+            [shards[n] for n in given], made.requested / "dev", [run], spec(4), "t", tmp_path / "no"
         )
     assert not (tmp_path / "no.trec.gz").exists()
 
@@ -271,7 +271,7 @@ def test_score_agrees_with_the_run(made: Made, tmp_path: Path, of: int) -> None:
     run = trec.read_run(made.run(tmp_path, of, 20))
     other = run.filter(pl.col("query_id") != "3").with_columns(score=-pl.col("rank").cast(float))
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(other), "other")
-    files_in = (made.shards(of), made.asked / "dev", [tmp_path / "other.trec.gz"])
+    files_in = (made.shards(of), made.requested / "dev", [tmp_path / "other.trec.gz"])
     dense.score_run(*files_in, spec(20), "test", tmp_path / "score.trec.gz")
     scored = trec.read_run(tmp_path / "score.trec.gz")
     assert scored.equals(run.filter(pl.col("query_id") != "3"))
@@ -280,7 +280,7 @@ def test_score_agrees_with_the_run(made: Made, tmp_path: Path, of: int) -> None:
 def test_score_refuses_queries_it_does_not_know(made: Made, tmp_path: Path) -> None:
     strange = pl.DataFrame({"query_id": ["q77"], "doc_id": ["d001"], "score": [1.0]})
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(strange), "other")
-    files_in = (made.shards(2), made.asked / "dev", [tmp_path / "other.trec.gz"])
+    files_in = (made.shards(2), made.requested / "dev", [tmp_path / "other.trec.gz"])
     with pytest.raises(ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*queries"):
         dense.score_run(*files_in, spec(20), "test", tmp_path / "no.trec.gz")
 
@@ -290,10 +290,12 @@ def test_vectors_of_another_model_are_refused(made: Made, tmp_path: Path) -> Non
     contracts.write_vectors(tmp_path / "shard", ids, vectors)
     describe(tmp_path / "shard", shard={"number": 0, "of": 2}, weights="1" * 64)
     with pytest.raises(ResiduumError, match="made by different models"):
-        dense.search_shard(tmp_path / "shard", made.asked, 4, tmp_path / "no", device="cpu")
+        dense.search_shard(tmp_path / "shard", made.requested, 4, tmp_path / "no", device="cpu")
     shards, run = [tmp_path / "shard", made.shards(2)[1]], made.run(tmp_path, 2, 4)
     with pytest.raises(ResiduumError, match="made by different models"):
-        dense.score_run(shards, made.asked / "dev", [run], spec(4), "t", tmp_path / "no.trec.gz")
+        dense.score_run(
+            shards, made.requested / "dev", [run], spec(4), "t", tmp_path / "no.trec.gz"
+        )
 
 
 def test_the_same_shard_searched_twice_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def test_queries_of_each_split_have_their_vectors(made: Made, tmp_path: Path) ->
     texts = trec.read_queries(made.folder / "queries.tsv")
     ids, vectors = contracts.read_vectors(tmp_path / "queries" / "toy")
     assert ids == list(texts)
-    wanted = expected(made, list(texts.values()), "query")
-    np.testing.assert_allclose(vectors, wanted, atol=1e-5)
+    required = expected(made, list(texts.values()), "query")
+    np.testing.assert_allclose(vectors, required, atol=1e-5)
     assert contracts.read_vectors(tmp_path / "queries" / "few")[0] == ["q0", "q1", "q2"]
     artefact = json.loads((tmp_path / "queries" / "manifest.json").read_text())["artefact"]
     assert artefact["queries"] == {"toy": 8, "few": 3}
@@ -137,9 +137,9 @@ def test_long_docs_get_a_vector_for_each_passage(made: Made, tmp_path: Path) -> 
     folder = made.shard(tmp_path / "vectors", 0, 1, **options)
     ids, vectors = contracts.read_vectors(folder)
     encoder = Encoder.load(made.model, devices.choose("cpu", "fp32", 1))
-    wanted = [(i, t) for i, d in docs for t in passages(d, form, encoder.tokenizer, 1000)]
-    assert ids == [doc_id for doc_id, _ in wanted] and ids.count("d0") > 5 > ids.count("short")
-    np.testing.assert_allclose(vectors, expected(made, [t for _, t in wanted], "doc"), atol=1e-6)
+    required = [(i, t) for i, d in docs for t in passages(d, form, encoder.tokenizer, 1000)]
+    assert ids == [doc_id for doc_id, _ in required] and ids.count("d0") > 5 > ids.count("short")
+    np.testing.assert_allclose(vectors, expected(made, [t for _, t in required], "doc"), atol=1e-6)
     facts = json.loads((folder / "manifest.json").read_text())
     assert facts["artefact"]["vectors"] == len(ids) and facts["artefact"]["shard"]["docs"] == 4
     assert facts["spec"]["windows"]["length"] == 10

@@ -67,8 +67,8 @@ def test_tied_scores_are_evaluated_in_the_order_of_the_ranks(relevant, expected)
 def test_recall_beyond_the_cut_is_not_seen():
     ranked = run([("q", f"d{i:03d}", 200.0 - i) for i in range(200)])
     metrics = evaluate(ranked, qrels([("q", "d150", 1)]), ["R@100", "R@1000", "RR@10"])
-    found = {row[1]: row[2] for row in metrics.rows()}
-    assert found == {"R@100": 0.0, "R@1000": 1.0, "RR@10": 0.0}
+    result = {row[1]: row[2] for row in metrics.rows()}
+    assert result == {"R@100": 0.0, "R@1000": 1.0, "RR@10": 0.0}
 
 
 def test_two_spellings_of_one_measure_both_get_its_values():
@@ -98,9 +98,9 @@ def test_a_measure_in_other_letters_is_close():
 def test_measures_of_a_provider_that_reads_numbers_only():
     ranked = run([("q", "a", 3.0), ("q", "b", 2.0), ("q", "c", 1.0)])
     name = "nDCG(dcg='exp-log2')@10"
-    found = evaluate(ranked, qrels([("q", "a", 1), ("q", "c", 2)]), [name])
+    result = evaluate(ranked, qrels([("q", "a", 1), ("q", "c", 2)]), [name])
     gain, ideal = 1 + 3 / math.log2(4), 3 + 1 / math.log2(3)
-    assert found["value"].item() == pytest.approx(gain / ideal, abs=1e-5)
+    assert result["value"].item() == pytest.approx(gain / ideal, abs=1e-5)
 
 
 def test_means_do_not_depend_on_the_order_of_queries():

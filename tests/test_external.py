@@ -36,9 +36,9 @@ def accept(tmp_path):
 
 
 def test_a_good_run_keeps_its_own_order_of_ties(accept):
-    found = trec.read_run(accept(GOOD))
-    assert found["doc_id"].to_list() == ["d2", "d1", "d3"], "ranked as they ranked, not by id"
-    assert found["score"].to_list() == [3.5, 3.5, 0.25]
+    result = trec.read_run(accept(GOOD))
+    assert result["doc_id"].to_list() == ["d2", "d1", "d3"], "ranked as they ranked, not by id"
+    assert result["score"].to_list() == [3.5, 3.5, 0.25]
 
 
 @pytest.mark.parametrize(

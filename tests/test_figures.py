@@ -105,12 +105,12 @@ def test_tests_are_those_of_significance(drawn):
     both["zero", ""] = paired.ScoreMatrix(QUERIES, np.zeros((20, 1)))
     tests = Tests.model_validate(TESTS)
     expected = paired.compare(both, [paired.Pair(name, "zero") for name in ids], tests)
-    found = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
+    result = [point(drawn[0], "accuracy", "base", depth) for depth in (10, 100)]
     p = [row.p for row in expected]
-    assert [f["p"] for f in found] == p
-    assert [f["p_adjusted"] for f in found] == pytest.approx(comparisons.holm(p))
+    assert [f["p"] for f in result] == p
+    assert [f["p_adjusted"] for f in result] == pytest.approx(comparisons.holm(p))
     for key in ("ci_low", "ci_high", "boot_low", "boot_high"):
-        assert [f[key] for f in found] == pytest.approx([getattr(row, key) for row in expected])
+        assert [f[key] for f in result] == pytest.approx([getattr(row, key) for row in expected])
 
 
 def test_the_family_table_spans_the_panels(tmp_path):

@@ -22,8 +22,8 @@ def rows(tmp_path, made):
 
 
 def test_one_row_per_printed_number_and_marker(tmp_path):
-    found = rows(tmp_path, job())
-    assert {key: (r["kind"], r["verdict"]) for key, r in found.items()} == {
+    result = rows(tmp_path, job())
+    assert {key: (r["kind"], r["verdict"]) for key, r in result.items()} == {
         ("base", "rr", "RR@10 = 0.3"): ("number", "reproduced"),
         ("base", "far", "P@5 = 0.1"): ("number", "not run"),
         ("ours", "rr", "RR@10 = 0.4"): ("number", "close"),
@@ -33,26 +33,26 @@ def test_one_row_per_printed_number_and_marker(tmp_path):
         ("ablation", "rr", "ablation significantly below ours"): ("comparison", "inconclusive"),
         ("later", "rr", "RR@10 = 0.2"): ("number", "not run"),
     }
-    close = found["ours", "rr", "RR@10 = 0.4"]
+    close = result["ours", "rr", "RR@10 = 0.4"]
     assert close["delta"] == pytest.approx(0.05)
     assert close["reason"] == "inside the range of 2 seeds"
-    missing = found["ours", "rr", "ours significantly above later"]
+    missing = result["ours", "rr", "ours significantly above later"]
     assert (missing["measured"], missing["reason"]) == (None, "later: not built yet")
-    gap = found["ours", "rr", "ours significantly above base"]
+    gap = result["ours", "rr", "ours significantly above base"]
     assert (gap["reported"], gap["measured"]) == (pytest.approx(0.1), pytest.approx(0.15))
 
 
 def test_at_another_scale_numbers_are_not_comparable_but_comparisons_are_judged(tmp_path):
-    found = rows(tmp_path, job(comparable=False))
-    number = found["base", "rr", "RR@10 = 0.3"]
+    result = rows(tmp_path, job(comparable=False))
+    number = result["base", "rr", "RR@10 = 0.3"]
     assert (number["verdict"], number["reason"]) == ("not comparable", "a toy.")
-    assert found["ours", "rr", "ours significantly above base"]["verdict"] == "holds"
+    assert result["ours", "rr", "ours significantly above base"]["verdict"] == "holds"
 
 
 def test_a_significant_difference_the_other_way_is_reversed(tmp_path):
     reported = {"base": {"rr": "0.5 ^2"}, "ours": {"rr": "0.4"}}
-    found = rows(tmp_path, job(reported=reported))
-    assert found["base", "rr", "base significantly above ours"]["verdict"] == "reversed"
+    result = rows(tmp_path, job(reported=reported))
+    assert result["base", "rr", "base significantly above ours"]["verdict"] == "reversed"
     page = (tmp_path / "l.md").read_text()
     claim = "base significantly above ours | reversed | +0.1     | -0.15    | 0.0001"
     assert f"| Toy, Table 1 | rr     | {claim} |" in page
@@ -114,8 +114,8 @@ def test_the_index_of_the_metrics_reaches_the_verdict(tmp_path):
         path = manifest.beside(metrics / "data" / "dev" / f"{run}.tsv")
         path.write_text(json.dumps({"artefact": {"index": {"documents": documents}}}))
     manifest.beside(metrics / "data" / "dev" / "ablation.tsv").write_text('{"artefact": {}}')
-    found = rows(tmp_path, job(comparable=False, index={"documents": 9}))
-    verdicts = {r["row"]: (r["verdict"], r["reason"]) for r in found.values()
+    result = rows(tmp_path, job(comparable=False, index={"documents": 9}))
+    verdicts = {r["row"]: (r["verdict"], r["reason"]) for r in result.values()
                 if r["kind"] == "number" and r["column"] == "rr"}  # fmt: skip
     assert verdicts["base"] == ("reproduced", "the same index; |delta| is at most 0.01")
     assert verdicts["ours"] == ("not comparable", "another index: documents 8, stated 9")

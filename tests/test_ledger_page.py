@@ -95,13 +95,13 @@ def test_reasons_are_shown_once_with_where_they_apply():
 
 def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
     page = ledger.page(ROWS, "toy", "a toy.").split("## Every number")[1]
-    found = lines(page, "| ours") + lines(page, "| theirs")
-    assert len(found) == len(ROWS)
-    assert found[0] == [
+    result = lines(page, "| ours") + lines(page, "| theirs")
+    assert len(result) == len(ROWS)
+    assert result[0] == [
         "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "reproduced",
         r"\|delta\| is more than 0.005",
     ]  # fmt: skip
-    assert found[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]
+    assert result[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]
 
 
 def test_only_the_scales_own_reason_is_left_out():

@@ -59,10 +59,10 @@ def test_score_is_lucenes_bm25_by_hand(three):
         idf = math.log(1 + (docs - df + 0.5) / (df + 0.5))
         return idf * tf / (tf + k1 * (1 - b + b * length / average))
 
-    found = hits(three, "Apple bananas")
-    assert found["d1"] == pytest.approx(weight(1, 2, 3) + weight(2, 1, 3), abs=1e-6)
-    assert found["d2"] == pytest.approx(weight(2, 1, 2), abs=1e-6)
-    assert set(found) == {"d1", "d2"}
+    result = hits(three, "Apple bananas")
+    assert result["d1"] == pytest.approx(weight(1, 2, 3) + weight(2, 1, 3), abs=1e-6)
+    assert result["d2"] == pytest.approx(weight(2, 1, 2), abs=1e-6)
+    assert set(result) == {"d1", "d2"}
 
 
 def test_index_manifest_states_the_statistics(three, awkward):
@@ -104,8 +104,8 @@ def test_awkward_docs_and_ids_survive(awkward):
 def test_awkward_ids_can_be_scored(awkward):
     searcher = lexical.open_index(awkward, system())
     ids = [doc_id for doc_id, _ in AWKWARD]
-    found = searcher.score([("q", "café agent 😀", ids)])
-    scores = dict(found.select("doc_id", "score").iter_rows())
+    result = searcher.score([("q", "café agent 😀", ids)])
+    scores = dict(result.select("doc_id", "score").iter_rows())
     assert set(scores) == set(ids)
     assert {i for i, score in scores.items() if score > 0} == {"007", "日本-é😀"}
 

@@ -49,13 +49,13 @@ def weighted(tmp_path_factory):
 
 def test_the_score_is_the_weighted_sum_of_each_fields_own_bm25(fields):
     title, body = [1, 2, 0, 0], [3, 0, 4, 0]
-    found = hits(fields, "apples, banana", boosts=WEIGHTS)
+    result = hits(fields, "apples, banana", boosts=WEIGHTS)
     in_title = bm25(1, 1, 1, title)
     in_body = bm25(2, 3, 2, body) + bm25(1, 3, 1, body)
-    assert found["d1"] == pytest.approx(in_title + 2 * in_body, abs=1e-6)
-    assert found["d2"] == pytest.approx(bm25(1, 2, 1, title), abs=1e-6)
-    assert found["d3"] == pytest.approx(2 * bm25(1, 4, 2, body), abs=1e-6)
-    assert set(found) == {"d1", "d2", "d3"}
+    assert result["d1"] == pytest.approx(in_title + 2 * in_body, abs=1e-6)
+    assert result["d2"] == pytest.approx(bm25(1, 2, 1, title), abs=1e-6)
+    assert result["d3"] == pytest.approx(2 * bm25(1, 4, 2, body), abs=1e-6)
+    assert set(result) == {"d1", "d2", "d3"}
 
 
 def test_fields_score_given_docs_as_they_search(fields, tmp_path):
@@ -103,9 +103,9 @@ def test_fields_of_any_name_are_kept_apart_from_anserinis(tmp_path):
 
 def test_term_weights_take_the_place_of_tf_and_words_of_one_stem_add_up(weighted):
     lengths = [6, 5, 0, 4]
-    found = hits(weighted, "apple bananas", term_weights="deepct")
+    result = hits(weighted, "apple bananas", term_weights="deepct")
     d1 = bm25(5, 6, 1, lengths) + bm25(1, 6, 2, lengths)
-    assert found == pytest.approx({"d1": d1, "d4": bm25(2, 4, 2, lengths)}, abs=1e-6)
+    assert result == pytest.approx({"d1": d1, "d4": bm25(2, 4, 2, lengths)}, abs=1e-6)
     runs = {"d2": bm25(5, 5, 1, lengths)}
     assert hits(weighted, "runs", term_weights="deepct") == pytest.approx(runs, abs=1e-6)
     assert not hits(weighted, "the", term_weights="deepct")

@@ -58,11 +58,11 @@ class Split:
     def search(self, k: int) -> dict[str, dict[str, float]]:
         system = command.parse_spec(LexicalSystem, json.dumps(SYSTEM))
         searcher = lexical.open_index(self.index, system)
-        found: dict[str, dict[str, float]] = {query_id: {} for query_id in self.texts}
+        result: dict[str, dict[str, float]] = {query_id: {} for query_id in self.texts}
         ranked = trec.rank(pl.concat(searcher.search(self.texts.items(), k)), k)
         for query_id, doc_id, _, score in ranked.iter_rows():
-            found[query_id][doc_id] = score
-        return found
+            result[query_id][doc_id] = score
+        return result
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +152,8 @@ def write_run(path: Path) -> str:
 def test_pools_are_joined_and_each_system_gives_its_top_docs(split, tmp_path):
     run = write_run(tmp_path / "dense.trec.gz")
     pools = {"errors": {**HITS, "top": 3}, "mined": {"kind": "hits", "system": "dense", "top": 3}}
-    asked = {**DRAWN, "pools": pools, "per_pair": 2}
-    tuples, _ = split.mine(asked, tmp_path / "tuples.jsonl.gz", runs=[run])
+    requested = {**DRAWN, "pools": pools, "per_pair": 2}
+    tuples, _ = split.mine(requested, tmp_path / "tuples.jsonl.gz", runs=[run])
     top = {query: [d for d in docs if d not in relevant(query)]
            for query, docs in split.search(3).items()}  # fmt: skip
     drawn = {(t.query_id, doc) for t in tuples for doc in t.negatives}
@@ -161,9 +161,11 @@ def test_pools_are_joined_and_each_system_gives_its_top_docs(split, tmp_path):
     assert {doc for _, doc in drawn} & {"d290", "d291"} == {"d290", "d291"}
     assert any(doc in top[query] for query, doc in drawn)
     with pytest.raises(ResiduumError, match="--run dense=PATH is missing"):
-        split.mine(asked, tmp_path / "no.jsonl.gz", runs=[])
+        split.mine(requested, tmp_path / "no.jsonl.gz", runs=[])
     with pytest.raises(ResiduumError, match="--run: no name 'other'; known: dense"):
-        split.mine(asked, tmp_path / "no.jsonl.gz", runs=[run, f"other={tmp_path}/dense.trec.gz"])
+        split.mine(
+            requested, tmp_path / "no.jsonl.gz", runs=[run, f"other={tmp_path}/dense.trec.gz"]
+        )
 
 
 def test_a_pool_of_random_docs_joins_hits(split, tmp_path):
@@ -204,8 +206,8 @@ def test_random_docs_are_drawn_by_place_in_the_corpus(split, tmp_path):
     tuples, _ = split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", positive_level=2)
     for item in tuples:
         rng = random.Random(derive(1, item.query_id, item.positive))
-        found = [d for d in rng.sample(ids, 5 + 2) if d not in relevant(item.query_id)]
-        assert item.negatives == rng.sample(found, 5)
+        result = [d for d in rng.sample(ids, 5 + 2) if d not in relevant(item.query_id)]
+        assert item.negatives == rng.sample(result, 5)
 
 
 @pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE, NONE])

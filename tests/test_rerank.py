@@ -68,16 +68,16 @@ def measured(
 def test_depths_by_hand(tmp_path: Path, write: Writer) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
     judged = [("q", "c", 1), ("q", "z", 2), ("r", "a", 1)]
-    found = measured(tmp_path, run, scores, judged)
+    result = measured(tmp_path, run, scores, judged)
     # Orders: 0 and 1: abcd; 2: ba|cd; 3: bca|d, a tie by doc_id; 4: dbca.
     reciprocal = [0.0, 0.0, 0.0, 0.5, 0.0]
     recall = [0.0, 0.0, 0.0, 0.5, 0.5]  # of c and z, which no list holds
     for depth in range(5):
-        assert found[depth, "q", "RR@2"] == reciprocal[depth]
-        assert found[depth, "q", "recall"] == recall[depth]
-        assert found[depth, "q", "docs_reranked"] == depth
+        assert result[depth, "q", "RR@2"] == reciprocal[depth]
+        assert result[depth, "q", "recall"] == recall[depth]
+        assert result[depth, "q", "docs_reranked"] == depth
         for measure in ("RR@2", "recall", "docs_reranked"):
-            assert found[depth, "r", measure] == 0.0  # judged, but in no list
+            assert result[depth, "r", measure] == 0.0  # judged, but in no list
     record = json.loads((tmp_path / "depths.tsv.manifest.json").read_text())
     assert record["artefact"] == {"runs": ["x"], "queries": 2}
 
@@ -85,19 +85,19 @@ def test_depths_by_hand(tmp_path: Path, write: Writer) -> None:
 def test_candidate_recall_takes_the_level_of_its_name(tmp_path: Path, write: Writer) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
     judged = [("q", "a", 1), ("q", "b", 2)]
-    found = measured(tmp_path, run, scores, judged, measures=["R(rel=2)", "R@3"])
-    assert [found[depth, "q", "recall"] for depth in range(4)] == [0, 0, 1, 1]
-    assert found[0, "q", "R@3"] == 1.0
-    assert ("q", "R(rel=2)") not in {key[1:] for key in found}
+    result = measured(tmp_path, run, scores, judged, measures=["R(rel=2)", "R@3"])
+    assert [result[depth, "q", "recall"] for depth in range(4)] == [0, 0, 1, 1]
+    assert result[0, "q", "R@3"] == 1.0
+    assert ("q", "R(rel=2)") not in {key[1:] for key in result}
     with pytest.raises(ResiduumError, match="candidate recall at one level"):
         measured(tmp_path, run, scores, judged, measures=["R(rel=2)", "R"])
 
 
 def test_measures_without_a_cutoff_see_the_whole_list(tmp_path: Path, write: Writer) -> None:
     run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
-    found = measured(tmp_path, run, scores, [("q", "d", 1)], measures=["RR", "RR@1"])
-    assert [found[depth, "q", "RR"] for depth in range(5)] == [0.25, 0.25, 0.25, 0.25, 1]
-    assert [found[depth, "q", "RR@1"] for depth in range(5)] == [0, 0, 0, 0, 1]
+    result = measured(tmp_path, run, scores, [("q", "d", 1)], measures=["RR", "RR@1"])
+    assert [result[depth, "q", "RR"] for depth in range(5)] == [0.25, 0.25, 0.25, 0.25, 1]
+    assert [result[depth, "q", "RR@1"] for depth in range(5)] == [0, 0, 0, 0, 1]
 
 
 def test_depths_agree_with_evaluating_each_reranked_run(tmp_path: Path, write: Writer) -> None:
@@ -109,7 +109,7 @@ def test_depths_agree_with_evaluating_each_reranked_run(tmp_path: Path, write: W
     run, scores = write("run.gz", first), write("scores.gz", given)
     judged = [(q, d, int(random.integers(3))) for q in first for d in random.choice(docs, 9, False)]
     depths, measures = [3, 10, 25], ["RR@10", "nDCG@10", "R@20"]
-    found = measured(tmp_path, run, scores, judged, depths=depths, measures=measures)
+    result = measured(tmp_path, run, scores, judged, depths=depths, measures=measures)
     for depth in (0, *depths):
         lists = {}
         for query, own in first.items():
@@ -119,7 +119,7 @@ def test_depths_agree_with_evaluating_each_reranked_run(tmp_path: Path, write: W
         whole = trec.read_run(write(f"{depth}.gz", lists))
         values = evaluate(whole, trec.read_qrels(tmp_path / "qrels"), measures)
         for query, measure, value in values.iter_rows():
-            assert found[depth, query, measure] == pytest.approx(value), (depth, measure)
+            assert result[depth, query, measure] == pytest.approx(value), (depth, measure)
 
 
 GRID = {"grid": [2, 3, 4], "tune_on": "t", "measure": "RR@2"}
@@ -202,8 +202,8 @@ def test_a_candidate_without_a_score_is_an_error(tmp_path: Path, write: Writer) 
     with pytest.raises(ResiduumError, match=message):
         measured(tmp_path, run, scores, [("q", "a", 1)])
     assert not (tmp_path / "depths.tsv").exists()
-    found = measured(tmp_path, run, scores, [("q", "a", 1)], depths=[1, 2])
-    assert found[2, "q", "RR@2"] == 0.5
+    result = measured(tmp_path, run, scores, [("q", "a", 1)], depths=[1, 2])
+    assert result[2, "q", "RR@2"] == 0.5
 
 
 class Made(NamedTuple):
@@ -313,23 +313,23 @@ def test_scores_are_the_same_bytes_whatever_the_history(
     made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh = made.score(tmp_path / "fresh.gz", made.runs)
-    asked: list[int] = []
+    requested: list[int] = []
     score = CrossEncoder.score
 
     def counting(self: CrossEncoder, pairs: list[Pair], batch_size: int) -> np.ndarray:
-        asked.append(len(pairs))
+        requested.append(len(pairs))
         return score(self, pairs, batch_size)
 
     monkeypatch.setattr(CrossEncoder, "score", counting)
     other = tmp_path / "grown.gz"
     made.score(other, made.runs[:1], depth=[4])
     made.score(other, made.runs[:1])
-    assert (sum(asked), max(asked)) == (48, 5)
+    assert (sum(requested), max(requested)) == (48, 5)
     made.score(other, made.runs)
-    assert sum(asked) == 64  # only what the second run adds
+    assert sum(requested) == 64  # only what the second run adds
     assert other.read_bytes() == fresh.read_bytes()
     made.score(other, made.runs)
-    assert sum(asked) == 64
+    assert sum(requested) == 64
     alone = made.score(tmp_path / "alone.gz", made.runs[:1])
     assert made.score(other, made.runs[:1]).read_bytes() == alone.read_bytes()
 

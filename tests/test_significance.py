@@ -46,15 +46,15 @@ def compare(metrics, made, together=(), workers=1, name="s.tsv"):
 
 
 def test_every_pair_in_every_column(metrics):
-    found = compare(metrics, table())
+    result = compare(metrics, table())
     pairs = [("base", "ours"), ("base", "ablation"), ("ours", "ablation")]
     expected = [(column, *pair) for column in ("rr", "ndcg") for pair in pairs]
-    assert list(found.select("column", "a", "b").iter_rows()) == expected
-    assert found.columns == list(grids.columns(Comparison))
-    assert set(found["family"]) == {"toy-table1/rr", "toy-table1/ndcg"}
-    seeded = found.filter(pl.col("seeds") == 2)
+    assert list(result.select("column", "a", "b").iter_rows()) == expected
+    assert result.columns == list(grids.columns(Comparison))
+    assert set(result["family"]) == {"toy-table1/rr", "toy-table1/ndcg"}
+    seeded = result.filter(pl.col("seeds") == 2)
     assert seeded.height == 4 and seeded["p_mixed_effects"].null_count() == 0
-    assert found.filter(pl.col("seeds") == 1)["p_mixed_effects"].null_count() == 2
+    assert result.filter(pl.col("seeds") == 1)["p_mixed_effects"].null_count() == 2
 
 
 def test_the_file_does_not_depend_on_workers_or_the_order_of_rows(metrics):
@@ -80,20 +80,20 @@ def test_p_depends_on_the_seed_of_the_tests_alone(metrics):
 
 def test_only_pairs_with_a_baseline_are_tested_and_corrected(metrics):
     tests = {"compare": "with_baselines", "correction": "bonferroni", "test": "t-test"}
-    found = compare(metrics, table(tests=tests, baselines=["base"]))
+    result = compare(metrics, table(tests=tests, baselines=["base"]))
     pairs = [("base", "ours"), ("base", "ablation")] * 2
-    assert list(found.select("a", "b").iter_rows()) == pairs
-    expected = [min(1.0, 2 * p) for p in found["p"]]
-    assert found["p_adjusted"].to_list() == pytest.approx(expected)
+    assert list(result.select("a", "b").iter_rows()) == pairs
+    expected = [min(1.0, 2 * p) for p in result["p"]]
+    assert result["p_adjusted"].to_list() == pytest.approx(expected)
     both = compare(metrics, table(tests=tests, baselines=["base", "ablation"]))
     assert both.height == 6, "two baselines are compared with each other too"
 
 
 def test_a_family_may_be_the_table(metrics):
     tests = {"correction": "bonferroni", "test": "t-test", "family": "table"}
-    found = compare(metrics, table(tests=tests))
-    assert set(found["family"]) == {"toy-table1"}
-    assert found["p_adjusted"].to_list() == pytest.approx([min(1.0, 6 * p) for p in found["p"]])
+    result = compare(metrics, table(tests=tests))
+    assert set(result["family"]) == {"toy-table1"}
+    assert result["p_adjusted"].to_list() == pytest.approx([min(1.0, 6 * p) for p in result["p"]])
 
 
 def test_a_family_may_be_all_tables_of_a_paper(metrics):
@@ -113,8 +113,8 @@ def test_a_family_may_be_all_tables_of_a_paper(metrics):
 
 def test_a_page_without_pairs_has_a_header_only(metrics):
     made = table()
-    found = compare(metrics, made.model_copy(update={"places": {"rr": None, "ndcg": None}}))
-    assert (found.height, found.columns) == (0, list(grids.columns(Comparison)))
+    result = compare(metrics, made.model_copy(update={"places": {"rr": None, "ndcg": None}}))
+    assert (result.height, result.columns) == (0, list(grids.columns(Comparison)))
 
 
 def test_no_resamples_are_refused(metrics):

@@ -151,12 +151,12 @@ def predicting(toy: Toy, model: Path, output: Path, part_docs: int) -> dict[str,
 
 def test_predictions_are_written_in_parts(toy: Toy, model: Path, tmp_path: Path) -> None:
     termweights.predict(**predicting(toy, model, tmp_path / "tfs", 10))
-    found = {d["doc_id"]: d["weights"] for d in contracts.read_docs(tmp_path / "tfs")}
-    assert list(found) == [doc_id for doc_id, _ in toy_docs()]
+    result = {d["doc_id"]: d["weights"] for d in contracts.read_docs(tmp_path / "tfs")}
+    assert list(result) == [doc_id for doc_id, _ in toy_docs()]
     artefact = json.loads((tmp_path / "tfs" / "manifest.json").read_text())["artefact"]
     assert [shard["docs"] for shard in artefact["shards"]] == [10, 10, 4]
     assert artefact["docs"] == 24
-    words, sums = (sum(map(f, found.values())) / 24 for f in (len, lambda own: sum(own.values())))
+    words, sums = (sum(map(f, result.values())) / 24 for f in (len, lambda own: sum(own.values())))
     assert artefact["words_per_doc"] == pytest.approx(words, abs=1e-3)
     assert artefact["tf_per_doc"] == pytest.approx(sums, abs=1e-3)
     assert artefact["docs_without_a_word"] == 0

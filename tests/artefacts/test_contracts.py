@@ -135,8 +135,8 @@ def test_a_part_of_a_corpus_is_read_by_position_and_no_other_file_is_opened(tmp_
     docs = [(f"d{number}", "text") for number in range(25)]
     corpus = make_corpus(tmp_path / "corpus", docs, per_shard=10)
     for span in (range(25), range(0, 10), range(8, 21), range(10, 20), range(24, 25), range(3, 3)):
-        found = [doc_id for doc_id, _ in contracts.read_corpus(corpus, span)]
-        assert found == [f"d{number}" for number in span]
+        result = [doc_id for doc_id, _ in contracts.read_corpus(corpus, span)]
+        assert result == [f"d{number}" for number in span]
     (corpus / "part-00000.jsonl.gz").unlink()
     assert len(list(contracts.read_corpus(corpus, range(10, 25)))) == 15
     with pytest.raises(ResiduumError, match=r"part-00000\.jsonl\.gz: no such file"):
@@ -146,11 +146,11 @@ def test_a_part_of_a_corpus_is_read_by_position_and_no_other_file_is_opened(tmp_
 def test_a_part_read_to_its_end_is_counted(tmp_path):
     corpus = make_corpus(tmp_path / "corpus", [(f"d{n}", "text") for n in range(20)], per_shard=10)
     record = json.loads((corpus / "manifest.json").read_text())
-    for said in (9, 11):
-        record["artefact"]["shards"][0]["docs"] = said
+    for message in (9, 11):
+        record["artefact"]["shards"][0]["docs"] = message
         (corpus / "manifest.json").write_text(json.dumps(record))
-        with pytest.raises(ResiduumError, match=f"10 docs, but the manifest says {said}"):
-            list(contracts.read_corpus(corpus, range(5, said)))
+        with pytest.raises(ResiduumError, match=f"10 docs, but the manifest says {message}"):
+            list(contracts.read_corpus(corpus, range(5, message)))
 
 
 def test_embeddings_round_trip_and_refuse_nan(tmp_path):

@@ -17,8 +17,8 @@ def test_repeated_texts_are_found_in_every_file_and_across_spills(tmp_path, monk
     monkeypatch.setattr(streams, "WAITING", 7)
     texts = [f"d{number}" for number in range(6000)]
     assert {DuplicateFinder.of(text)[0] for text in texts[:4000]} == set(range(streams.BUCKETS))
-    found = repeats(tmp_path, [*texts, *texts[:4000]])
-    assert found == {DuplicateFinder.of(text) for text in texts[:4000]}
+    result = repeats(tmp_path, [*texts, *texts[:4000]])
+    assert result == {DuplicateFinder.of(text) for text in texts[:4000]}
 
 
 def test_texts_that_differ_are_not_repeated(tmp_path):

@@ -134,9 +134,9 @@ def training(encoder: Encoder, shape: Shape) -> Callable[[], object]:
     learner.model.train()
 
     def step() -> object:
-        found = fitting.set_gradients(learner, sizes, share(shape.triplets), 0)
+        result = fitting.set_gradients(learner, sizes, share(shape.triplets), 0)
         fitting.take_step(optimiser, how, 0, shape.steps)
-        return found
+        return result
 
     return step
 
@@ -212,18 +212,18 @@ def main() -> None:
     parser.add_argument("--precision", nargs="+", default=["fp32", "bf16"])
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--tiny", action="store_true", help="a small model on the CPU")
-    told = parser.parse_args()
+    options = parser.parse_args()
     devices.quiet()
-    shape, device = (TINY, "cpu") if told.tiny else (BASE, told.device)
+    shape, device = (TINY, "cpu") if options.tiny else (BASE, options.device)
     docs = texts(shape.docs, 3)
     print(f"{card(device)}, torch {torch.__version__}, {shape}")
     with tempfile.TemporaryDirectory() as name:
         start = make_model(Path(name), shape)
-        for precision in told.precision if device == "cuda" else ["fp32"]:
-            chosen = devices.choose(device, precision, told.threads)
+        for precision in options.precision if device == "cuda" else ["fp32"]:
+            chosen = devices.choose(device, precision, options.threads)
             settings = EncoderSchema(query_length=LENGTH, doc_length=LENGTH)
             encoder = Encoder(Source(str(start)), settings, chosen)
-            limit = limit_of(card(device), precision, told.limit)
+            limit = limit_of(card(device), precision, options.limit)
             encoding(encoder, shape, docs, limit)
             rate = 1 / seconds(training(encoder, shape), shape.steps)
             needed = 3 * 3 * shape.triplets * flops(shape)  # 3 texts; backward is twice forward

@@ -53,7 +53,7 @@ class Cost(NamedTuple):
     own: float
 
 
-def make(folder: Path, docs: int, asked: list[int], dense: bool) -> None:
+def make(folder: Path, docs: int, requested: list[int], dense: bool) -> None:
     """Write a corpus, queries with a positive each for every number asked, and vectors."""
     import numpy as np
 
@@ -64,7 +64,7 @@ def make(folder: Path, docs: int, asked: list[int], dense: bool) -> None:
             numbers = range(first, min(docs, first + DOCS_AT_ONCE))
             texts = draw(len(numbers), WORDS_PER_DOC)
             corpus.writelines(f"{i}\t{text}\n" for i, text in zip(numbers, texts, strict=True))
-    for count in asked:
+    for count in requested:
         texts = draw(count, WORDS_PER_QUERY)
         lines = [f"q{number}\t{text}\n" for number, text in enumerate(texts)]
         (folder / f"queries.{count}.tsv").write_text("".join(lines))
@@ -72,7 +72,7 @@ def make(folder: Path, docs: int, asked: list[int], dense: bool) -> None:
         judged = [f"q{number} 0 {doc} 1\n" for number, doc in enumerate(positives)]
         (folder / f"qrels.{count}.trec").write_text("".join(judged))
     if dense:
-        _write_vectors(folder, docs, asked[0])
+        _write_vectors(folder, docs, requested[0])
 
 
 def _zipf(random: "np.random.Generator") -> Callable[[int, int], Iterator[str]]:
@@ -113,15 +113,15 @@ def _write_vectors(folder: Path, docs: int, queries: int) -> None:
         (folder / name.partition("/")[0] / "manifest.json").write_text(json.dumps(record))
 
 
-def commands(folder: Path, docs: int, asked: int, threads: int) -> dict[str, list[str]]:
+def commands(folder: Path, docs: int, requested: int, threads: int) -> dict[str, list[str]]:
     """Return the command line of each stage, in the order in which they need each other."""
     edition = {"name": "growth", "docs": docs}
     source = {"kind": "files", "corpus": "corpus.tsv"}
     corpus, index = ["--corpus", f"{folder}/corpus"], ["--index", f"{folder}/index"]
-    queries = ["--queries", f"{folder}/queries.{asked}.tsv"]
+    queries = ["--queries", f"{folder}/queries.{requested}.tsv"]
     shared = ["--threads", str(threads)]
     mine = ["negatives", "mine", *corpus, *index, *queries, *shared]
-    mine += ["--qrels", f"{folder}/qrels.{asked}.trec"]
+    mine += ["--qrels", f"{folder}/qrels.{requested}.trec"]
 
     def ending(spec: dict, output: str) -> list[str]:
         return ["--spec", json.dumps(spec), "--output", f"{folder}/{output}"]
@@ -136,13 +136,13 @@ def commands(folder: Path, docs: int, asked: int, threads: int) -> dict[str, lis
         "index": ["lexical", "index", *corpus, *shared, *ending(ANALYSIS, "index")],
         "lexical search": [
             *["lexical", "search", *index, *queries, *shared, "--tag", "bm25"],
-            *ending(LEXICAL, f"bm25.{asked}.trec.gz"),
+            *ending(LEXICAL, f"bm25.{requested}.trec.gz"),
         ],
-        "mine lexical errors": [*mine, *ending(mining(ERRORS), f"errors.{asked}.jsonl.gz")],
-        "mine random docs": [*mine, *ending(mining(ANYWHERE), f"random.{asked}.jsonl.gz")],
+        "mine lexical errors": [*mine, *ending(mining(ERRORS), f"errors.{requested}.jsonl.gz")],
+        "mine random docs": [*mine, *ending(mining(ANYWHERE), f"random.{requested}.jsonl.gz")],
         "dense search": [
             *["dense", "search", *vectors, *shared, "--k", str(HITS), "--device", "cpu"],
-            *["--output", f"{folder}/hits.{asked}"],
+            *["--output", f"{folder}/hits.{requested}"],
         ],
     }
 
@@ -178,31 +178,35 @@ def _own(pid: int) -> list[float]:
 class Bench:
     """The collections made so far and what each stage took on them."""
 
-    def __init__(self, told: argparse.Namespace, work: Path) -> None:
-        self.told, self.work = told, work
+    def __init__(self, options: argparse.Namespace, work: Path) -> None:
+        self.options, self.work = options, work
         self.costs: dict[tuple[str, int, int], Cost] = {}
 
-    def collect(self, docs: int, asked: int) -> None:
+    def collect(self, docs: int, requested: int) -> None:
         """Measure the stages of one size that are wanted and not yet measured."""
         folder = self.work / str(docs)
-        dense = "dense search" in self.told.stages and docs <= self.told.dense_docs
+        dense = "dense search" in self.options.stages and docs <= self.options.dense_docs
         if not folder.exists():
             folder.mkdir(parents=True)
             self._make(folder, docs, dense)
-        for stage, command in commands(folder, docs, asked, self.told.threads).items():
-            if stage not in self.told.stages or (stage == "dense search" and not dense):
+        for stage, command in commands(folder, docs, requested, self.options.threads).items():
+            if stage not in self.options.stages or (stage == "dense search" and not dense):
                 continue
             if stage not in ASKING and any(key[:2] == (stage, docs) for key in self.costs):
                 continue
             line = [sys.executable, "-m", f"residuum.{command[0]}", *command[1:]]
-            self.costs[stage, docs, asked] = cost = measure(line, self.told.package, folder)
-            print(f"{stage}, {docs:,} docs, {asked:,} queries: {cost}", file=sys.stderr, flush=True)
+            self.costs[stage, docs, requested] = cost = measure(line, self.options.package, folder)
+            print(
+                f"{stage}, {docs:,} docs, {requested:,} queries: {cost}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _make(self, folder: Path, docs: int, dense: bool) -> None:
         """Make a collection in a process of its own: a child is charged for its parent's size."""
-        counts = ["--docs", str(docs), "--queries", *map(str, self.told.queries)]
+        counts = ["--docs", str(docs), "--queries", *map(str, self.options.queries)]
         command = [sys.executable, __file__, "--make", str(folder), *counts]
-        measure([*command, *["--dense"] * dense], self.told.package, folder)
+        measure([*command, *["--dense"] * dense], self.options.package, folder)
 
     def table(self, sizes: list[tuple[int, int]], varied: int) -> str:
         """Return a Markdown table of the stages at the sizes, (docs, queries); one is varied."""
@@ -210,11 +214,11 @@ class Bench:
         heads = [f"{size[varied]:,} {unit}: s, peak, own MB" for size in sizes]
         lines = [["stage", *heads, "exponent of time", "of peak", "of own"]]
         lines.append(["---"] * len(lines[0]))
-        for stage in self.told.stages:
-            found = [self.costs.get((stage, *size)) for size in sizes]
-            if any(found):
-                exponents = _exponents([size[varied] for size in sizes], found)
-                lines.append([stage, *map(_cell, found), *exponents])
+        for stage in self.options.stages:
+            result = [self.costs.get((stage, *size)) for size in sizes]
+            if any(result):
+                exponents = _exponents([size[varied] for size in sizes], result)
+                lines.append([stage, *map(_cell, result), *exponents])
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -224,8 +228,8 @@ def _cell(cost: Cost | None) -> str:
 
 def _exponents(sizes: list[int], costs: list[Cost | None]) -> list[str]:
     """Return the slope between neighbouring sizes on logarithmic axes, of each cost."""
-    there = [(size, cost) for size, cost in zip(sizes, costs, strict=True) if cost]
-    steps = list(pairwise(there))
+    available = [(size, cost) for size, cost in zip(sizes, costs, strict=True) if cost]
+    steps = list(pairwise(available))
 
     def slope(one: tuple[int, Cost], other: tuple[int, Cost], field: int) -> str:
         return f"{math.log(other[1][field] / one[1][field]) / math.log(other[0] / one[0]):.2f}"
@@ -249,19 +253,19 @@ def main() -> None:
     parser.add_argument("--package", type=Path, default=PACKAGE, help="folder that holds residuum")
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--dense", action="store_true", help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.make:
-        make(told.make, told.docs[0], told.queries, told.dense)
+    options = parser.parse_args()
+    if options.make:
+        make(options.make, options.docs[0], options.queries, options.dense)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        bench = Bench(told, told.work or Path(temporary))
-        of_docs = [(docs, told.queries[0]) for docs in told.docs]
-        of_queries = [(told.docs[0], asked) for asked in told.queries]
-        for docs, asked in dict.fromkeys([*of_docs, *of_queries]):
-            bench.collect(docs, asked)
+        bench = Bench(options, options.work or Path(temporary))
+        of_docs = [(docs, options.queries[0]) for docs in options.docs]
+        of_queries = [(options.docs[0], requested) for requested in options.queries]
+        for docs, requested in dict.fromkeys([*of_docs, *of_queries]):
+            bench.collect(docs, requested)
     print(bench.table(of_docs, 0))
     if len(of_queries) > 1:
-        told.stages = [stage for stage in told.stages if stage in ASKING]
+        options.stages = [stage for stage in options.stages if stage in ASKING]
         print(f"\n{bench.table(of_queries, 1)}")
 
 

@@ -59,14 +59,14 @@ def anserini(program: str, *options: object) -> list[str]:
     return [str(java), "-cp", str(jvm.anserini_jar()), f"io.anserini.{program}", *map(str, options)]
 
 
-def commands(folder: Path, docs: int, asked: int) -> dict[str, tuple[list[str], list[str]]]:
+def commands(folder: Path, docs: int, requested: int) -> dict[str, tuple[list[str], list[str]]]:
     """Return the two command lines of each work: residuum's and Anserini's."""
-    own = growth.commands(folder, docs, asked, threads=1)
+    own = growth.commands(folder, docs, requested, threads=1)
     ours = {key: [sys.executable, "-m", f"residuum.{own[key][0]}", *own[key][1:]] for key in own}
     stemming = ["-stemmer", ANALYSIS["stemmer"], "-threads", 1]
     making = ["-collection", "JsonCollection", "-input", folder / "json", "-storeDocvectors"]
     making += ["-optimize", "-index", folder / "theirs", *stemming]
-    asking = ["-index", folder / "index" / "lucene", "-topics", folder / f"queries.{asked}.tsv"]
+    asking = ["-index", folder / "index" / "lucene", "-topics", folder / f"queries.{requested}.tsv"]
     asking += ["-topicReader", "TsvString", "-output", folder / "theirs.trec", *stemming]
     asking += ["-bm25", "-bm25.k1", BM25["k1"], "-bm25.b", BM25["b"], "-hits", growth.HITS]
     return {
@@ -125,12 +125,12 @@ def main() -> int:
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", type=Path, help="folder to use; a temporary one without")
-    told = parser.parse_args()
+    parsed = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = told.work or Path(temporary)
+        folder = parsed.work or Path(temporary)
         folder.mkdir(exist_ok=True)
-        growth.make(folder, told.docs, [told.queries], dense=False)
-        export = growth.commands(folder, told.docs, told.queries, 1)["export"]
+        growth.make(folder, parsed.docs, [parsed.queries], dense=False)
+        export = growth.commands(folder, parsed.docs, parsed.queries, 1)["export"]
         measure([sys.executable, "-m", f"residuum.{export[0]}", *export[1:]], folder)
         write_json(folder)
         heads = [
@@ -143,10 +143,10 @@ def main() -> int:
         ]
         heads += ["residuum, peak MB", "Anserini, peak MB"]
         print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}", flush=True)
-        for work, sides in commands(folder, told.docs, told.queries).items():
-            pairs = [tuple(measure(side, folder) for side in sides) for _ in range(told.rounds)]
+        for work, sides in commands(folder, parsed.docs, parsed.queries).items():
+            pairs = [tuple(measure(side, folder) for side in sides) for _ in range(parsed.rounds)]
             print(row(work, pairs), flush=True)
-        same = same_scores(folder / f"bm25.{told.queries}.trec.gz", folder / "theirs.trec")
+        same = same_scores(folder / f"bm25.{parsed.queries}.trec.gz", folder / "theirs.trec")
     print(f"scores {'agree' if same else 'differ'}", file=sys.stderr)
     return int(not same)
 

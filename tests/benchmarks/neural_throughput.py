@@ -146,21 +146,21 @@ def main() -> int:
     parser.add_argument("--counts", type=int, nargs="+", default=[200, 1000], help="texts, pairs")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5, help="runs of each side")
-    told = parser.parse_args()
-    devices.choose("cpu", "fp32", told.threads)
+    options = parser.parse_args()
+    devices.choose("cpu", "fp32", options.threads)
     print(f"| {' | '.join(HEADS)} |\n|{' --- |' * len(HEADS)}")
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name, kind) for kind in ("start", "cross", "dual")]
         for folder in folders:
             folder.mkdir()
-        start = told.model or small_bert(folders[0])
+        start = options.model or small_bert(folders[0])
         same = []
-        for count in told.counts:
+        for count in options.counts:
             sample = draw(count, depth=50)
-            pairs = scoring(start, folders[1], sample, told.batch_size)
-            same.append(compare("pairs", pairs, len(sample.pairs), told.rounds))
-            texts = encoding(start, folders[2], sample, told.batch_size)
-            same.append(compare("texts", texts, len(sample.docs), told.rounds))
+            pairs = scoring(start, folders[1], sample, options.batch_size)
+            same.append(compare("pairs", pairs, len(sample.pairs), options.rounds))
+            texts = encoding(start, folders[2], sample, options.batch_size)
+            same.append(compare("texts", texts, len(sample.docs), options.rounds))
     return int(not all(same))
 
 

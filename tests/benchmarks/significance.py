@@ -68,8 +68,8 @@ def residuum(values: np.ndarray, resamples: int, threads: int) -> tuple[int, lis
 
     sides = values.reshape(-1, QUERIES)
     pairs = [(m * SYSTEMS + a, m * SYSTEMS + b) for m in range(MEASURES) for a, b in PAIRS]
-    found = resampling.permutation(Contrasts(sides, pairs), resamples, seed=1, workers=threads)
-    return resamples * len(pairs), [outcome.p for outcome in found]
+    result = resampling.permutation(Contrasts(sides, pairs), resamples, seed=1, workers=threads)
+    return resamples * len(pairs), [outcome.p for outcome in result]
 
 
 def scipy(a: np.ndarray, b: np.ndarray, resamples: int) -> float:
@@ -141,29 +141,29 @@ def main() -> int:
     parser.add_argument("--theirs", type=int, default=RESAMPLES, help="resamples of the others")
     parser.add_argument("--whole", action="store_true", help="the others do it all too")
     parser.add_argument("--side", help=argparse.SUPPRESS)
-    told = parser.parse_args()
-    if told.side:
-        print(json.dumps(measure(told.side, told.theirs, told.threads, told.whole)))
+    options = parser.parse_args()
+    if options.side:
+        print(json.dumps(measure(options.side, options.theirs, options.threads, options.whole)))
         return 0
-    ours = apart("residuum", RESAMPLES, told.threads, False, sys.executable)
+    ours = apart("residuum", RESAMPLES, options.threads, False, sys.executable)
     print(
         f"{SYSTEMS} systems ({len(PAIRS)} pairs) x {MEASURES} measures x {QUERIES:,} queries x "
-        f"{RESAMPLES:,} resamples, {told.threads} threads\n"
+        f"{RESAMPLES:,} resamples, {options.threads} threads\n"
     )
     print("| side | seconds | measured on | ratio | peak MB |\n|---|---|---|---|---|")
     print(f"| residuum | {ours.seconds:.2f} | all of it | 1 | {ours.megabytes:.0f} |")
-    pythons = {"scipy": sys.executable, "ranx": told.ranx_python}
-    resamples = RESAMPLES if told.whole else told.theirs
+    pythons = {"scipy": sys.executable, "ranx": options.ranx_python}
+    resamples = RESAMPLES if options.whole else options.theirs
     good = ours.megabytes < LARGEST_MB
     for side, python in pythons.items():
         if python is None:
             print(f"| {side} | | not measured: no interpreter named | | |")
             continue
-        found = apart(side, resamples, told.threads, told.whole, python)
-        ratio = found.whole / ours.seconds
-        on = f"{found.seconds:.2f} s for {len(found.p)} x {resamples:,} resamples"
-        print(f"| {side} | {found.whole:.0f} | {on} | {ratio:.0f} | {found.megabytes:.0f} |")
-        good = good and ratio >= AIMS[side] and agree(ours, found, resamples)
+        result = apart(side, resamples, options.threads, options.whole, python)
+        ratio = result.whole / ours.seconds
+        on = f"{result.seconds:.2f} s for {len(result.p)} x {resamples:,} resamples"
+        print(f"| {side} | {result.whole:.0f} | {on} | {ratio:.0f} | {result.megabytes:.0f} |")
+        good = good and ratio >= AIMS[side] and agree(ours, result, resamples)
     return int(not good)
 
 

@@ -154,8 +154,8 @@ TABLE = {
     (["a"], {"A"}), (["c", "x"], {"B"}), (["a", "b"], {"A", "B"}), (["x"], set()), ([], {"A", "B"}),
 ])  # fmt: skip
 def test_the_kinds_of_the_spec_choose_the_members_of_a_union(tmp_path, kinds, members):
-    found = reached(tmp_path, UNION, *kinds)
-    assert {name.removeprefix("forms:") for name in found} & {"A", "B"} == members
+    result = reached(tmp_path, UNION, *kinds)
+    assert {name.removeprefix("forms:") for name in result} & {"A", "B"} == members
 
 
 def test_a_new_member_of_a_union_changes_no_job_that_does_not_name_it(tmp_path):
@@ -176,8 +176,8 @@ def test_a_union_that_is_not_told_apart_by_kind_counts_whole(tmp_path):
     (["a"], {"a:f"}), (["a", "b"], {"a:f", "b:g"}), (["x"], set()), ([], {"a:f", "b:g"}),
 ])  # fmt: skip
 def test_the_kinds_of_the_spec_choose_the_entries_of_a_table(tmp_path, kinds, entries):
-    found = reached(tmp_path, TABLE, *kinds)
-    assert found - {"s:make", "s:LOSSES"} == entries
+    result = reached(tmp_path, TABLE, *kinds)
+    assert result - {"s:make", "s:LOSSES"} == entries
 
 
 def test_a_new_entry_of_a_table_changes_no_job_that_does_not_name_it(tmp_path):
@@ -207,8 +207,8 @@ def test_a_field_that_holds_an_entry_follows_the_table(tmp_path):
         "a.py": "def f():\n    return 1\n",
         "b.py": "import random\nrandom.seed(1)\ndef g():\n    return 2\n",
     }
-    found = reached(tmp_path, files, "a")
-    assert found == {"s:make", "forms:Form", "t:LOSSES", "a:f", "b:"}, "b is imported, not used"
+    result = reached(tmp_path, files, "a")
+    assert result == {"s:make", "forms:Form", "t:LOSSES", "a:f", "b:"}, "b is imported, not used"
 
 
 @pytest.mark.parametrize("table", ["OpenTable(ENTRIES)", "OpenTable({'a': NAME})", "OpenTable()"])

@@ -234,7 +234,7 @@ WAYS = {
         "s.py", "'a'", "'b'",
     ),
     "what a text that only a message reads does besides": (
-        "VERB(x):\n    key = 'a'\n    said = f'no {x.pop(key)}'\n    print(said)\n    return x\n",
+        "VERB(x):\n    key = 'a'\n    text = f'no {x.pop(key)}'\n    print(text)\n    return x\n",
         {}, "s.py", "'a'", "'b'",
     ),
     "a key that a message fills in by its own template": (
@@ -330,7 +330,7 @@ WAYS = {
         "VERB():\n    raise ValueError('no')\n", {}, "s.py", "ValueError", "KeyError",
     ),
     "what a generator yields before it raises an error": (
-        "VERB(x):\n    if x:\n        said = yield 1\n        raise ValueError(said)\n", {},
+        "VERB(x):\n    if x:\n        sent = yield 1\n        raise ValueError(sent)\n", {},
         "s.py", "yield 1", "yield 2",
     ),
     "when an error is raised": (

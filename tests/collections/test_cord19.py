@@ -55,20 +55,20 @@ def test_only_line_ends_end_a_row(tmp_path):
     replica = written.write(tmp_path)
     title = replica.docs[1][1]["title"]
     edited(tmp_path, lambda data: data.replace(f",{title},".encode(), f",{title}\u2028,".encode()))
-    found = read(tmp_path)
-    assert len(found) == 224 and found[1][1]["title"] == f"{title}\u2028"
-    assert found[1][1]["abstract"] == replica.docs[1][1]["abstract"]
+    result = read(tmp_path)
+    assert len(result) == 224 and result[1][1]["title"] == f"{title}\u2028"
+    assert result[1][1]["abstract"] == replica.docs[1][1]["abstract"]
 
 
 def test_a_parse_that_is_not_in_the_release_is_counted_and_its_body_empty(tmp_path, capsys):
     replica = written.write(tmp_path)
     edited(tmp_path, lambda data: data.replace(b",PMC100000,", b",PMC999999,"))
-    found = read(tmp_path)
-    assert found[0][1] == replica.docs[0][1] | {"body": []} and replica.docs[0][1]["body"]
-    assert found[1:] == replica.docs[1:]
-    said = capsys.readouterr().err
-    assert "1 of 184 parses that metadata.csv names are not in the release" in said
-    assert said.strip().endswith("/pmc_json/PMC999999.xml.json")
+    result = read(tmp_path)
+    assert result[0][1] == replica.docs[0][1] | {"body": []} and replica.docs[0][1]["body"]
+    assert result[1:] == replica.docs[1:]
+    message = capsys.readouterr().err
+    assert "1 of 184 parses that metadata.csv names are not in the release" in message
+    assert message.strip().endswith("/pmc_json/PMC999999.xml.json")
 
 
 def test_nothing_is_kept_of_a_release_with_a_broken_parse(tmp_path, layout):
@@ -87,10 +87,10 @@ def test_nothing_is_kept_of_a_release_with_a_broken_parse(tmp_path, layout):
         (b"has_pdf_parse", b"pdf", ", line 1: the header lacks has_pdf_parse"),
     ],
 )
-def test_a_header_of_another_layout_is_refused(tmp_path, old, new, said):
+def test_a_header_of_another_layout_is_refused(tmp_path, old, new, message):
     written.write(tmp_path)
     edited(tmp_path, lambda data: data.replace(old, new, 1))
-    with pytest.raises(ResiduumError, match=f"2020-05-01/metadata.csv{said}"):
+    with pytest.raises(ResiduumError, match=f"2020-05-01/metadata.csv{message}"):
         read(tmp_path)
 
 

@@ -9,9 +9,9 @@ from residuum.collections import faults
 from residuum.collections.faults import MissingDocId, TooFewDocs
 
 
-def found(path, error):
-    said = faults.first([path], error)
-    return said and said.removeprefix(str(path)).partition(". Delete it")[0]
+def result(path, error):
+    message = faults.first([path], error)
+    return message and message.removeprefix(str(path)).partition(". Delete it")[0]
 
 
 DOC = "<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>\nwords\n</TEXT>\n</DOC>\n"
@@ -45,13 +45,13 @@ DOC = "<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>\nwords\n</TEXT>\n</DOC>\n"
         ("1\ta\n2 b\n", OSError("no network"), None),
     ],
 )  # fmt: skip
-def test_the_first_bad_line_is_named(tmp_path, text, error, said):
+def test_the_first_bad_line_is_named(tmp_path, text, error, message):
     plain, packed = tmp_path / "docs.tsv", tmp_path / "docs.gz"
     packed.write_bytes(gzip.compress(text.encode()))
-    assert found(packed, error) == said
+    assert result(packed, error) == message
     packed.unlink()
     plain.write_text(text)
-    assert found(plain, error) == said
+    assert result(plain, error) == message
 
 
 def test_bytes_that_are_no_utf_8_are_named(tmp_path):
@@ -59,17 +59,17 @@ def test_bytes_that_are_no_utf_8_are_named(tmp_path):
     path.write_bytes("1\tone\n2\té\n".encode("latin-1"))
     with pytest.raises(UnicodeDecodeError) as caught:
         path.read_text(encoding="utf-8")
-    assert ", line 2: not UTF-8 (" in found(path, caught.value)
+    assert ", line 2: not UTF-8 (" in result(path, caught.value)
 
 
 def test_damage_of_compressed_data_says_more_than_the_line_it_spoils(tmp_path):
     path = tmp_path / "docs.tsv.gz"
     text = "".join(f"{n}\tdoc {n * n}\n" for n in range(5000)) + "5000 no tab\n"
     path.write_bytes(gzip.compress(text.encode())[:-4])
-    said = found(path, RuntimeError("expected 2 fields, got 1"))
-    assert said.startswith(", line 5001: the compressed data is cut short or damaged")
+    message = result(path, RuntimeError("expected 2 fields, got 1"))
+    assert message.startswith(", line 5001: the compressed data is cut short or damaged")
     path.write_bytes(gzip.compress(text.encode())[:8000])
-    assert "the compressed data is cut short or damaged" in found(path, OSError("anything"))
+    assert "the compressed data is cut short or damaged" in result(path, OSError("anything"))
 
 
 def test_a_plain_file_names_the_archives_that_it_may_come_from(tmp_path, monkeypatch):
@@ -81,16 +81,16 @@ def test_a_plain_file_names_the_archives_that_it_may_come_from(tmp_path, monkeyp
     archive = home / "marco" / "queries.tar.gz"
     for name in (archive, home / "marco" / "docs.gz", home / "other.tar.gz", tmp_path / "x.tar.gz"):
         name.write_bytes(b"")
-    said = faults.first([path], RuntimeError("expected 2 fields, got 1"))
-    assert said.endswith(f" If it was unpacked from an archive, delete that too: {archive}.")
+    message = faults.first([path], RuntimeError("expected 2 fields, got 1"))
+    assert message.endswith(f" If it was unpacked from an archive, delete that too: {archive}.")
 
 
 def test_the_file_opened_last_is_looked_at_first_and_a_missing_one_not_at_all(tmp_path):
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path in paths[:2]:
         path.write_text("no tab\n")
-    said = faults.first(paths, RuntimeError("expected 2 fields, got 1"))
-    assert said.startswith(f"{paths[1]}, line 1: ")
+    message = faults.first(paths, RuntimeError("expected 2 fields, got 1"))
+    assert message.startswith(f"{paths[1]}, line 1: ")
     assert faults.first([], RuntimeError("expected 2 fields, got 1")) is None
 
 

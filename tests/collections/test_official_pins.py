@@ -66,13 +66,13 @@ def test_robust04s_five_folds_divide_its_250_topics(official_home):
     ids = {name: str(split.irds) for name, split in entry.splits.items()}
     done = irds_process(official_home, "-c", TOPICS, *ids.values())
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     topics = gzip.decompress((official_home / "disks45" / "04.testset.gz").read_bytes()).decode(
         "latin-1"
     )
     numbers = re.findall(r"<num>\s*Number:\s*(\d+)", topics)
-    assert found[ids["test"]] == numbers and len(numbers) == 250
-    folds = [found[ids[name]] for name in entry.splits["test"].folds]
+    assert result[ids["test"]] == numbers and len(numbers) == 250
+    folds = [result[ids[name]] for name in entry.splits["test"].folds]
     assert [len(fold) for fold in folds] == [50] * 5
     assert sorted(query for fold in folds for query in fold) == sorted(numbers)
     pins = entry.editions[0].splits
@@ -103,8 +103,8 @@ def test_ir_datasets_publishes_the_same_counts():
     known = json.loads(file.read_text())
 
     def part(irds_id, kind):
-        found = known[irds_id][kind]
-        return part(found["_ref"], kind) if "_ref" in found else found
+        result = known[irds_id][kind]
+        return part(result["_ref"], kind) if "_ref" in result else result
 
     compared = 0
     for path in sorted(DATASETS.glob("*.yaml")):

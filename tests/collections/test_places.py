@@ -168,8 +168,8 @@ def test_no_held_out_positive_is_a_positive_of_another_split(collection):
 
 
 def test_no_pair_of_attribute_and_entity_is_shared_by_two_splits(collection):
-    found = [pairs(collection, split) for split in collection.queries]
-    assert sum(map(len, found)) == len(set.union(*found))
+    result = [pairs(collection, split) for split in collection.queries]
+    assert sum(map(len, result)) == len(set.union(*result))
 
 
 def test_no_pair_is_stated_twice(collection):

@@ -87,8 +87,8 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
     assert corpora.searched(loaded, "generated-mini") == ["tune", "dev", "judged"]
     assert corpora.searched(loaded, "nfcorpus") == ["dev", "test"]
-    found = corpora.searched(load(scale="full"), "msmarco-passage")
-    assert found == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
+    result = corpora.searched(load(scale="full"), "msmarco-passage")
+    assert result == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
 def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(config):

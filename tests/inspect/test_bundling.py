@@ -117,13 +117,13 @@ def test_a_page_of_a_kind_that_cannot_be_made_again_is_carried(results, tmp_path
 
 def test_a_changed_metric_fails_and_names_the_file_and_the_pages(archive, tmp_path):
     path = tampered(archive, tmp_path / "t.tar.gz", METRIC, b"0.333333", b"0.933333")
-    found = faults(path)
-    assert next(iter(found)) == METRIC
-    assert found[METRIC].startswith("was changed after the bundle was written")
-    assert found["toy-table1"].startswith("differs: significance/toy-table1.tsv, line 2: '")
-    assert "in the bundle, '" in found["toy-table1"] and "made again" in found["toy-table1"]
-    assert found["ledger"].startswith("differs: ledger.tsv, line ")
-    assert "toy-table2" not in found and "toy-figure1" not in found
+    result = faults(path)
+    assert next(iter(result)) == METRIC
+    assert result[METRIC].startswith("was changed after the bundle was written")
+    assert result["toy-table1"].startswith("differs: significance/toy-table1.tsv, line 2: '")
+    assert "in the bundle, '" in result["toy-table1"] and "made again" in result["toy-table1"]
+    assert result["ledger"].startswith("differs: ledger.tsv, line ")
+    assert "toy-table2" not in result and "toy-figure1" not in result
     done = CliRunner().invoke(app, ["bundle", "verify", str(path)])
     assert done.exit_code == 1 and "FAULT  toy-table1: differs" in done.output
     assert done.output.endswith("2 pages made again byte for byte, 1 carried; 3 faults\n")
@@ -147,20 +147,20 @@ def test_a_metric_changed_together_with_its_hash_is_found_by_the_pages(archive, 
 def test_an_edited_page_is_named_with_its_line(archive, tmp_path, name, page):
     old = b"Ledger" if page == "ledger" else b"Toy"
     path = tampered(archive, tmp_path / "t.tar.gz", name, old, b"Toy!", indexed=True)
-    found = faults(path)
-    assert set(found) == {page}
-    assert f"differs: {name.removeprefix('results/')}, line " in found[page]
+    result = faults(path)
+    assert set(result) == {page}
+    assert f"differs: {name.removeprefix('results/')}, line " in result[page]
 
 
 def test_a_missing_metric_and_a_changed_case_are_named(archive, tmp_path):
     members = contents(archive)
     del members[METRIC]
     members["results/cases/toy-table3.tsv"] += b"q1\td1\n"
-    found = faults(pack(tmp_path / "t.tar.gz", members))
-    assert found[METRIC] == "is missing"
-    assert found["results/cases/toy-table3.tsv"].startswith("was changed")
-    assert found["toy-table1"].startswith("cannot be made again: ")
-    assert "base.tsv: no such file" in found["toy-table1"]
+    result = faults(pack(tmp_path / "t.tar.gz", members))
+    assert result[METRIC] == "is missing"
+    assert result["results/cases/toy-table3.tsv"].startswith("was changed")
+    assert result["toy-table1"].startswith("cannot be made again: ")
+    assert "base.tsv: no such file" in result["toy-table1"]
 
 
 def test_pages_of_other_code_say_so(archive, tmp_path):
@@ -169,8 +169,10 @@ def test_pages_of_other_code_say_so(archive, tmp_path):
     record = json.loads(members[name])
     members[name] = json.dumps({**record, "code": {**record["code"], "sha256": "0"}}).encode()
     members["results/tables/toy-table1.md"] += b"more\n"
-    found = faults(pack(tmp_path / "t.tar.gz", members))
-    assert found["toy-table1"].endswith("(made by other code of residuum.tables than is installed)")
+    result = faults(pack(tmp_path / "t.tar.gz", members))
+    assert result["toy-table1"].endswith(
+        "(made by other code of residuum.tables than is installed)"
+    )
 
 
 def test_characteristics_without_their_counts_cannot_be_made_again(results, tmp_path):
@@ -178,9 +180,9 @@ def test_characteristics_without_their_counts_cannot_be_made_again(results, tmp_
     path = copy / "tables" / "toy-table2.tsv.manifest.json"
     change(path, '"counts"', '"cells"')
     bundling.write(copy, tmp_path / "t.tar.gz")
-    found = faults(tmp_path / "t.tar.gz")
-    assert set(found) == {"toy-table2"}
-    assert found["toy-table2"].startswith("cannot be made again: KeyError: 'counts'")
+    result = faults(tmp_path / "t.tar.gz")
+    assert set(result) == {"toy-table2"}
+    assert result["toy-table2"].startswith("cannot be made again: KeyError: 'counts'")
 
 
 @pytest.mark.parametrize(
@@ -249,8 +251,8 @@ def test_unfinished_results_make_no_bundle(tmp_path):
 def test_the_commands_say_what_was_written_and_verified(results, tmp_path):
     path = tmp_path / "t.tar.gz"
     run = CliRunner().invoke
-    said = run(app, ["bundle", "write", "--results", str(results), "--output", str(path)]).output
-    assert said.split()[-1] == files.sha256(path)
+    printed = run(app, ["bundle", "write", "--results", str(results), "--output", str(path)]).output
+    assert printed.split()[-1] == files.sha256(path)
     done = run(app, ["bundle", "verify", str(path)])
     assert done.exit_code == 0 and "4 pages made again byte for byte" in done.output
 
@@ -281,13 +283,13 @@ def test_a_page_without_a_manifest_makes_no_bundle(results, tmp_path, page):
 def test_a_page_without_a_manifest_fails_and_is_named(archive, tmp_path, page, name):
     members = contents(archive)
     del members[f"results/{page}.manifest.json"]
-    found = faults(pack(tmp_path / "t.tar.gz", members))
-    assert found[name] == f"no manifest of {page}: it cannot be made again"
-    assert found[f"results/{page}.manifest.json"] == "is missing"
-    told = {"ledger"} if page == BARE else set()
-    assert set(found) - {name, f"results/{page}.manifest.json"} == told
-    if told:
-        assert found["ledger"].startswith(f"cannot be made again: {page}: no manifest")
+    result = faults(pack(tmp_path / "t.tar.gz", members))
+    assert result[name] == f"no manifest of {page}: it cannot be made again"
+    assert result[f"results/{page}.manifest.json"] == "is missing"
+    options = {"ledger"} if page == BARE else set()
+    assert set(result) - {name, f"results/{page}.manifest.json"} == options
+    if options:
+        assert result["ledger"].startswith(f"cannot be made again: {page}: no manifest")
 
 
 @pytest.mark.parametrize("text", [b"{", b"{}", b"\xff", b'{"artefact": 1}'])
@@ -308,17 +310,17 @@ def test_a_manifest_that_cannot_be_read_is_one_fault_among_the_others(archive, t
 
 def test_a_bundle_without_any_manifest_is_told_page_by_page(archive, tmp_path):
     members = {n: d for n, d in contents(archive).items() if not n.endswith("manifest.json")}
-    found = faults(pack(tmp_path / "t.tar.gz", members))
+    result = faults(pack(tmp_path / "t.tar.gz", members))
     pages = {"toy-table1", "toy-table2", "toy-figure1", "toy-table3", "ledger"}
-    assert {page for page, text in found.items() if text.startswith("no manifest of")} == pages
+    assert {page for page, text in result.items() if text.startswith("no manifest of")} == pages
 
 
 def test_a_page_that_is_missing_is_named_inside_the_bundle(archive, tmp_path):
     members = contents(archive)
     del members["results/tables/toy-table2.md"]
-    found = faults(pack(tmp_path / "t.tar.gz", members))
-    assert "'tables/toy-table2.md'" in found["toy-table2"]
-    assert "residuum-bundle-" not in found["toy-table2"]
+    result = faults(pack(tmp_path / "t.tar.gz", members))
+    assert "'tables/toy-table2.md'" in result["toy-table2"]
+    assert "residuum-bundle-" not in result["toy-table2"]
 
 
 def test_another_folder_name_gives_other_bytes_as_its_docstring_says(results, archive, tmp_path):

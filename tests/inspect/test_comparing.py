@@ -15,7 +15,7 @@ QUERIES = [f"q{i:02d}" for i in range(24)]
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}
 
 
-def asked(**changes):
+def requested(**changes):
     return Tests.model_validate({**TESTS, "resamples": 9999, **changes})
 
 
@@ -51,10 +51,10 @@ def command(qrels, *runs, measure=("RR@10",), **changes):
 
 def test_values_differences_and_wins_by_hand(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
-    scores, found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10"], asked())
+    scores, result = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10"], requested())
     means = {name: matrix.values.mean() for (name, _), matrix in scores.items()}
     assert means == pytest.approx({"best": 1.0, "good": 0.75, "poor": 0.1})
-    rows = {(test.a, test.b): test for test in found}
+    rows = {(test.a, test.b): test for test in result}
     assert set(rows) == {("best", "good"), ("best", "poor"), ("good", "poor")}
     row = rows["best", "good"]
     assert row.difference == pytest.approx(0.25)
@@ -69,12 +69,12 @@ def test_p_values_are_those_of_scipy(files, test):
     one = write_run(files[0].parent / "one.trec", random.integers(1, 12, 24))
     two = write_run(files[0].parent / "two.trec", random.integers(1, 12, 24))
     runs = {path.stem: trec.read_run(path) for path in (one, two)}
-    made = asked(test=test, correction="none")
-    scores, found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "nDCG@10"], made)
+    made = requested(test=test, correction="none")
+    scores, result = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "nDCG@10"], made)
     for measure in ("RR@10", "nDCG@10"):
         a, b = (scores[name, measure].values[:, 0] for name in ("one", "two"))
         theirs = stats.ttest_rel(a, b) if test == "t-test" else stats.wilcoxon(a - b)
-        (own,) = (test.p for test in found if test.measure == measure)
+        (own,) = (test.p for test in result if test.measure == measure)
         assert own == pytest.approx(theirs.pvalue)
 
 
@@ -100,27 +100,29 @@ def test_latex(files, capsys):
 def test_with_baselines_only_they_are_compared_and_corrected(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
     judged = trec.read_qrels(files[0])
-    made = asked(correction="bonferroni")
-    _, found = comparing.compare(judged, runs, ["RR@10"], made, baselines=["poor"])
-    assert [(test.a, test.b) for test in found] == [("best", "poor"), ("good", "poor")]
-    expected = [2 * test.p for test in found]
-    assert [test.p_adjusted for test in found] == pytest.approx(expected)
+    made = requested(correction="bonferroni")
+    _, result = comparing.compare(judged, runs, ["RR@10"], made, baselines=["poor"])
+    assert [(test.a, test.b) for test in result] == [("best", "poor"), ("good", "poor")]
+    expected = [2 * test.p for test in result]
+    assert [test.p_adjusted for test in result] == pytest.approx(expected)
 
 
 def test_the_family_table_spans_the_measures(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
-    made = asked(correction="bonferroni", family="table")
-    _, found = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "P@5"], made)
-    expected = [min(1.0, 6 * test.p) for test in found]
-    assert [test.p_adjusted for test in found] == pytest.approx(expected)
+    made = requested(correction="bonferroni", family="table")
+    _, result = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10", "P@5"], made)
+    expected = [min(1.0, 6 * test.p) for test in result]
+    assert [test.p_adjusted for test in result] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("step", [1.0, 1e-8])
 def test_ranks_from_zero_and_unsorted_lines_keep_their_order(files, capsys, step):
     zero = write_run(files[0].parent / "zero.trec", [1, 2] * 12, first=0)
     lines = [line.split() for line in zero.read_text().splitlines()]
-    said = [f"{q} Q0\t{d}  {r} {float(s) * step} {tag}" for q, _, d, r, s, tag in reversed(lines)]
-    zero.write_text("\n".join(said) + "\n\n")
+    printed = [
+        f"{q} Q0\t{d}  {r} {float(s) * step} {tag}" for q, _, d, r, s, tag in reversed(lines)
+    ]
+    zero.write_text("\n".join(printed) + "\n\n")
     command(files[0], files[2], zero)
     text = capsys.readouterr().out
     assert "zero: its ranks do not count 1, 2, 3: counted anew, in their order." in text

@@ -48,17 +48,17 @@ def marks(config, name="mine"):
     return {finding.what: finding.good for finding in datasets.check(config, name)}
 
 
-def said(config, what, name="mine"):
+def printed(config, what, name="mine"):
     return next(f.message for f in datasets.check(config, name) if f.what == what)
 
 
 def test_a_whole_dataset_is_all_right(mine):
     config, _ = mine
     assert set(marks(config).values()) == {True}
-    assert said(config, "file mine/docs.tsv") == "MD5 as published"
-    assert said(config, "corpus") == "2 docs, as pinned (first)"
-    assert said(config, "split test") == "1 queries, 1 qrels (2: 1), as pinned; 1 judged"
-    assert "no MD5 to compare with" in said(config, "file mine/qrels.txt")
+    assert printed(config, "file mine/docs.tsv") == "MD5 as published"
+    assert printed(config, "corpus") == "2 docs, as pinned (first)"
+    assert printed(config, "split test") == "1 queries, 1 qrels (2: 1), as pinned; 1 judged"
+    assert "no MD5 to compare with" in printed(config, "file mine/qrels.txt")
     files = datasets.files_of(datasets.find(config, "mine"))
     assert [file.name for file in files] == ["mine/docs.tsv", "mine/queries.tsv", "mine/qrels.txt"]
     row = next(line for line in datasets.listing(config).splitlines() if "| mine " in line)
@@ -71,9 +71,9 @@ def test_half_a_download_is_told_by_its_size_and_its_hash(mine):
     (data / "docs.tsv").write_text(DOCS[:9])
     state = datasets.files_of(datasets.find(config, "mine"))[0].state
     assert state == "cut short: 9 of 15 bytes"
-    found = hashlib.md5(DOCS[:9].encode()).hexdigest()
-    text = said(config, "file mine/docs.tsv")
-    assert f"docs.tsv has MD5 {found}, published is" in text and "9 of 15 bytes" in text
+    result = hashlib.md5(DOCS[:9].encode()).hexdigest()
+    text = printed(config, "file mine/docs.tsv")
+    assert f"docs.tsv has MD5 {result}, published is" in text and "9 of 15 bytes" in text
     assert marks(config)["corpus"] is False, "one doc is missing"
 
 
@@ -85,17 +85,17 @@ def test_a_changed_file_of_the_right_size_is_told_by_its_hash_and_a_wrong_level_
         "file mine/docs.tsv": False, "file mine/queries.tsv": True, "file mine/qrels.txt": True,
         "corpus": True, "split test": False,
     }  # fmt: skip
-    assert "1 queries, 1 qrels (1: 1), but" in said(config, "split test")
+    assert "1 queries, 1 qrels (1: 1), but" in printed(config, "split test")
 
 
 def test_an_absent_file_says_where_it_belongs_and_whom_to_ask(mine):
     config, data = mine
     (data / "docs.tsv").unlink()
-    text = said(config, "file mine/docs.tsv")
+    text = printed(config, "file mine/docs.tsv")
     assert text == f"get it by hand; it belongs at {data / 'docs.tsv'}: ask the librarian"
-    found = marks(config)
-    assert found["corpus"] is None and found["split test"] is True
-    assert "for want of mine/docs.tsv" in said(config, "corpus")
+    result = marks(config)
+    assert result["corpus"] is None and result["split test"] is True
+    assert "for want of mine/docs.tsv" in printed(config, "corpus")
 
 
 def test_an_unknown_dataset_and_a_folder_without_any_are_told(mine, tmp_path):

@@ -26,8 +26,8 @@ def job(rule, **wildcards):
 
 def test_files_are_those_of_the_splits_that_jobs_export():
     corpus, tune = job("data_corpus", dataset="toy"), job("data_split", dataset="toy", split="tune")
-    found = planning.required(TOY, [corpus, tune, tune, job("lexical_index", dataset="toy")])
-    assert [file.name for file in found["toy"]] == ["toy/docs.gz", "toy/t.gz"]
+    result = planning.required(TOY, [corpus, tune, tune, job("lexical_index", dataset="toy")])
+    assert [file.name for file in result["toy"]] == ["toy/docs.gz", "toy/t.gz"]
     assert planning.required(TOY, [job("lexical_index", dataset="toy")]) == {}
 
 

@@ -77,10 +77,10 @@ def by_output(jobs):
 def test_what_is_made_is_not_planned_again(monkeypatch, tmp_path):
     project = copy_project(tmp_path)
     monkeypatch.chdir(project)
-    todo, every = planning.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
-    assert todo == every
+    pending, every = planning.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
+    assert pending == every
     corpus = "results/smoke/data/generated-smoke/corpus/manifest.json"
-    assert corpus in [path for job in todo for path in job.outputs]
+    assert corpus in [path for job in pending for path in job.outputs]
     snakemake(project, corpus)
     left, all_still = planning.plans(["scale=smoke", "papers=[clear]"], Path("results/smoke"))
     assert by_output(all_still) == by_output(every)

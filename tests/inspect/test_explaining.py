@@ -27,13 +27,13 @@ def other(tmp_path_factory):
 
 
 def test_a_cell_says_what_was_measured_reported_and_judged(results):
-    said = explaining.explain(results, "toy/table1/ours/rr")
-    assert "Toy, Table 1: Ours, MRR@10" in said
-    assert "measured   0.75 (RR@10 on data/dev, 12 queries; per seed 1 0.5)" in said
-    assert "reported   0.400 ^1,3" in said
-    assert "verdict    differs: |delta| is more than 0.01" in said
-    assert "  ours significantly above base: holds" in said
-    assert "  ours significantly above later: not run (later: not built yet)" in said
+    message = explaining.explain(results, "toy/table1/ours/rr")
+    assert "Toy, Table 1: Ours, MRR@10" in message
+    assert "measured   0.75 (RR@10 on data/dev, 12 queries; per seed 1 0.5)" in message
+    assert "reported   0.400 ^1,3" in message
+    assert "verdict    differs: |delta| is more than 0.01" in message
+    assert "  ours significantly above base: holds" in message
+    assert "  ours significantly above later: not run (later: not built yet)" in message
 
 
 def test_tests_are_seen_from_the_row_that_was_asked_for(results):
@@ -49,20 +49,20 @@ def test_tests_are_seen_from_the_row_that_was_asked_for(results):
 
 
 def test_queries_at_both_ends_are_those_of_the_metrics_file(results, other):
-    said = explaining.explain(other, CELL)
+    message = explaining.explain(other, CELL)
     values = trec.read_metrics(other / "metrics/data/dev/base.tsv")["value"]
     assert values.to_list() == pytest.approx([1 / (1 + i % 3) for i in range(12)])
-    assert "Per query (metrics/data/dev/base.tsv)" in said
-    assert "best       q00 1, q03 1, q06 1" in said
-    assert "worst      q02 0.3333, q05 0.3333, q08 0.3333" in said
+    assert "Per query (metrics/data/dev/base.tsv)" in message
+    assert "best       q00 1, q03 1, q06 1" in message
+    assert "worst      q02 0.3333, q05 0.3333, q08 0.3333" in message
     assert "metrics/data/dev/ours.seed{1,2}.tsv, means over seeds" in explaining.explain(
         results, "toy/table1/ours/rr"
     )
 
 
 def test_the_lineage_goes_down_to_corpus_topics_and_qrels(results):
-    said = explaining.explain(results, CELL)
-    heads = [line for line in said.splitlines() if line.startswith("[")]
+    message = explaining.explain(results, CELL)
+    heads = [line for line in message.splitlines() if line.startswith("[")]
     assert heads == [
         "[1] metrics/data/dev/base.tsv",
         "[2] runs/data/dev/base.trec.gz",
@@ -70,16 +70,16 @@ def test_the_lineage_goes_down_to_corpus_topics_and_qrels(results):
         "[4] index/data/en",
         "[5] data/data/corpus",
     ]
-    assert "spec       kind lexical; bm25.k1 0.9; bm25.b 0.4; k 10" in said
-    assert "facts      docs 20; unique_terms 40" in said
-    assert "from       [2] [3]" in said
+    assert "spec       kind lexical; bm25.k1 0.9; bm25.b 0.4; k 10" in message
+    assert "facts      docs 20; unique_terms 40" in message
+    assert "from       [2] [3]" in message
 
 
 def test_seeds_of_one_artefact_stand_together(results):
-    said = explaining.explain(results, "toy/table1/ours/rr")
-    assert "] runs/data/dev/ours.seed{1,2}.trec.gz" in said
-    assert "facts      seed1: queries 12; means.RR@10 1" in said
-    assert "facts      seed2: queries 12; means.RR@10 0.5" in said
+    message = explaining.explain(results, "toy/table1/ours/rr")
+    assert "] runs/data/dev/ours.seed{1,2}.trec.gz" in message
+    assert "facts      seed1: queries 12; means.RR@10 1" in message
+    assert "facts      seed2: queries 12; means.RR@10 0.5" in message
 
 
 def test_shards_of_one_artefact_stand_together(tmp_path):
@@ -93,11 +93,11 @@ def test_shards_of_one_artefact_stand_together(tmp_path):
             record(path, facts, [corpus], "residuum.fusion")
         run = results / "runs" / "data" / "dev" / f"ours.seed{seed}.trec.gz.manifest.json"
         edit(run, inputs={str(path): "0" * 64 for path in hits})
-    said = explaining.explain(results, "toy/table1/ours/rr")
-    assert "] hits/data/model/seed{1,2}/shard-{00000..00006}" in said
-    assert "facts      seed1/shard-{00000..00006}: hits.dev 5" in said
-    assert "facts      seed2/shard-{00000..00006}: hits.dev 10" in said
-    assert said.count("hits/data/model") == 1 and "] data/data/corpus" in said
+    message = explaining.explain(results, "toy/table1/ours/rr")
+    assert "] hits/data/model/seed{1,2}/shard-{00000..00006}" in message
+    assert "facts      seed1/shard-{00000..00006}: hits.dev 5" in message
+    assert "facts      seed2/shard-{00000..00006}: hits.dev 10" in message
+    assert message.count("hits/data/model") == 1 and "] data/data/corpus" in message
 
 
 def test_commands_are_shown_short_unless_asked_for_in_full(results, tmp_path):
@@ -110,15 +110,15 @@ def test_commands_are_shown_short_unless_asked_for_in_full(results, tmp_path):
 
 
 def test_a_cell_without_a_run_says_why_and_has_no_provenance(results):
-    said = explaining.explain(results, "toy/table1/later/rr")
-    assert "measured   not run: not built yet" in said
-    assert "Provenance" not in said
+    message = explaining.explain(results, "toy/table1/later/rr")
+    assert "measured   not run: not built yet" in message
+    assert "Provenance" not in message
 
 
 def test_a_count_was_made_from_its_split(results):
-    said = explaining.explain(results, "toy/table2/queries/dev")
-    assert "measured   12 (queries on data/dev, 12 queries)" in said
-    assert "[1] data/data/dev" in said
+    message = explaining.explain(results, "toy/table2/queries/dev")
+    assert "measured   12 (queries on data/dev, 12 queries)" in message
+    assert "[1] data/data/dev" in message
 
 
 @pytest.mark.parametrize(
@@ -146,40 +146,40 @@ def test_a_folder_without_tables_is_one_error(tmp_path):
 
 
 def test_the_first_difference_of_two_folders_names_k1_with_both_values(results, other):
-    said = differing.compared(results, other, CELL)
-    first = next(line for line in said.splitlines() if line.startswith("  first"))
+    message = differing.compared(results, other, CELL)
+    first = next(line for line in message.splitlines() if line.startswith("  first"))
     assert first.endswith("runs/data/dev/base.trec.gz: parameter bm25.k1: 0.9 against 1.2")
-    assert "cell       0.333333 against 0.611111 (+0.2778)" in said
-    assert "other docs or another order in 8 of 12 queries; in 0 of" in " ".join(said.split())
-    assert "8 of 12 have another value; most: q00 0.3333 -> 1" in " ".join(said.split())
+    assert "cell       0.333333 against 0.611111 (+0.2778)" in message
+    assert "other docs or another order in 8 of 12 queries; in 0 of" in " ".join(message.split())
+    assert "8 of 12 have another value; most: q00 0.3333 -> 1" in " ".join(message.split())
 
 
 def test_what_k1_decides_further_off_is_traced_to_it_too(results, other):
-    said = differing.compared(results, other, "toy/table1/ablation/rr")
-    assert "parameter bm25.k1: 0.9 against 1.2" in said
-    assert "queries    0 of 12 have another value" in said
+    message = differing.compared(results, other, "toy/table1/ablation/rr")
+    assert "parameter bm25.k1: 0.9 against 1.2" in message
+    assert "queries    0 of 12 have another value" in message
 
 
 def test_equal_folders_differ_in_nothing(results):
-    said = differing.compared(results, results, CELL)
-    assert "first      nothing differs: same sources, parameters, code and environment" in said
+    message = differing.compared(results, results, CELL)
+    assert "first      nothing differs: same sources, parameters, code and environment" in message
 
 
 def test_index_statistics_that_no_parameter_explains_are_named(results, tmp_path):
     other = build(tmp_path / "toy", terms=41)
-    said = " ".join(differing.compared(results, other, CELL).split())
+    message = " ".join(differing.compared(results, other, CELL).split())
     assert (
         "first index statistics of index/data/en: unique_terms: 40 against 41, with equal "
         "parameters and sources: same code, same versions;"
-    ) in said
+    ) in message
 
 
 def test_another_collection_is_said_before_all_else(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     page = copy / "tables/toy-table1.tsv"
     page.write_text(page.read_text().replace("data/dev", "other/dev"))
-    said = " ".join(differing.compared(results, copy, CELL).split())
-    assert "first another collection: measured on data/dev against other/dev" in said
+    message = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first another collection: measured on data/dev against other/dev" in message
 
 
 def test_a_table_of_another_version_is_named(results, tmp_path):
@@ -196,9 +196,9 @@ def test_code_alone_is_a_difference_without_effect(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     path = copy / "index/data/en/manifest.json"
     change(path, '"python": "', '"python": "9')
-    said = " ".join(differing.compared(results, copy, CELL).split())
-    assert "first everything made is equal; python 3." in said
-    assert "differ without effect" in said
+    message = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first everything made is equal; python 3." in message
+    assert "differ without effect" in message
 
 
 def test_docs_of_equal_score_that_changed_places_are_called_ties(results, tmp_path):
@@ -210,16 +210,16 @@ def test_docs_of_equal_score_that_changed_places_are_called_ties(results, tmp_pa
         target = results if folder.name == "a" else copy
         kept = shutil.copytree(target, folder)
         trec.write_run(kept / "runs/data/dev/base.trec.gz", run, "base")
-    said = " ".join(differing.compared(tmp_path / "a", tmp_path / "b", CELL).split())
-    assert "in 12 of 12 queries; in 12 of them docs of equal score changed places" in said
+    message = " ".join(differing.compared(tmp_path / "a", tmp_path / "b", CELL).split())
+    assert "in 12 of 12 queries; in 12 of them docs of equal score changed places" in message
 
 
 def test_a_run_that_one_folder_lacks_is_said_to_be_missing(results, other, tmp_path):
     copy = shutil.copytree(other, tmp_path / "toy")
     (copy / "runs/data/dev/base.trec.gz").unlink()
-    said = " ".join(differing.compared(results, copy, CELL).split())
-    assert "base.trec.gz: cannot be compared: " in said
-    assert f"{copy}/runs/data/dev/base.trec.gz: no such file" in said
+    message = " ".join(differing.compared(results, copy, CELL).split())
+    assert "base.trec.gz: cannot be compared: " in message
+    assert f"{copy}/runs/data/dev/base.trec.gz: no such file" in message
 
 
 def test_the_command_prints_both_and_an_error_is_one_line(results, other):
@@ -254,55 +254,57 @@ SEED2 = [
 
 def test_a_manifest_that_one_folder_lacks_is_the_difference(results, tmp_path):
     copy = lacking(results, tmp_path, BASE)
-    there = " ".join(differing.compared(results, copy, CELL).split())
-    assert "first metrics/data/dev/base.tsv: a manifest against no manifest" in there
-    assert "made against not made" not in there
-    assert "queries 0 of 12 have another value" in there and "for all 12 queries" in there
-    here = " ".join(differing.compared(copy, results, CELL).split())
-    assert "first metrics/data/dev/base.tsv: no manifest against a manifest" in here
+    available = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first metrics/data/dev/base.tsv: a manifest against no manifest" in available
+    assert "made against not made" not in available
+    assert "queries 0 of 12 have another value" in available and "for all 12 queries" in available
+    local = " ".join(differing.compared(copy, results, CELL).split())
+    assert "first metrics/data/dev/base.tsv: no manifest against a manifest" in local
 
 
 def test_a_parameter_is_found_past_a_missing_manifest(results, other, tmp_path):
     copy = lacking(other, tmp_path, BASE)
-    said = " ".join(differing.compared(results, copy, CELL).split())
-    assert "first runs/data/dev/base.trec.gz: parameter bm25.k1: 0.9 against 1.2" in said
-    assert "then metrics/data/dev/base.tsv: a manifest against no manifest" in said
+    message = " ".join(differing.compared(results, copy, CELL).split())
+    assert "first runs/data/dev/base.trec.gz: parameter bm25.k1: 0.9 against 1.2" in message
+    assert "then metrics/data/dev/base.tsv: a manifest against no manifest" in message
 
 
 def test_a_manifest_that_both_folders_lack_is_said_to_be_missing(results, other, tmp_path):
     copies = [lacking(folder, tmp_path / folder.parts[-3], RUN) for folder in (results, other)]
-    said = " ".join(differing.compared(*copies, CELL).split())
-    assert "first runs/data/dev/base.trec.gz: sha256 of" in said
-    assert re.search(r"[0-9a-f]{12} against [0-9a-f]{12} \(its manifest is missing\)", said)
+    message = " ".join(differing.compared(*copies, CELL).split())
+    assert "first runs/data/dev/base.trec.gz: sha256 of" in message
+    assert re.search(r"[0-9a-f]{12} against [0-9a-f]{12} \(its manifest is missing\)", message)
 
 
 def test_a_seed_that_one_folder_lacks_is_named_and_the_rest_is_compared(results, tmp_path):
     copy = lacking(results, tmp_path, *SEED2)
-    said = " ".join(differing.compared(results, copy, "toy/table1/ours/rr").split())
-    assert "ours.seed2.trec.gz: a manifest against neither file nor manifest" in said
-    assert "ours.seed2.tsv: a manifest against neither file nor manifest" in said
-    assert "queries cannot be compared: " in said and "ours.seed2.tsv: no such file" in said
+    message = " ".join(differing.compared(results, copy, "toy/table1/ours/rr").split())
+    assert "ours.seed2.trec.gz: a manifest against neither file nor manifest" in message
+    assert "ours.seed2.tsv: a manifest against neither file nor manifest" in message
+    assert "queries cannot be compared: " in message and "ours.seed2.tsv: no such file" in message
 
 
 def test_a_provenance_says_which_manifest_is_missing_and_keeps_the_other_seed(results, tmp_path):
     copy = lacking(results, tmp_path, SEED2[1])
-    said = explaining.explain(copy, "toy/table1/ours/rr")
-    assert "outside" not in said
-    after = said.split("] metrics/data/dev/ours.seed2.tsv\n")[1]
+    message = explaining.explain(copy, "toy/table1/ours/rr")
+    assert "outside" not in message
+    after = message.split("] metrics/data/dev/ours.seed2.tsv\n")[1]
     assert after.startswith("    its manifest is missing, so what it was made from is not known")
-    assert "facts      queries 12; means.RR@10 1" in said.split("] metrics/data/dev/ours.seed1")[1]
+    assert (
+        "facts      queries 12; means.RR@10 1" in message.split("] metrics/data/dev/ours.seed1")[1]
+    )
     gone = lacking(results, tmp_path / "gone", "runs/data/dev/base.trec.gz", RUN)
     assert "its manifest is missing and so is the file" in explaining.explain(gone, CELL)
 
 
 def test_what_is_run_in_neither_folder_has_both_reasons_and_no_provenance(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
-    said = differing.compared(results, copy, "toy/table1/later/rr")
-    assert said.splitlines()[1:] == ["", "  cell       not run in either: not built yet"]
+    message = differing.compared(results, copy, "toy/table1/later/rr")
+    assert message.splitlines()[1:] == ["", "  cell       not run in either: not built yet"]
     path = copy / "tables/toy-table1.tsv"
     path.write_text(path.read_text().replace("not built yet", "lost"))
-    said = " ".join(differing.compared(results, copy, "toy/table1/later/rr").split())
-    assert said.endswith(f"cell not run in {results}: not built yet; not run in {copy}: lost")
+    message = " ".join(differing.compared(results, copy, "toy/table1/later/rr").split())
+    assert message.endswith(f"cell not run in {results}: not built yet; not run in {copy}: lost")
 
 
 def test_what_is_run_in_one_folder_has_the_reason_of_the_other(results, tmp_path):
@@ -314,13 +316,13 @@ def test_what_is_run_in_one_folder_has_the_reason_of_the_other(results, tmp_path
     cells |= {"measured": "", "not_run": "lost"}
     path.write_text("\n".join([lines[0], "\t".join(cells.values()), *lines[2:], ""]))
     for folders in ((results, copy), (copy, results)):
-        said = " ".join(differing.compared(*folders, CELL).split())
-        assert said.endswith(f"cell not run in {copy}: lost")
+        message = " ".join(differing.compared(*folders, CELL).split())
+        assert message.endswith(f"cell not run in {copy}: lost")
 
 
 def test_a_count_has_no_queries_to_compare(results):
-    said = differing.compared(results, results, "toy/table2/queries/dev")
-    assert said.endswith("  cell       12 against 12 (+0)")
+    message = differing.compared(results, results, "toy/table2/queries/dev")
+    assert message.endswith("  cell       12 against 12 (+0)")
 
 
 @pytest.mark.parametrize(
@@ -375,7 +377,7 @@ def test_claims_with_long_reasons_are_wrapped(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     ledger = copy / "ledger.tsv"
     ledger.write_text(ledger.read_text().replace("later: not built yet", "later: " + "why " * 40))
-    said = explaining.explain(copy, "toy/table1/ours/rr")
-    block = said.split("What the paper's markers claim (ledger.tsv)\n")[1].split("\n\n")[0]
+    message = explaining.explain(copy, "toy/table1/ours/rr")
+    block = message.split("What the paper's markers claim (ledger.tsv)\n")[1].split("\n\n")[0]
     assert max(map(len, block.splitlines())) <= 100
     assert "\n    why why" in block

@@ -39,7 +39,7 @@ def homes(monkeypatch, tmp_path):
     monkeypatch.delenv("RESIDUUM_JVM_HEAP", raising=False)
 
 
-def said(monkeypatch, project, *arguments):
+def message(monkeypatch, project, *arguments):
     monkeypatch.chdir(project)
     done = CliRunner().invoke(app, ["plan", *arguments])
     assert done.exit_code == 0, done.output
@@ -114,15 +114,17 @@ def test_elsewhere_than_in_the_project_the_error_says_so(monkeypatch, tmp_path):
 
 @pytest.mark.workflow
 def test_smoke_needs_no_download_and_every_stage(monkeypatch, project):
-    page = said(monkeypatch, project, "--scale", "smoke", "--paper", "clear", "--paper", "dualrm")
+    page = message(
+        monkeypatch, project, "--scale", "smoke", "--paper", "clear", "--paper", "dualrm"
+    )
     assert page.startswith("Scale smoke, papers clear, dualrm: ")
     assert "Downloads: none." in page
     rows = cells(page)
     assert rows["data_corpus"][:3:2] == ["2 of 2", "2 GB"]
     assert rows["train_train"][0] == "9 of 9"
     assert rows["rerank_score"][2] == "16 GB"
-    told = sum(int(row[0].split(" of ")[0]) for name, row in rows.items() if "_" in name)
-    assert rows["total"][0] == f"{told} of {told}"
+    parsed = sum(int(row[0].split(" of ")[0]) for name, row in rows.items() if "_" in name)
+    assert rows["total"][0] == f"{parsed} of {parsed}"
     assert "GUIR_S2_run1.txt" in page and "dualrm-table5/guir" in page
     assert "JVM heap in jobs of lexical and negatives: 2g" in page
 
@@ -130,7 +132,7 @@ def test_smoke_needs_no_download_and_every_stage(monkeypatch, project):
 @pytest.mark.workflow
 def test_full_downloads_ms_marco_and_three_models(monkeypatch, project):
     card = ["--tflops", "100", "--utilisation", "0.5"]
-    page = said(monkeypatch, project, "--scale", "full", "--paper", "clear", *card)
+    page = message(monkeypatch, project, "--scale", "full", "--paper", "clear", *card)
     assert "a card of 100 TFLOPS, of which 50% are reached" in page
     rows = [line.strip("| ").split("|") for line in page.splitlines() if line.startswith("| msm")]
     named = [row[1].strip() for row in rows]

@@ -49,8 +49,8 @@ def test_a_file_from_outside_is_a_source_without_a_manifest(copy):
     path = copy / "runs" / "data" / "dev" / "base.trec.gz.manifest.json"
     inputs = json.loads(path.read_text())["inputs"]
     edit(path, inputs={**inputs, "/far/away/run.txt": "0" * 64})
-    found = {artefact.path: artefact for artefact in kin(copy)}
-    assert found["/far/away/run.txt"].manifest is None
+    result = {artefact.path: artefact for artefact in kin(copy)}
+    assert result["/far/away/run.txt"].manifest is None
 
 
 def without(results, *names):
@@ -91,12 +91,12 @@ def test_a_file_known_by_its_manifest_is_its_artefact(copy):
 def test_a_missing_manifest_is_a_difference_of_its_own(results, copy, lacks):
     without(copy, "runs/data/dev/base.trec.gz.manifest.json")
     full, half = kin(results), kin(copy)
-    here, there = (half, full) if lacks == "here" else (full, half)
-    found = differing.differences(here, there)
+    local, available = (half, full) if lacks == "here" else (full, half)
+    result = differing.differences(local, available)
     values = ("no manifest", "a manifest") if lacks == "here" else ("a manifest", "no manifest")
     path = "runs/data/dev/base.trec.gz"
-    assert found[0] == differing.Difference(path, "manifest", path, *values)
-    assert differing.changes(here, there) == []
+    assert result[0] == differing.Difference(path, "manifest", path, *values)
+    assert differing.changes(local, available) == []
 
 
 def test_a_provenance_goes_on_past_a_missing_manifest_as_the_other_folder_says(results, copy):
@@ -139,11 +139,11 @@ def test_what_is_no_manifest_is_named(copy, tmp_path):
 
 def test_a_parameter_is_the_first_difference_and_its_results_come_after(results, tmp_path):
     other = build(tmp_path / "other", k1=1.2, pages=False)
-    found = differing.differences(kin(results), kin(other))
-    assert found[0] == differing.Difference(
+    result = differing.differences(kin(results), kin(other))
+    assert result[0] == differing.Difference(
         "runs/data/dev/base.trec.gz", "parameter", "bm25.k1", 0.9, 1.2
     )
-    assert [(d.path, d.key) for d in found[1:]] == [
+    assert [(d.path, d.key) for d in result[1:]] == [
         ("runs/data/dev/base.trec.gz", "sha256 of runs/data/dev/base.trec.gz"),
         ("metrics/data/dev/base.tsv", "means.RR@10"),
     ]
@@ -151,9 +151,9 @@ def test_a_parameter_is_the_first_difference_and_its_results_come_after(results,
 
 def test_sources_come_before_what_is_made_of_them(results, tmp_path):
     other = build(tmp_path / "other", k1=1.2, terms=41, pages=False)
-    found = differing.differences(kin(results), kin(other))
-    assert found[0] == differing.Difference("index/data/en", "data", "unique_terms", 40, 41)
-    assert ("bm25.k1", 1.2) in [(d.key, d.other) for d in found]
+    result = differing.differences(kin(results), kin(other))
+    assert result[0] == differing.Difference("index/data/en", "data", "unique_terms", 40, 41)
+    assert ("bm25.k1", 1.2) in [(d.key, d.other) for d in result]
 
 
 def test_other_topics_differ_by_their_hash(results, copy):
@@ -161,8 +161,8 @@ def test_other_topics_differ_by_their_hash(results, copy):
     inputs = json.loads(path.read_text())["inputs"]
     topics = next(name for name in inputs if name.endswith("queries.tsv"))
     edit(path, inputs={**inputs, topics: "0" * 64})
-    found = differing.differences(kin(results), kin(copy))
-    assert [(d.path, d.kind, d.key) for d in found] == [
+    result = differing.differences(kin(results), kin(copy))
+    assert [(d.path, d.kind, d.key) for d in result] == [
         ("data/data/dev", "data", "sha256 of data/data/dev/queries.tsv")
     ]
 
@@ -175,8 +175,8 @@ def test_a_shard_with_another_hash_is_found_inside_its_list(results, copy):
 
 
 def test_what_only_one_folder_has_is_told_last(results):
-    found = differing.differences(kin(results), kin(results)[1:])
-    assert found == [differing.Difference("data/data/corpus", "absent", "", "made", "not made")]
+    result = differing.differences(kin(results), kin(results)[1:])
+    assert result == [differing.Difference("data/data/corpus", "absent", "", "made", "not made")]
 
 
 def test_code_and_versions_are_apart_from_what_was_made(results, copy):

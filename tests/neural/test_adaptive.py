@@ -41,26 +41,26 @@ def backbone(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_every_item_is_worked_on_once_and_in_order() -> None:
-    room, done, asked = AdaptiveBatchSize("texts", "length"), [], []
+    room, done, requested = AdaptiveBatchSize("texts", "length"), [], []
 
     def work(batch: Sequence[int], size: int) -> None:
-        asked.append((len(batch), size))
+        requested.append((len(batch), size))
         if size > 3:
             raise torch.OutOfMemoryError
         done.extend(batch)
 
     room.each(range(8), 12, work)
     assert done == list(range(8))
-    assert asked == [(8, 12), (6, 6), (3, 3), (3, 3), (2, 3)]
+    assert requested == [(8, 12), (6, 6), (3, 3), (3, 3), (2, 3)]
     assert room.facts() == {"largest_batch": 3}
     assert (room.size(2), room.size(100)) == (2, 3)
 
 
 def test_a_batch_is_no_larger_than_keeps_a_cpu_busy() -> None:
     # 2**26 / (128 * 64**2) is 128, over 127 more than that; 2**26 / (48 * 384**2) is 9.5.
-    assert [busy(asked, 128, 64, "cpu") for asked in (32, 128, 256)] == [32, 128, 128]
+    assert [busy(requested, 128, 64, "cpu") for requested in (32, 128, 256)] == [32, 128, 128]
     assert busy(256, 127, 64, "cpu") == 128
-    assert [busy(asked, 48, 384, "cpu") for asked in (2, 8, 32)] == [2, 8, 8]
+    assert [busy(requested, 48, 384, "cpu") for requested in (2, 8, 32)] == [2, 8, 8]
     assert busy(32, 128, 768, "cpu") == 4
     assert busy(256, 128, 768, "cuda") == 256
 
@@ -97,8 +97,8 @@ def test_encoding_goes_on_with_smaller_batches(
     capfd.readouterr()
     np.testing.assert_allclose(encoder.encode(texts, "doc", 10), whole, atol=1e-6)
     assert sizes == [10, 5, 5, 5, 5, 4]
-    said = "a batch of 10 texts does not fit into the GPU's memory: 5 at once from now on\n"
-    assert said in capfd.readouterr().err
+    message = "a batch of 10 texts does not fit into the GPU's memory: 5 at once from now on\n"
+    assert message in capfd.readouterr().err
     encoder.encode(texts, "doc", 10)
     assert sizes[6:] == [5, 5, 5, 5, 4]
     assert encoder.sizes.facts() == {"largest_batch": 5}

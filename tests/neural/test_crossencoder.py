@@ -226,9 +226,9 @@ def test_no_pairs_give_no_scores(toy: Path, device: devices.Device) -> None:
 def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> None:
     pairs = [*some_pairs(2, 0), *some_pairs(3, 2), *some_pairs(4, 5)]
     assert usable(pairs, 4) == pairs[2:]
-    told = capfd.readouterr().err
-    assert "2 of 9 training pairs have no negative: left out" in told
-    assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in told
+    options = capfd.readouterr().err
+    assert "2 of 9 training pairs have no negative: left out" in options
+    assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in options
 
 
 def some_pairs(count: int, pool: int) -> list[Tuple]:

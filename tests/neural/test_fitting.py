@@ -100,8 +100,8 @@ def made(
 
 
 def gradients_of(learner: Any) -> dict[str, np.ndarray]:
-    found = learner.model.named_parameters()
-    return {name: value.grad.numpy().copy() for name, value in found if value.grad is not None}
+    result = learner.model.named_parameters()
+    return {name: value.grad.numpy().copy() for name, value in result if value.grad is not None}
 
 
 def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], AdaptiveBatchSize]:
@@ -127,11 +127,11 @@ def hold(
     return sizes
 
 
-def assert_equal(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    assert found.keys() == expected.keys()
-    for key, gradient in found.items():
+def assert_equal(result: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert result.keys() == expected.keys()
+    for key, gradient in result.items():
         np.testing.assert_allclose(gradient, expected[key], atol=1e-6, err_msg=key)
-    assert max(np.abs(gradient).max() for gradient in found.values()) > 1e-4
+    assert max(np.abs(gradient).max() for gradient in result.values()) > 1e-4
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -145,11 +145,11 @@ def test_parts_add_up_to_the_gradient_and_the_log_of_the_whole(
     assert log["loss"] == pytest.approx(loss.mean().item(), rel=1e-6)
     assert learner.examples(batch) == len(loss)
     sizes = hold(learner, 2, monkeypatch)
-    again, found, _ = take(learner)
+    again, result, _ = take(learner)
     assert learner.joint == (name in JOINT)
     assert sizes == [7, 3, *[1] * (14 if learner.joint else 7)]
     assert again == pytest.approx(log, rel=1e-5)
-    assert_equal(found, expected)
+    assert_equal(result, expected)
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if name not in ("terms", "masked")])
@@ -162,13 +162,13 @@ def test_cached_gradients_are_those_of_one_graph_with_the_same_dropout(
     step = fitting._Step(learner, AdaptiveBatchSize("", ""), WHOLE, 0)
     parts = [step._forward(rows) for rows in (slice(0, 3), slice(3, 6), slice(6, 7))]
     outputs = [torch.cat(own) for own in zip(*parts, strict=True)]
-    found = learner.losses(step.batch, outputs, WHOLE)
+    result = learner.losses(step.batch, outputs, WHOLE)
     learner.model.zero_grad()
-    (found.losses.sum() / step.examples).backward()
+    (result.losses.sum() / step.examples).backward()
     expected = gradients_of(learner)
     hold(learner, 3, monkeypatch)
     log, cached, _ = take(learner)
-    assert log["loss"] == pytest.approx(found.losses.mean().item(), rel=1e-6)
+    assert log["loss"] == pytest.approx(result.losses.mean().item(), rel=1e-6)
     assert_equal(cached, expected)
 
 
@@ -178,10 +178,10 @@ def test_memory_that_ends_on_the_way_back_lets_all_begin_anew(
     learner = made(toy, "dpr")
     _, expected, _ = take(learner)
     sizes = hold(learner, 7, monkeypatch, graph_limit=2)
-    _, found, batch_size = take(learner)
+    _, result, batch_size = take(learner)
     assert sizes == [7, 3, 3, 1, 3, *[1] * 14]
     assert batch_size.facts() == {"largest_batch": 1}
-    assert_equal(found, expected)
+    assert_equal(result, expected)
 
 
 def test_what_fitted_is_kept_for_the_rest_and_told(

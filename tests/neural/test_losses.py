@@ -101,10 +101,10 @@ def test_margin_losses_are_means_over_the_negatives_of_a_query() -> None:
     residual = LOSSES["residual_margin"](kind="residual_margin", xi=1.0, lambda_train=0.1)
     constant = LOSSES["constant_margin"](kind="constant_margin", margin=1.0)
     first, second = (0.7 - 2.0 + 1.5, 1.0 - 2.0 + 3.0), (1.5 - 0.5 + 0.4, 0.0)
-    found = residual.losses(seen(*BATCH)).tolist()
-    assert found == pytest.approx([sum(first) / 2, sum(second) / 2])
-    found = constant.losses(seen(*BATCH)).tolist()
-    assert found == pytest.approx([(0.5 + 2.0) / 2, 0.9 / 2])
+    result = residual.losses(seen(*BATCH)).tolist()
+    assert result == pytest.approx([sum(first) / 2, sum(second) / 2])
+    result = constant.losses(seen(*BATCH)).tolist()
+    assert result == pytest.approx([(0.5 + 2.0) / 2, 0.9 / 2])
 
 
 def test_several_losses_are_summed_by_weight() -> None:

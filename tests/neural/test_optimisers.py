@@ -49,8 +49,8 @@ def test_without_options_it_is_plain_adam_to_the_last_bit() -> None:
         for some, gradient in zip(net.parameters(), gradients(number), strict=True):
             some.grad = gradient.clone()
         adam.step()
-    for found, expected in zip(trained(training()), net.parameters(), strict=True):
-        assert torch.equal(found, expected)
+    for result, expected in zip(trained(training()), net.parameters(), strict=True):
+        assert torch.equal(result, expected)
 
 
 def test_options_are_those_of_a_loop_by_hand() -> None:
@@ -67,6 +67,6 @@ def test_options_are_those_of_a_loop_by_hand() -> None:
         for group in adam.param_groups:
             group["lr"] = rate
         adam.step()
-    for found, expected in zip(trained(how), net.parameters(), strict=True):
-        torch.testing.assert_close(found, expected)
+    for result, expected in zip(trained(how), net.parameters(), strict=True):
+        torch.testing.assert_close(result, expected)
     assert not torch.equal(trained(how)[0], trained(training(clip_norm=1.0))[0])

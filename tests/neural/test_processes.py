@@ -99,11 +99,11 @@ def torchrun(*command: str | Path) -> tuple[int, str]:
     env = {**os.environ, "PYTHONPATH": str(WORKFLOW)}
     process = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
     try:
-        said = process.communicate(timeout=LIMIT)[1]
+        message = process.communicate(timeout=LIMIT)[1]
     except subprocess.TimeoutExpired:
         process.terminate()  # torchrun then ends its processes; a kill would leave them
-        said = process.communicate()[1]
-    return process.returncode, said
+        message = process.communicate()[1]
+    return process.returncode, message
 
 
 def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
@@ -123,12 +123,12 @@ def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
 
 
 def train_alone(folder: Path, name: str) -> None:
-    told = arguments(folder, name, "one")
+    parsed = arguments(folder, name, "one")
     if name == "masked":
         keys = ("start", "spec", "work", "output", "threads", "device")
-        pretrain.adapt([told["corpus"]], **{key: told[key] for key in keys})
+        pretrain.adapt([parsed["corpus"]], **{key: parsed[key] for key in keys})
     else:
-        stage.train(**told)
+        stage.train(**parsed)
 
 
 @pytest.fixture(scope="module")
@@ -141,9 +141,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = {name: arguments(folder, name, "two") for name in SPECS}
     (folder / "two.json").write_text(json.dumps(work, default=str))
     (folder / "driver.py").write_text(DRIVER)
-    status, said = torchrun(folder / "driver.py", folder)
-    assert status == 0, said
-    (folder / "said").write_text(said)
+    status, message = torchrun(folder / "driver.py", folder)
+    assert status == 0, message
+    (folder / "said").write_text(message)
     return folder
 
 
@@ -160,11 +160,11 @@ def weights(model: Path) -> dict[str, np.ndarray]:
     Softmax cancels what all keys, or all scores of a cross-encoder's group, share: the gradient
     is nothing but rounding, which Adam enlarges.
     """
-    found = {}
+    result = {}
     for path in sorted(model.rglob("*.safetensors")):
-        found |= {f"{path.name} {name}": value for name, value in load_file(path).items()}
+        result |= {f"{path.name} {name}": value for name, value in load_file(path).items()}
     free = ("key.bias", "linear.bias", "0.output.LayerNorm.bias")
-    return {name: value for name, value in found.items() if not name.endswith(free)}
+    return {name: value for name, value in result.items() if not name.endswith(free)}
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if name != "dropout"])
@@ -173,9 +173,9 @@ def test_two_processes_take_the_steps_of_one(toy: Path, name: str) -> None:
     assert one.keys() == two.keys()
     for key in one:
         np.testing.assert_allclose(two[key], one[key], atol=2e-5, err_msg=key)
-    told = [log(toy / part / name) for part in ("two", "one")]
-    np.testing.assert_allclose(*(rows[0] for rows in told), rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(*told, rtol=1e-4, atol=1e-4)
+    parsed = [log(toy / part / name) for part in ("two", "one")]
+    np.testing.assert_allclose(*(rows[0] for rows in parsed), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(*parsed, rtol=1e-4, atol=1e-4)
 
 
 def test_the_manifest_counts_the_processes(toy: Path) -> None:
@@ -186,50 +186,50 @@ def test_the_manifest_counts_the_processes(toy: Path) -> None:
 
 
 def test_one_process_speaks_and_cleans_up(toy: Path) -> None:
-    said = (toy / "said").read_text().splitlines()
-    assert sum("train: 8 steps in" in line for line in said) == len(SPECS)
+    message = (toy / "said").read_text().splitlines()
+    assert sum("train: 8 steps in" in line for line in message) == len(SPECS)
     (record,) = (toy / "two" / "short").glob("manifest.json")
     assert json.loads(record.read_text())["artefact"]["largest_batch"] == 1
     assert sorted(path.name for path in (toy / "two").iterdir()) == sorted(SPECS)
 
 
 def test_rows_are_gathered_and_gradients_added_up(toy: Path) -> None:
-    told = json.loads((toy / "gradients.json").read_text())
-    assert [every for every, _ in told] == [[[1.0], [2.0], [4.0]]] * 2
-    assert [added for _, added in told] == [[1.0 + 2.0, 10.0 + 20.0]] * 2
+    parsed = json.loads((toy / "gradients.json").read_text())
+    assert [every for every, _ in parsed] == [[[1.0], [2.0], [4.0]]] * 2
+    assert [added for _, added in parsed] == [[1.0 + 2.0, 10.0 + 20.0]] * 2
 
 
 def test_dropout_follows_from_the_seed_and_is_another_for_each_process(toy: Path) -> None:
     """Interrupted at the end, two processes go on from the state of step 5 to the same bytes."""
-    told = arguments(toy, "dropout", "again")
-    options = [word for key, value in told.items() for word in (f"--{key}", str(value))]
-    told["output"].parent.mkdir()
-    told["output"].write_text("a file where the folder belongs")
+    parsed = arguments(toy, "dropout", "again")
+    options = [word for key, value in parsed.items() for word in (f"--{key}", str(value))]
+    parsed["output"].parent.mkdir()
+    parsed["output"].write_text("a file where the folder belongs")
     command = ["-m", "residuum.train", "train", *options]
-    status, said = torchrun(*command)
+    status, message = torchrun(*command)
     assert status != 0
-    assert (told["work"] / "state.pt").exists(), said
-    told["output"].unlink()
-    status, said = torchrun(*command)
-    assert status == 0, said
-    assert said.count("resuming after step 5") == 1
+    assert (parsed["work"] / "state.pt").exists(), message
+    parsed["output"].unlink()
+    status, message = torchrun(*command)
+    assert status == 0, message
+    assert message.count("resuming after step 5") == 1
     two = toy / "two" / "dropout"
     for name in ("model.safetensors", "training.tsv"):
-        assert files.sha256(told["output"] / name) == files.sha256(two / name)
+        assert files.sha256(parsed["output"] / name) == files.sha256(two / name)
     assert np.abs(log(two)[0, 1] - log(toy / "one" / "dropout")[0, 1]) > 1e-4
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 def test_a_killed_torchrun_leaves_no_process(toy: Path) -> None:
-    told = arguments(toy, "dropout", "endless")
+    parsed = arguments(toy, "dropout", "endless")
     spec = model_spec(**{**HOW, "steps": 1_000_000, "checkpoint_every": 1})
-    told |= {"spec": spec, "output": toy / "endless"}
-    options = [word for key, value in told.items() for word in (f"--{key}", str(value))]
+    parsed |= {"spec": spec, "output": toy / "endless"}
+    options = [word for key, value in parsed.items() for word in (f"--{key}", str(value))]
     start = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python", "--"]
     command = [*start, sys.executable, "-m", "residuum.train", "train", *options]
-    run_and_kill(command, when=(told["work"] / "state.pt").exists, limit=LIMIT)
+    run_and_kill(command, when=(parsed["work"] / "state.pt").exists, limit=LIMIT)
     give_up = time.monotonic() + 20
-    while left := processes_that_name(told["work"]):
+    while left := processes_that_name(parsed["work"]):
         if time.monotonic() > give_up:
             for number in left:
                 os.kill(number, signal.SIGKILL)
@@ -239,14 +239,14 @@ def test_a_killed_torchrun_leaves_no_process(toy: Path) -> None:
 
 def processes_that_name(path: Path) -> list[int]:
     """Return the running processes that have a path on their command line."""
-    found = []
+    result = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if str(path).encode() in entry.read_bytes():
-                found.append(int(entry.parent.name))
+                result.append(int(entry.parent.name))
         except OSError:
             continue  # it ended meanwhile
-    return found
+    return result
 
 
 def test_a_batch_smaller_than_the_processes_is_refused(

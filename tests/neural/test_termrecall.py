@@ -33,8 +33,8 @@ def test_recall_is_the_share_of_queries_with_the_term() -> None:
 
 def test_targets_belong_to_the_words_as_they_stand() -> None:
     words = ["susan", "sang", ";", "sing", "the", "choirs", "susan", "?", "is"]
-    found = targets(words, recall(QUERIES))
-    assert found == [0.75, 0.0, 0.0, 0.5, 0.0, 0.25, 0.75, 0.0, 0.0]
+    result = targets(words, recall(QUERIES))
+    assert result == [0.75, 0.0, 0.0, 0.5, 0.0, 0.25, 0.75, 0.0, 0.0]
 
 
 def test_terms_are_stems_of_words_that_count() -> None:

@@ -46,11 +46,11 @@ def doc(words, url="http example", title="a title", seed=1):
 @pytest.mark.parametrize("stride", [3, 10, 20])
 def test_the_passages_cover_the_body_and_fit(tokenizer, words, stride):
     record = doc(words)
-    found = passages(record, form(stride=stride), tokenizer, room=1000)
-    assert all(len(tokens(tokenizer, text)) <= 20 for text in found)
+    result = passages(record, form(stride=stride), tokenizer, room=1000)
+    assert all(len(tokens(tokenizer, text)) <= 20 for text in result)
     head = "http example a title"
-    assert all(text.startswith(f"{head} ") for text in found)
-    bodies = [text.removeprefix(f"{head} ") for text in found]
+    assert all(text.startswith(f"{head} ") for text in result)
+    bodies = [text.removeprefix(f"{head} ") for text in result]
     assert record["body"].startswith(bodies[0]) and record["body"].endswith(bodies[-1])
     place = len(bodies[0])
     for text in bodies[1:]:
@@ -73,8 +73,8 @@ def test_by_hand(tokenizer):
     # One token per word in this vocabulary: 4 of head and body leave 3 for the body of each.
     record = {"url": "x", "title": "", "body": "alpha beta gamma delta epsilon alpha beta"}
     assert all(len(tokens(tokenizer, word)) == 1 for word in record["body"].split())
-    found = passages(record, form(4, 2, ["url", "title"]), tokenizer, 1000)
-    assert found == [
+    result = passages(record, form(4, 2, ["url", "title"]), tokenizer, 1000)
+    assert result == [
         "x alpha beta gamma",
         "x gamma delta epsilon",
         "x epsilon alpha beta",
@@ -82,19 +82,19 @@ def test_by_hand(tokenizer):
 
 
 def test_a_model_that_reads_less_gets_shorter_passages(tokenizer):
-    found = passages(doc(60), form(), tokenizer, room=12)
-    assert max(len(tokens(tokenizer, text)) for text in found) == 12
+    result = passages(doc(60), form(), tokenizer, room=12)
+    assert max(len(tokens(tokenizer, text)) for text in result) == 12
 
 
 def test_a_head_takes_half_at_most_and_a_word_longer_than_a_passage_is_cut(tokenizer):
     record = doc(30, title=" ".join(["gamma"] * 50))
-    found = passages(record, form(), tokenizer, 1000)
-    assert all(len(tokens(tokenizer, text)) <= 20 for text in found)
-    assert found[0].startswith("http example gamma")
+    result = passages(record, form(), tokenizer, 1000)
+    assert all(len(tokens(tokenizer, text)) <= 20 for text in result)
+    assert result[0].startswith("http example gamma")
     long = {"url": "", "title": "", "body": "qzj" * 40}
-    found = passages(long, form(8, 8), tokenizer, 1000)
-    assert all(len(tokens(tokenizer, text)) <= 8 for text in found)
-    assert "".join(found) == long["body"]
+    result = passages(long, form(8, 8), tokenizer, 1000)
+    assert all(len(tokens(tokenizer, text)) <= 8 for text in result)
+    assert "".join(result) == long["body"]
 
 
 def test_a_stride_beyond_the_length_is_refused():

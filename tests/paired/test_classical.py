@@ -12,9 +12,9 @@ from residuum.paired import classical
 def test_t_by_hand():
     # t = 2 / (1 / sqrt(3)) = 3.4641 with 2 degrees of freedom; p = 1 - t / sqrt(t^2 + 2)
     t = 2 * np.sqrt(3)
-    found = classical.t_test(np.array([1.0, 2.0, 3.0]))
-    assert found.p == pytest.approx(1 - t / np.sqrt(t * t + 2))
-    assert (found.p_error, found.method) == (0.0, "paired t")
+    result = classical.t_test(np.array([1.0, 2.0, 3.0]))
+    assert result.p == pytest.approx(1 - t / np.sqrt(t * t + 2))
+    assert (result.p_error, result.method) == (0.0, "paired t")
 
 
 @pytest.mark.parametrize(("d", "p"), [([0.0] * 5, 1.0), ([0.3], 1.0), ([0.1] * 5, 0.0)])
@@ -30,9 +30,9 @@ def test_t_agrees_with_scipy(n):
 
 def test_wilcoxon_by_hand():
     # All three ranks positive: 2 of the 8 sign patterns are as extreme.
-    found = classical.wilcoxon(np.array([1.0, 2.0, 3.0]))
-    assert found.p == pytest.approx(2 / 8)
-    assert found.method == "Wilcoxon signed rank, zeros dropped, exact"
+    result = classical.wilcoxon(np.array([1.0, 2.0, 3.0]))
+    assert result.p == pytest.approx(2 / 8)
+    assert result.method == "Wilcoxon signed rank, zeros dropped, exact"
     assert classical.wilcoxon(np.zeros(4)).p == 1.0
     assert classical.wilcoxon(np.array([0.5])).p == 1.0
     assert classical.wilcoxon(np.array([0.0, 0.1, 0.1, 0.1])).p == pytest.approx(2 / 8)
@@ -46,13 +46,13 @@ def test_wilcoxon_by_hand():
 def test_wilcoxon_agrees_with_scipy(n, decimals):
     """One decimal makes ties and zeros."""
     d = np.random.default_rng(n).normal(0.2, 0.8, size=n).round(decimals)
-    found = classical.wilcoxon(d)
+    result = classical.wilcoxon(d)
     how = stats.PermutationMethod() if n <= 13 else "auto"
     theirs = stats.wilcoxon(d, zero_method="wilcox", correction=False, method=how)
-    assert found.p == pytest.approx(theirs.pvalue)
+    assert result.p == pytest.approx(theirs.pvalue)
     exact = n <= 13 or (n <= 50 and decimals == 8)
     approximate = "normal approximation without continuity correction"
-    assert found.method.endswith("exact" if exact else approximate)
+    assert result.method.endswith("exact" if exact else approximate)
 
 
 @pytest.mark.parametrize(("n", "levels"), [(6, 4), (12, 3), (12, 400), (20, 4000)])

@@ -54,16 +54,16 @@ def test_the_detectable_difference_is_found_four_times_in_five(n, alpha):
     shape = random.normal(size=n)
     true = classical.min_detectable((shape - shape.mean()) / shape.std(ddof=1), alpha)
     samples = random.normal(true, 1.0, size=(3000, n))
-    found = np.mean([classical.t_test(d).p < alpha for d in samples])
-    assert found == pytest.approx(0.8, abs=4 * np.sqrt(0.16 / 3000))
+    result = np.mean([classical.t_test(d).p < alpha for d in samples])
+    assert result == pytest.approx(0.8, abs=4 * np.sqrt(0.16 / 3000))
 
 
 def test_the_bootstrap_agrees_with_scipys():
     random = np.random.default_rng(2)
     values = random.exponential(size=(3, 80)) + np.array([[5.0], [0.0], [-5.0]])
     contrasts = Contrasts(values, [(0, 1), (1, 2)])
-    found = resampling.bootstrap(contrasts, 9_999, seed=1)
-    for number, (low, high) in enumerate(found):
+    result = resampling.bootstrap(contrasts, 9_999, seed=1)
+    for number, (low, high) in enumerate(result):
         d = contrasts.difference(number)
         theirs = stats.bootstrap((d,), np.mean, method="percentile", rng=3).confidence_interval
         # A quantile of 9,999 draws is off by about 0.03 standard errors of the mean.

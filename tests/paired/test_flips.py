@@ -33,10 +33,10 @@ def brute_force(d):
 @pytest.mark.parametrize("n", range(1, 13))
 def test_few_queries_are_enumerated_exactly(n):
     d = np.random.default_rng(n).normal(0.3, 1.0, size=n).round(1)
-    found = resampling.permutation(against_zero(d[None]), 9999, seed=1)[0]
-    assert found.p == pytest.approx(brute_force(d))
-    assert found.method == f"exact, 2^{np.count_nonzero(d)} sign flips"
-    assert found.p_error == 0.0
+    result = resampling.permutation(against_zero(d[None]), 9999, seed=1)[0]
+    assert result.p == pytest.approx(brute_force(d))
+    assert result.method == f"exact, 2^{np.count_nonzero(d)} sign flips"
+    assert result.p_error == 0.0
 
 
 def test_enumeration_agrees_with_scipys():
@@ -50,8 +50,8 @@ def test_enumeration_agrees_with_scipys():
 def test_only_queries_that_differ_count_for_enumeration():
     d = np.zeros(500)
     d[[3, 100, 499]] = [0.1, 0.2, 0.3]
-    found = resampling.permutation(against_zero(d[None]), 7, seed=1)[0]
-    assert found == (2 / 8, 0.0, "exact, 2^3 sign flips")
+    result = resampling.permutation(against_zero(d[None]), 7, seed=1)[0]
+    assert result == (2 / 8, 0.0, "exact, 2^3 sign flips")
     assert resampling.permutation(against_zero(d[None]), 6, seed=1)[0].method == "6 sign flips"
 
 
@@ -87,9 +87,9 @@ def test_ties_by_hand():
 
 def test_p_is_never_zero_and_has_a_floor():
     assert p_of(np.ones(200), 999) == [1 / 1000]
-    found = resampling.permutation(against_zero(np.ones((1, 200))), 999, seed=1)[0]
-    assert found.p_error == pytest.approx(np.sqrt(0.001 * 0.999 / 1000))
-    assert found.method == "999 sign flips"
+    result = resampling.permutation(against_zero(np.ones((1, 200))), 999, seed=1)[0]
+    assert result.p_error == pytest.approx(np.sqrt(0.001 * 0.999 / 1000))
+    assert result.method == "999 sign flips"
 
 
 @pytest.mark.parametrize("queries", [37, 1500])

@@ -88,9 +88,9 @@ def job(parents, tmp_path):
 
 def test_a_forked_job_has_words_streams_and_status_of_its_own(job, tmp_path):
     first = job("a b", "read", "early")
-    out, said = first.communicate("from a pipe")
+    out, message = first.communicate("from a pipe")
     assert out.splitlines()[0] == f"here ['a b', 'read', 'early'] job.py __main__ job {tmp_path}"
-    assert "from a pipe" in out and said == "loaded True\n" and first.returncode == 0
+    assert "from a pipe" in out and message == "loaded True\n" and first.returncode == 0
     assert int((tmp_path / "pid").read_text()) != first.pid
 
 
@@ -212,5 +212,5 @@ def test_a_shell_finds_the_words_of_a_command_with_and_without_parents(job, tmp_
     line = driver.shell_prefix(workflow()).format() + "python -m job 'a b' early 2>&1 | tee log"
     for folder in ({}, {server.FOLDER: parents[0]}):
         subprocess.run(["bash", "-c", line], cwd=tmp_path, env=environment(folder), check=True)
-        said = (tmp_path / "log").read_text()
-        assert "['a b', 'early'] job.py __main__" in said
+        message = (tmp_path / "log").read_text()
+        assert "['a b', 'early'] job.py __main__" in message

@@ -229,6 +229,6 @@ def _members(packed: bytes) -> list[str]:
 
 def _member(packed: bytes, name: str) -> bytes:
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-        found = tar.extractfile(name)
-        assert found is not None, name
-        return found.read()
+        result = tar.extractfile(name)
+        assert result is not None, name
+        return result.read()

@@ -26,14 +26,14 @@ class Folders(NamedTuple):
 
 def dataset(name: str, replica: Replica, **source: Any) -> Dataset:
     """Return a dataset of config/ with the counts of a replica as its only edition."""
-    found = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", Dataset)
-    record = found.model_dump(mode="json", exclude_none=True)
+    result = entries.parse(ROOT / "config" / "datasets" / f"{name}.yaml", Dataset)
+    record = result.model_dump(mode="json", exclude_none=True)
     counts = replica.counts()
     pins = {}
-    for split, entry in found.splits.items():
+    for split, entry in result.splits.items():
         known = counts["splits"].get(entry.irds or "nq-test")
         if known and not entry.holdout:
-            pins[split] = known if found.judged(split) else known | {"qrels": 0, "relevance": {}}
+            pins[split] = known if result.judged(split) else known | {"qrels": 0, "relevance": {}}
     record["source"] |= source
     record["editions"] = [{"name": "replica", "docs": counts["docs"], "splits": pins}]
     if sample := record["source"].get("sample"):

@@ -26,9 +26,9 @@ def draw() -> Marco:
     """Return 600 passages, 640 train, 45 dev (30 of them small) and 10 + 10 track queries."""
     source = places(train_pairs=640)
     position = {doc_id: i for i, (doc_id, _) in enumerate(source.docs)}
-    asked = [query_id for queries in source.queries.values() for query_id, _ in queries]
-    numbers = map(str, random.Random(1).sample(range(1, 1_200_000), len(asked)))
-    number = dict(zip(asked, numbers, strict=True))
+    requested = [query_id for queries in source.queries.values() for query_id, _ in queries]
+    numbers = map(str, random.Random(1).sample(range(1, 1_200_000), len(requested)))
+    number = dict(zip(requested, numbers, strict=True))
     queries = {s: [(number[q], text) for q, text in source.queries[s]] for s in source.queries}
     qrels = {
         s: [(number[q], position[doc], grade) for q, doc, grade in source.qrels[s]]

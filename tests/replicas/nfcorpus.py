@@ -20,8 +20,8 @@ def write(home: Path) -> Replica:
     source = places(seed=6, dev=120)
     med = {doc_id: f"MED-{i + 10}" for i, (doc_id, _) in enumerate(source.docs)}
     docs = [(med[doc_id], _fields(med[doc_id], doc["text"])) for doc_id, doc in source.docs]
-    asked = [query_id for split in SPLITS.values() for query_id, _ in source.queries[split]]
-    plain = {query_id: f"PLAIN-{i + 2}" for i, query_id in enumerate(asked)}
+    requested = [query_id for split in SPLITS.values() for query_id, _ in source.queries[split]]
+    plain = {query_id: f"PLAIN-{i + 2}" for i, query_id in enumerate(requested)}
     queries = {
         s: {plain[q]: text for q, text in source.queries[name]} for s, name in SPLITS.items()
     }
@@ -31,7 +31,7 @@ def write(home: Path) -> Replica:
     }
     links = {s: [row for row in rows if row[2]] for s, rows in links.items()}
     packing.tar_gz(home / NAME / "nfcorpus.tar.gz", _members(docs, queries, links))
-    named = {f"{NAME}/{s}": found for s, found in queries.items()}
+    named = {f"{NAME}/{s}": result for s, result in queries.items()}
     return Replica(NAME, docs, named, {f"{NAME}/{s}": rows for s, rows in links.items()})
 
 
@@ -47,9 +47,9 @@ def _fields(doc_id: str, text: str) -> dict[str, str]:
 
 def _members(docs: list, queries: dict, links: dict) -> dict[str, str]:
     members = {"raw/doc_dump.txt": "".join("\t".join([i, *d.values()]) + "\n" for i, d in docs)}
-    for split, found in queries.items():
-        members[f"{split}.titles.queries"] = "".join(f"{q}\t{t}\n" for q, t in found.items())
-        members[f"{split}.all.queries"] = "".join(f"{q}\t{full(t)}\n" for q, t in found.items())
+    for split, result in queries.items():
+        members[f"{split}.titles.queries"] = "".join(f"{q}\t{t}\n" for q, t in result.items())
+        members[f"{split}.all.queries"] = "".join(f"{q}\t{full(t)}\n" for q, t in result.items())
         rows = (f"{q}\t0\t{d}\t{level}\n" for q, d, level in links[split])
         members[f"{split}.3-2-1.qrel"] = "".join(rows)
     return {f"nfcorpus/{name}": text for name, text in members.items()}

@@ -57,7 +57,7 @@ def read(
     Rows are what ir_datasets gave before it ended or failed, without fields of bytes; `error`
     is there where it failed. A release is a date of CORD-19 and its file below cord19/.
     """
-    wanted = {"docs": docs or [], "splits": splits or [], "releases": releases or []}
+    expected = {"docs": docs or [], "splits": splits or [], "releases": releases or []}
     environment = {
         **os.environ,
         "IR_DATASETS_HOME": str(home),
@@ -67,7 +67,7 @@ def read(
         "http_proxy": "http://127.0.0.1:9",
     }
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(wanted)],
+        [sys.executable, "-c", PROGRAM, json.dumps(expected)],
         env=environment,
         capture_output=True,
         text=True,
@@ -76,24 +76,24 @@ def read(
     return json.loads(done.stdout)
 
 
-def queries(found: dict[str, Any], split: str, field: str = "text") -> dict[str, str]:
+def queries(outcome: dict[str, Any], split: str, field: str = "text") -> dict[str, str]:
     """Return {query_id: text} of a split; a failure of ir_datasets fails the test."""
-    result = found["queries"][split]
+    result = outcome["queries"][split]
     assert "error" not in result, result["error"]
     texts = [(q["query_id"], q[field]) for q in result["rows"]]
     assert len(dict(texts)) == len(texts)
     return dict(texts)
 
 
-def qrels(found: dict[str, Any], split: str) -> list[tuple[str, str, int]]:
+def qrels(outcome: dict[str, Any], split: str) -> list[tuple[str, str, int]]:
     """Return (query_id, doc_id, relevance) of a split; a failure of ir_datasets fails the test."""
-    result = found["qrels"][split]
+    result = outcome["qrels"][split]
     assert "error" not in result, result["error"]
     return [(q["query_id"], q["doc_id"], q["relevance"]) for q in result["rows"]]
 
 
-def docs(found: dict[str, Any], name: str) -> list[tuple[str, dict[str, Any]]]:
+def docs(outcome: dict[str, Any], name: str) -> list[tuple[str, dict[str, Any]]]:
     """Return (doc_id, other fields) of a collection; a failure of ir_datasets fails the test."""
-    result = found["docs"][name]
+    result = outcome["docs"][name]
     assert "error" not in result, result["error"]
     return [(row.pop("doc_id"), row) for row in map(dict, result["rows"])]

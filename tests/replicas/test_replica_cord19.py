@@ -25,7 +25,7 @@ def replica(home):
 
 
 @pytest.fixture(scope="module")
-def found(home, replica):
+def outcome(home, replica):
     return reading.read(home, [cord19.ROUND], [cord19.ROUND], RELEASE)
 
 
@@ -33,8 +33,8 @@ def without_body(docs):
     return [(uid, {k: v for k, v in doc.items() if k != "body"}) for uid, doc in docs]
 
 
-def test_every_row_of_the_metadata_is_read(replica, found):
-    assert reading.docs(found, cord19.ROUND) == without_body(replica.docs)
+def test_every_row_of_the_metadata_is_read(replica, outcome):
+    assert reading.docs(outcome, cord19.ROUND) == without_body(replica.docs)
     assert replica.counts()["docs"] == 224
     rows = Counter(uid for uid, _ in replica.docs)
     assert sorted(rows.values()) == [1] * 216 + [2] * 4, "four papers stand twice"
@@ -43,14 +43,14 @@ def test_every_row_of_the_metadata_is_read(replica, found):
     assert any('"pilot"' in doc["title"] for _, doc in replica.docs)
 
 
-def test_topics_and_residual_judgements_are_read(replica, found):
-    assert reading.queries(found, cord19.ROUND, "description") == replica.queries[cord19.ROUND]
+def test_topics_and_residual_judgements_are_read(replica, outcome):
+    assert reading.queries(outcome, cord19.ROUND, "description") == replica.queries[cord19.ROUND]
     assert list(replica.queries[cord19.ROUND]) == [str(n) for n in range(1, 36)]
-    first = found["queries"][cord19.ROUND]["rows"][0]
+    first = outcome["queries"][cord19.ROUND]["rows"][0]
     assert set(first["title"].split()) < set(first["description"].split())
     assert first["narrative"] == f"looking for studies: {first['description']}"
-    assert reading.qrels(found, cord19.ROUND) == replica.qrels[cord19.ROUND]
-    rows = found["qrels"][cord19.ROUND]["rows"]
+    assert reading.qrels(outcome, cord19.ROUND) == replica.qrels[cord19.ROUND]
+    rows = outcome["qrels"][cord19.ROUND]["rows"]
     assert {row["iteration"] for row in rows} == {"1.5", "2"}
     assert {row["relevance"] for row in rows} == {0, 1, 2}
 
@@ -92,19 +92,19 @@ def body(row, tar):
     ]
 
 
-def test_ir_datasets_takes_the_word_false_for_a_parse_that_is_there(found):
+def test_ir_datasets_takes_the_word_false_for_a_parse_that_is_there(outcome):
     """Cord19Docs tests has_pmc_xml_parse as a text, so it looks for the parse of no PMC id."""
-    result = found["docs"][cord19.DATE]
+    result = outcome["docs"][cord19.DATE]
     assert result["rows"] == []
     assert "/pmc_json/.xml.json' not found" in result["error"]
 
 
 def test_ir_datasets_reads_bodies_of_the_later_layout(tmp_path):
     replica = cord19.write(tmp_path, layout="parses")
-    found = reading.read(tmp_path, releases=RELEASE)
+    outcome = reading.read(tmp_path, releases=RELEASE)
     read = [
         (uid, doc | {"body": [tuple(part) for part in doc["body"]]})
-        for uid, doc in reading.docs(found, cord19.DATE)
+        for uid, doc in reading.docs(outcome, cord19.DATE)
     ]
     assert read == replica.docs
 

@@ -35,9 +35,9 @@ def disks(tmp_path_factory):
     return home
 
 
-def failed(home, name, **wanted):
+def failed(home, name, **expected):
     """Return the number of docs before ir_datasets failed, and what it said."""
-    result = reading.read(home, [name], **wanted)["docs"][name]
+    result = reading.read(home, [name], **expected)["docs"][name]
     return len(result["rows"]), result.get("error", "nothing")
 
 
@@ -50,11 +50,11 @@ def failed(home, name, **wanted):
         (cord19.ROUND, "2020-05-01/metadata.csv", "nothing"),
     ],
 )
-def test_half_a_download(home, name, file, said):
+def test_half_a_download(home, name, file, message):
     broken = damage.half(home / name.partition("/")[0] / file)
     assert broken.file.is_file() and broken.line is None
     docs, error = failed(home, name)
-    assert error.startswith(said)
+    assert error.startswith(message)
     assert 0 <= docs < (224 if name == cord19.ROUND else 600)
 
 
@@ -68,8 +68,8 @@ def test_a_wrong_hash_is_not_looked_at(home):
     assert error.startswith(("BadGzipFile: CRC check failed", "error: Error -3"))
     train = home / PASSAGE / "train" / "qrels"
     train.write_text(train.read_text().replace("\t1\n", "\t0\n", 5))
-    found = reading.read(home, splits=[f"{PASSAGE}/train"])
-    assert [level for *_, level in reading.qrels(found, f"{PASSAGE}/train")][:6] == [0] * 5 + [1]
+    outcome = reading.read(home, splits=[f"{PASSAGE}/train"])
+    assert [level for *_, level in reading.qrels(outcome, f"{PASSAGE}/train")][:6] == [0] * 5 + [1]
 
 
 def test_a_passage_without_a_tab(home):
@@ -133,8 +133,8 @@ def test_a_parse_that_is_no_json(tmp_path):
     cord19.write(tmp_path, layout="parses")
     broken = damage.parse_without_json(tmp_path, layout="parses")
     assert broken.member.startswith("2020-05-01/document_parses.tar.gz/document_parses/pmc_json/")
-    found = reading.read(tmp_path, releases=[(cord19.DATE, cord19.RELEASE)])
-    error = found["docs"][cord19.DATE]["error"]
+    outcome = reading.read(tmp_path, releases=[(cord19.DATE, cord19.RELEASE)])
+    error = outcome["docs"][cord19.DATE]["error"]
     assert error == "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
 
 

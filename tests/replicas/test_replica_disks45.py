@@ -23,7 +23,7 @@ def replica(home):
 
 
 @pytest.fixture(scope="module")
-def found(home, replica):
+def result(home, replica):
     return reading.read(home, [NOCR], [ROBUST, *FOLDS])
 
 
@@ -34,10 +34,10 @@ def test_there_are_as_many_files_as_on_the_disks(home, replica):
     assert kinds == {".Z", ".0Z", ".1Z", ".2Z", ".gz", ""}
 
 
-def test_every_doc_is_read_with_its_title_and_body(replica, found):
+def test_every_doc_is_read_with_its_title_and_body(replica, result):
     collapsed = [
         (doc_id, {field: " ".join(text.split()) for field, text in doc.items()})
-        for doc_id, doc in reading.docs(found, NOCR)
+        for doc_id, doc in reading.docs(result, NOCR)
     ]
     assert collapsed == replica.docs
     assert replica.counts()["docs"] == 2500
@@ -52,25 +52,25 @@ def test_the_decoder_of_gzip_reads_the_same_markup(home, replica):
     assert b"<!-- PJG 0012 frnewline -->" in done.stdout
 
 
-def test_topics_are_read_as_those_of_the_track(replica, found):
-    assert reading.queries(found, ROBUST, "title") == replica.queries[ROBUST]
+def test_topics_are_read_as_those_of_the_track(replica, result):
+    assert reading.queries(result, ROBUST, "title") == replica.queries[ROBUST]
     numbers = [*range(301, 451), *range(601, 701)]
     assert list(replica.queries[ROBUST]) == [str(number) for number in numbers]
-    first = found["queries"][ROBUST]["rows"][0]
+    first = result["queries"][ROBUST]["rows"][0]
     assert first["description"] == f"What is known about {first['title'].lower()}?"
     assert first["narrative"].endswith("Documents on other places are not relevant.")
 
 
-def test_all_topics_but_one_are_judged(replica, found):
-    assert reading.qrels(found, ROBUST) == replica.qrels[ROBUST]
+def test_all_topics_but_one_are_judged(replica, result):
+    assert reading.qrels(result, ROBUST) == replica.qrels[ROBUST]
     judged = {query_id for query_id, *_ in replica.qrels[ROBUST]}
     assert set(replica.queries[ROBUST]) - judged == {"672"}
     assert set(replica.counts()["splits"][ROBUST]["relevance"]) == {0, 1, 2}
 
 
-def test_five_folds_of_fifty_topics_share_the_judgements_out(replica, found):
-    topics = [query_id for fold in FOLDS for query_id in reading.queries(found, fold, "title")]
-    assert [len(found["queries"][fold]["rows"]) for fold in FOLDS] == [50] * 5
+def test_five_folds_of_fifty_topics_share_the_judgements_out(replica, result):
+    topics = [query_id for fold in FOLDS for query_id in reading.queries(result, fold, "title")]
+    assert [len(result["queries"][fold]["rows"]) for fold in FOLDS] == [50] * 5
     assert sorted(topics) == sorted(replica.queries[ROBUST])
-    rows = [row for fold in FOLDS for row in reading.qrels(found, fold)]
+    rows = [row for fold in FOLDS for row in reading.qrels(result, fold)]
     assert sorted(rows) == sorted(replica.qrels[ROBUST])

@@ -26,12 +26,12 @@ def replica(folders):
 
 
 @pytest.fixture(scope="module")
-def found(folders, replica):
+def result(folders, replica):
     return reading.read(folders[0], [NAME], [TRAIN, DEV])
 
 
-def test_every_passage_is_read_with_the_quotes_of_the_file(replica, found):
-    assert reading.docs(found, NAME) == replica.docs
+def test_every_passage_is_read_with_the_quotes_of_the_file(replica, result):
+    assert reading.docs(result, NAME) == replica.docs
     assert replica.counts()["docs"] == 600
     texts = [doc["text"] for _, doc in replica.docs]
     assert all(text[0] == text[-1] == '"' for text in texts)
@@ -47,12 +47,12 @@ def test_csv_takes_the_quotes_away(folders, replica):
 
 
 @pytest.mark.parametrize(("split", "queries"), [(TRAIN, 120), (DEV, 40)])
-def test_questions_answers_and_levels_are_read(replica, found, split, queries):
-    assert reading.queries(found, split) == replica.queries[split]
+def test_questions_answers_and_levels_are_read(replica, result, split, queries):
+    assert reading.queries(result, split) == replica.queries[split]
     assert len(replica.queries[split]) == queries
-    rows = {row["query_id"]: row["answers"] for row in found["queries"][split]["rows"]}
+    rows = {row["query_id"]: row["answers"] for row in result["queries"][split]["rows"]}
     assert rows == replica.answers[split]
-    assert reading.qrels(found, split) == replica.qrels[split]
+    assert reading.qrels(result, split) == replica.qrels[split]
     levels = replica.counts()["splits"][split]["relevance"]
     assert set(levels) == {-1, 0, 1, 2}
     assert levels[2] == queries and levels[0] == 3 * queries and levels[-1] == 5 * queries
@@ -84,8 +84,8 @@ def test_test_questions_are_read_as_dpr_reads_them(folders, replica):
 def test_passages_hold_the_answers_that_dpr_would_find(replica, split):
     texts = {doc_id: _tokens(text) for doc_id, text in _passages(replica).items()}
     for query_id, answers in replica.answers[split].items():
-        wanted = [_tokens(answer) for answer in answers]
-        held = {doc_id for doc_id, text in texts.items() if any(a in text for a in wanted)}
+        expected = [_tokens(answer) for answer in answers]
+        held = {doc_id for doc_id, text in texts.items() if any(a in text for a in expected)}
         assert held == replica.holders[split][query_id], answers
     assert {len(held) for held in replica.holders[split].values()} == {0, 1}
 

@@ -66,35 +66,35 @@ def joined(*texts):
 
 
 def test_papers_have_the_bodies_that_were_generated(written):
-    found = written("cord19").docs()
+    result = written("cord19").docs()
     expected = {}
     for uid, paper in written("cord19").replica.docs:
         body = joined(*(part for section in paper["body"] for part in section))
         fields = {"title": paper["title"], "abstract": paper["abstract"], "body": body}
         expected.setdefault(uid, {"text": joined(paper["title"], paper["abstract"]), **fields})
-    assert found == expected and len(found) == 220
-    assert sum(not paper["body"] for paper in found.values()) not in (0, 220)
+    assert result == expected and len(result) == 220
+    assert sum(not paper["body"] for paper in result.values()) not in (0, 220)
 
 
 def test_passages_of_dpr_come_without_the_quotes_of_their_file(written):
-    found = written("nq-dpr").docs()
+    result = written("nq-dpr").docs()
     path = written("nq-dpr").folders.home / "dpr-w100" / "docs.tsv.gz"
     rows = list(
         csv.reader(decompress(path.read_bytes()).decode().split("\n")[1:-1], delimiter="\t")
     )
     expected = {i: {"text": f"{t} {text}", "title": t, "body": text} for i, text, t in rows}
-    assert found == expected and len(found) == 600
-    assert any('"' in doc["body"] for doc in found.values()), "quotes of the text stay"
+    assert result == expected and len(result) == 600
+    assert any('"' in doc["body"] for doc in result.values()), "quotes of the text stay"
 
 
 def test_a_sample_of_dpr_keeps_the_marked_passages(written):
-    found = written("nq-dpr").docs(
+    result = written("nq-dpr").docs(
         "nq-250k", sample={"docs": 300, "seed": 1, "keep": ["train", "dev"], "level": 2}
     )
     replica = written("nq-dpr").replica
     marked = {doc for rows in replica.qrels.values() for _, doc, level in rows if level == 2}
-    assert marked < set(found) and len(found) == 300
-    assert not any(doc["body"].startswith('"') for doc in found.values())
+    assert marked < set(result) and len(result) == 300
+    assert not any(doc["body"].startswith('"') for doc in result.values())
 
 
 def test_twice_encoded_passages_are_mended(written):
@@ -104,20 +104,20 @@ def test_twice_encoded_passages_are_mended(written):
 
 
 def test_documents_have_url_title_and_body(written):
-    found = written("msmarco-document").docs()
-    assert found == {
+    result = written("msmarco-document").docs()
+    assert result == {
         i: {"text": joined(doc["url"], doc["title"], doc["body"]), **doc}
         for i, doc in written("msmarco-document").replica.docs
     }
 
 
 def test_newswire_has_title_and_body(written):
-    found = written("robust04").docs()
+    result = written("robust04").docs()
     collapsed = {
         i: {field: " ".join(doc[field].split()) for field in ("title", "body")}
-        for i, doc in found.items()
+        for i, doc in result.items()
     }
-    assert collapsed == dict(written("robust04").replica.docs) and len(found) == 2500
+    assert collapsed == dict(written("robust04").replica.docs) and len(result) == 2500
 
 
 @pytest.mark.parametrize(

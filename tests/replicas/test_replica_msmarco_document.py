@@ -18,12 +18,12 @@ def replica(home):
 
 
 @pytest.fixture(scope="module")
-def found(home, replica):
+def result(home, replica):
     return reading.read(home, [NAME], list(replica.queries))
 
 
-def test_every_doc_is_read_as_it_was_generated(replica, found):
-    assert reading.docs(found, NAME) == replica.docs
+def test_every_doc_is_read_as_it_was_generated(replica, result):
+    assert reading.docs(result, NAME) == replica.docs
     assert replica.counts()["docs"] == 600
 
 
@@ -48,11 +48,11 @@ def test_long_empty_and_untitled_docs_are_among_them(replica):
         ("trec-dl-2020/judged", 8),
     ],
 )
-def test_queries_and_judgements_are_read_as_they_were_written(replica, found, split, queries):
+def test_queries_and_judgements_are_read_as_they_were_written(replica, result, split, queries):
     name = f"{NAME}/{split}"
-    assert reading.queries(found, name) == replica.queries[name]
+    assert reading.queries(result, name) == replica.queries[name]
     assert len(replica.queries[name]) == queries
-    assert reading.qrels(found, name) == replica.qrels[name]
+    assert reading.qrels(result, name) == replica.qrels[name]
 
 
 def test_queries_are_those_of_the_passages(replica, tmp_path):

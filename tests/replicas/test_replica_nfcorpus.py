@@ -18,12 +18,12 @@ def replica(home):
 
 
 @pytest.fixture(scope="module")
-def found(home, replica):
+def result(home, replica):
     return reading.read(home, [NAME], list(replica.queries))
 
 
-def test_every_doc_is_read_as_it_was_generated(replica, found):
-    assert reading.docs(found, NAME) == replica.docs
+def test_every_doc_is_read_as_it_was_generated(replica, result):
+    assert reading.docs(result, NAME) == replica.docs
     assert replica.counts()["docs"] == 600
 
 
@@ -31,12 +31,12 @@ def test_every_doc_is_read_as_it_was_generated(replica, found):
     ("split", "queries", "levels"),
     [("train", 120, {3}), ("dev", 120, {3}), ("test", 20, {1, 2, 3})],
 )
-def test_queries_and_links_are_read_as_they_were_written(replica, found, split, queries, levels):
+def test_queries_and_links_are_read_as_they_were_written(replica, result, split, queries, levels):
     name = f"{NAME}/{split}"
-    assert reading.queries(found, name, "title") == replica.queries[name]
+    assert reading.queries(result, name, "title") == replica.queries[name]
     whole = {q: nfcorpus.full(title) for q, title in replica.queries[name].items()}
-    assert reading.queries(found, name, "all") == whole
+    assert reading.queries(result, name, "all") == whole
     assert len(whole) == queries
-    assert reading.qrels(found, name) == replica.qrels[name]
+    assert reading.qrels(result, name) == replica.qrels[name]
     assert set(replica.counts()["splits"][name]["relevance"]) == levels
     assert {query_id for query_id, *_ in replica.qrels[name]} == set(whole)

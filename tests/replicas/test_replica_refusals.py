@@ -161,7 +161,7 @@ DAMAGES = [
     ids=[f"{number}-{case[0]}-{case[1]}" for number, case in enumerate(DAMAGES)],
 )
 def test_a_damage_is_one_message_with_file_and_line(
-    sound, tmp_path, collection, part, damaged, said
+    sound, tmp_path, collection, part, damaged, printed
 ):
     replica, base = sound(collection)
     copied = shutil.copytree(base, tmp_path / "copy")
@@ -179,9 +179,9 @@ def test_a_damage_is_one_message_with_file_and_line(
     assert "Traceback" not in done.stderr
     message = done.stderr[done.stderr.index("error: ") :]
     print(message)
-    counted = said == "LATIMES 729"  # nobody can say which of the files is missing
+    counted = printed == "LATIMES 729"  # nobody can say which of the files is missing
     assert str(broken.file.parents[1] if counted else broken.file) in message
-    assert said in message
+    assert printed in message
     assert broken.member is None or broken.member in message
     assert broken.line is None or f", line {broken.line}: " in message
     assert list(output.iterdir()) == []
@@ -203,11 +203,11 @@ def test_datasets_check_marks_what_is_broken(sound, tmp_path, collection, damage
     broken = damaged(folders)
     lines = checked(folders, replica, WRITERS[collection][0], tmp_path)
     parts = [line for line in lines if " corpus:" in line or " split " in line]
-    found = {line[7:].partition(":")[0]: line for line in parts if line.startswith("FAULT")}
-    assert set(found) == faults
+    result = {line[7:].partition(":")[0]: line for line in parts if line.startswith("FAULT")}
+    assert set(result) == faults
     assert all(line[7:].partition(":")[0] in faults or line.startswith("ok") for line in parts)
-    assert all(str(broken.file) in line for line in found.values())
-    assert all(f", line {broken.line}: " in line for line in found.values())
+    assert all(str(broken.file) in line for line in result.values())
+    assert all(f", line {broken.line}: " in line for line in result.values())
 
 
 def checked(folders, replica, name, tmp_path):

@@ -61,8 +61,8 @@ def made(tmp_path_factory):
         "HF_HUB_OFFLINE": "1",
         "HTTPS_PROXY": "http://127.0.0.1:9",
     }
-    wanted = [f"results/replica/metrics/{place}/clear.seed1.tsv" for place in HYBRIDS]
-    snakemake(project, "all", *wanted, env=env, scale="replica")
+    expected = [f"results/replica/metrics/{place}/clear.seed1.tsv" for place in HYBRIDS]
+    snakemake(project, "all", *expected, env=env, scale="replica")
     return Made(project, env, replicas)
 
 
@@ -162,9 +162,9 @@ def test_a_licensed_collection_that_is_absent_empties_its_table_only(made, tmp_p
     shutil.rmtree(home / "disks45" / "corpus")
     env = {**made.env, "IR_DATASETS_HOME": str(home)}
     before = made.table("lexical-baselines-msmarco_passage")
-    said = snakemake(made.project, "all", env=env, scale="replica")
+    message = snakemake(made.project, "all", env=env, scale="replica")
     table = made.table("lexical-baselines-robust04")
     assert table["measured"].null_count() == table.height
     for part in ("ask NIST for TREC disks 4 and 5", f"{home}/disks45/corpus", "below ir_datasets'"):
-        assert part in table["not_run"][0] and part in said
+        assert part in table["not_run"][0] and part in message
     assert made.table("lexical-baselines-msmarco_passage").equals(before)

@@ -23,7 +23,7 @@ print(total.hexdigest(), *replicas)
 
 
 def test_the_same_bytes_in_any_process(tmp_path):
-    said = set()
+    message = set()
     for seed in ("0", "4242"):
         path = os.pathsep.join([str(ROOT / "tests"), str(ROOT / "workflow")])
         done = subprocess.run(
@@ -33,9 +33,9 @@ def test_the_same_bytes_in_any_process(tmp_path):
             text=True,
             check=True,
         )
-        said.add(done.stdout)
-    assert len(said) == 1
-    names = said.pop().split()[1:]
+        message.add(done.stdout)
+    assert len(message) == 1
+    names = message.pop().split()[1:]
     assert len(names) == 6 and {"msmarco-passage", "disks45", "nfcorpus"} < set(names)
     assert (tmp_path / "0" / "data" / "nq" / "nq-test.qa.csv").is_file()
 
@@ -52,12 +52,12 @@ def test_official_queries_and_judgements_lie_over_the_generated_ones(tmp_path, s
     marco, cord = "msmarco-passage", "cord19/trec-covid/round2"
     splits = [f"{marco}/dev/small", f"{marco}/trec-dl-2019/judged", f"{marco}/trec-dl-2020/judged"]
     topics = "disks45/nocr/trec-robust-2004"
-    found = reading.read(home, [marco], [*splits, cord])
-    sizes = {s: (len(reading.queries(found, s)), len(reading.qrels(found, s))) for s in splits}
+    result = reading.read(home, [marco], [*splits, cord])
+    sizes = {s: (len(reading.queries(result, s)), len(reading.qrels(result, s))) for s in splits}
     assert list(sizes.values()) == [(6980, 7437), (43, 9260), (54, 11386)]
-    assert len(reading.queries(found, cord, "description")) == 35
-    assert len(reading.qrels(found, cord)) == 12037
-    assert len(reading.docs(found, marco)) == 600
+    assert len(reading.queries(result, cord, "description")) == 35
+    assert len(reading.qrels(result, cord)) == 12037
+    assert len(reading.docs(result, marco)) == 600
     (home / "disks45" / "qrels.robust2004.txt").write_text("")
     robust = reading.read(home, splits=[topics, f"{topics}/fold1"])
     assert len(reading.queries(robust, topics, "title")) == 250

@@ -46,7 +46,7 @@ ANSWERS = [
 ]
 
 
-def found(passage, answers):
+def result(passage, answers):
     run = trec.rank(pl.DataFrame([("q", "d", 1.0)], schema=FORM, orient="row"))
     docs = [{"doc_id": "d", "text": passage}]
     return answer_accuracy(run, {"q": answers}, docs, ["AnswerAccuracy@1"])["value"].item() == 1.0
@@ -55,7 +55,7 @@ def found(passage, answers):
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("passage", PASSAGES)
 def test_a_match_is_dprs_match(passage, answer):
-    assert found(passage, [answer]) == has_answers(passage, [answer], TOKENIZER)
+    assert result(passage, [answer]) == has_answers(passage, [answer], TOKENIZER)
 
 
 def test_random_strings_match_as_dprs_do():
@@ -69,7 +69,7 @@ def test_random_strings_match_as_dprs_do():
             continue
         expected = has_answers(passage, [answer], TOKENIZER)
         matches += expected
-        assert found(passage, [answer]) == expected, (passage, answer)
+        assert result(passage, [answer]) == expected, (passage, answer)
     assert 100 < matches < 1900, "the strings tell nothing apart"
 
 

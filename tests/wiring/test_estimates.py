@@ -22,56 +22,56 @@ DOC = 100 * 2 * 65_536
 
 
 def test_a_corpus_is_compressed_and_exported_at_the_stated_rates():
-    found = ESTIMATES.corpus(named(dataset="toy"))
-    assert found.disk == pytest.approx(0.36e6)
-    assert found.core_s == pytest.approx(1e6 / 20e6)
+    result = ESTIMATES.corpus(named(dataset="toy"))
+    assert result.disk == pytest.approx(0.36e6)
+    assert result.core_s == pytest.approx(1e6 / 20e6)
     index = ESTIMATES.index(named(dataset="toy", index="en"))
     assert (index.disk, index.core_s) == pytest.approx((0.5e6, 1e6 / 2.5e6))
 
 
 def test_a_search_takes_its_least_time_on_a_small_corpus():
-    found = ESTIMATES.search(named(**DEV, run="bm25"))
-    assert found.core_s == pytest.approx(20 * 0.003)
-    assert found.disk == 11 * 20 * 10
+    result = ESTIMATES.search(named(**DEV, run="bm25"))
+    assert result.core_s == pytest.approx(20 * 0.003)
+    assert result.disk == 11 * 20 * 10
 
 
 def test_a_search_grows_with_the_corpus():
     edition = TOY.datasets["toy"].editions[1].model_copy(update={"docs": 8_840_000})
     dataset = TOY.datasets["toy"].model_copy(update={"editions": [edition]})
     large = replace(TOY, datasets={"toy": dataset})
-    found = Estimates(large).search(named(**DEV, run="bm25"))
-    assert found.core_s == pytest.approx(20 / 13)
+    result = Estimates(large).search(named(**DEV, run="bm25"))
+    assert result.core_s == pytest.approx(20 / 13)
 
 
 def test_tuning_rm3_searches_at_every_setting_and_once_for_the_run():
-    found = ESTIMATES.search(named(**DEV, run="tuned"))  # 2 * 2 settings, for RR@10
-    assert found.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
+    result = ESTIMATES.search(named(**DEV, run="tuned"))  # 2 * 2 settings, for RR@10
+    assert result.core_s == pytest.approx(20 * 0.003 * (4 * 0.75 + 2.5))
 
 
 def test_tuning_rm3_for_a_measure_that_looks_deep_takes_longer():
     tuned = TOY.systems["tuned"]
     deep = tuned.rm3.model_copy(update={"measures": {"dev": "AP@1000"}})
     systems = {"tuned": tuned.model_copy(update={"rm3": deep})}
-    found = Estimates(replace(TOY, systems=systems)).search(named(**DEV, run="tuned"))
-    assert found.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
+    result = Estimates(replace(TOY, systems=systems)).search(named(**DEV, run="tuned"))
+    assert result.core_s == pytest.approx(20 * 0.003 * (4 + 1) * 2.5)
 
 
 def test_mining_searches_for_each_training_query_and_scores_what_it_draws():
-    found = ESTIMATES.negatives(named(model="dual"))
-    assert found.core_s == pytest.approx(60 * 0.003 + 60 * 3 * 5e-6 + 1e6 / 20e6)
-    assert found.disk == 11 * 60 * 4
+    result = ESTIMATES.negatives(named(model="dual"))
+    assert result.core_s == pytest.approx(60 * 0.003 + 60 * 3 * 5e-6 + 1e6 / 20e6)
+    assert result.disk == 11 * 60 * 4
     assert ESTIMATES.negatives(named(model="inbatch")).core_s == pytest.approx(1e6 / 20e6)
 
 
 def test_scoring_another_system_takes_its_docs_of_all_seeds():
-    found = ESTIMATES.lexical_scores(named(**DEV, run="bm25", other="vectors"))
-    assert found.disk == 11 * 20 * 10 * 2
-    assert found.core_s == pytest.approx(20 * 0.003 + 400 * 5e-6)
+    result = ESTIMATES.lexical_scores(named(**DEV, run="bm25", other="vectors"))
+    assert result.disk == 11 * 20 * 10 * 2
+    assert result.core_s == pytest.approx(20 * 0.003 + 400 * 5e-6)
 
 
 def test_a_depth_curve_measures_every_pair_at_every_depth():
-    found = ESTIMATES.depths(named(**DEV, reranker="role"))
-    assert found.core_s == pytest.approx(20 * (8 + 3 + 3) * 2 * 1e-6)
+    result = ESTIMATES.depths(named(**DEV, reranker="role"))
+    assert result.core_s == pytest.approx(20 * (8 + 3 + 3) * 2 * 1e-6)
 
 
 def test_a_cut_and_a_measurement_read_the_run_once():
@@ -80,12 +80,12 @@ def test_a_cut_and_a_measurement_read_the_run_once():
 
 
 def test_a_triplet_is_a_query_and_two_docs():
-    found = ESTIMATES.training(named(model="dual", seed="1"))
-    assert found.steps == 60 * 2 / 4
-    assert found.operations == pytest.approx(3 * 30 * 4 * (QUERY + 2 * DOC))
-    assert found.disk == 4 * 129_536
+    result = ESTIMATES.training(named(model="dual", seed="1"))
+    assert result.steps == 60 * 2 / 4
+    assert result.operations == pytest.approx(3 * 30 * 4 * (QUERY + 2 * DOC))
+    assert result.disk == 4 * 129_536
     held = 2 * (4 * 2 * 100) * 50 * 64  # two layers, 4 pairs of docs of 100 tokens
-    assert found.card == pytest.approx(16 * 129_536 + held)
+    assert result.card == pytest.approx(16 * 129_536 + held)
 
 
 def test_in_batch_training_reads_one_doc():
@@ -98,8 +98,8 @@ def test_in_batch_training_reads_one_doc():
 
 def test_a_cross_encoder_reads_pairs_up_to_its_limit():
     pair = 50 * 2 * 65_536
-    found = ESTIMATES.training(named(model="cross", seed="1"))
-    assert found.operations == pytest.approx(3 * 30 * 4 * 2 * pair)
+    result = ESTIMATES.training(named(model="cross", seed="1"))
+    assert result.operations == pytest.approx(3 * 30 * 4 * 2 * pair)
 
 
 def test_shards_share_the_corpus():
@@ -124,12 +124,12 @@ def test_exact_search_multiplies_every_vector_with_every_query():
 
 
 def test_reranking_reads_every_pair_once():
-    found = ESTIMATES.pair_scores(named(dataset="toy", split="dev", reranker="role"))
+    result = ESTIMATES.pair_scores(named(dataset="toy", split="dev", reranker="role"))
     tokens = 10 + 1000 / 4.5 + 2
     large = 24 * (4 * 1024**2 + 2 * 1024 * 4096)
-    assert found.operations == pytest.approx(280 * tokens * 2 * large)
+    assert result.operations == pytest.approx(280 * tokens * 2 * large)
     layer = 4 * 512 * 50 * 1024
-    assert found.card == pytest.approx(4 * (large + (30522 + 514) * 1024) + layer)
+    assert result.card == pytest.approx(4 * (large + (30522 + 514) * 1024) + layer)
 
 
 def test_fixed_assumptions_show_their_numbers():

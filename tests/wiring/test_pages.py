@@ -107,17 +107,17 @@ def test_pages_that_nothing_can_be_shown_on_are_not_made():
 
 
 def test_what_is_missing_is_told_with_its_pages_and_what_no_role_asks_for_is_not(tmp_path, capsys):
-    found = driver.HubLookup(workflow(), tmp_path / "absent.json")
-    found._reasons["kept"] = "because"
-    driver.print_gaps(load(scale="smoke", papers=["clear", "lexical-baselines"]), found)
-    said = capsys.readouterr().err
-    assert "casts nothing" not in said
+    result = driver.HubLookup(workflow(), tmp_path / "absent.json")
+    result._reasons["kept"] = "because"
+    driver.print_gaps(load(scale="smoke", papers=["clear", "lexical-baselines"]), result)
+    message = capsys.readouterr().err
+    assert "casts nothing" not in message
     assert json.loads((tmp_path / "absent.json").read_text()) == {"kept": "because"}
     driver.print_gaps(
         load(scale="nfcorpus", papers=["clear"]), _AlwaysMissing(workflow(), tmp_path)
     )
-    said = capsys.readouterr().err.splitlines()
-    assert [line for line in said if "(clear-table1, clear-table2" in line and "no hub" in line]
+    message = capsys.readouterr().err.splitlines()
+    assert [line for line in message if "(clear-table1, clear-table2" in line and "no hub" in line]
 
 
 class _AlwaysMissing(driver.HubLookup):
@@ -135,10 +135,10 @@ def workflow(**changes):
 def test_the_hub_is_looked_up_once_for_each_model(monkeypatch, tmp_path):
     calls = []
     monkeypatch.setattr(hub, "missing", lambda *model: calls.append(model) or "gone")
-    found = driver.HubLookup(workflow(), tmp_path / "absent.json")
-    assert [found("org/a", "main"), found("org/a", "main")] == ["gone", "gone"]
+    result = driver.HubLookup(workflow(), tmp_path / "absent.json")
+    assert [result("org/a", "main"), result("org/a", "main")] == ["gone", "gone"]
     assert calls == [("org/a", "main")]
-    found.save()
+    result.save()
     remote = driver.HubLookup(workflow(remote_exec=True), tmp_path / "absent.json")
     assert remote("org/a", "main") == "gone" and len(calls) == 1
     dry = driver.HubLookup(workflow(dryrun=True), tmp_path / "absent.json")
@@ -156,5 +156,5 @@ def test_only_requested_pages_are_printed(tmp_path):
 
 
 def _printed(paths, targets):
-    said = driver.show(paths, SimpleNamespace(dag_settings=SimpleNamespace(targets=targets)))
-    return "".join(line for line in said.split("\n") if line in ("a", "b"))
+    message = driver.show(paths, SimpleNamespace(dag_settings=SimpleNamespace(targets=targets)))
+    return "".join(line for line in message.split("\n") if line in ("a", "b"))

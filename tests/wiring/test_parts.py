@@ -207,10 +207,10 @@ def test_answers_are_read_where_a_measure_needs_them():
     measured = split.model_copy(update={"measures": ["AnswerAccuracy@20"]})
     splits = {**TOY.datasets["toy"].splits, "dev": measured}
     dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
-    asked = replace(TOY, datasets={"toy": dataset})
-    assert needs_answers(asked, DEV) and not needs_answers(asked, TUNE)
-    found = part(Runs, asked).text_options(dev)
-    assert found == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
+    requested = replace(TOY, datasets={"toy": dataset})
+    assert needs_answers(requested, DEV) and not needs_answers(requested, TUNE)
+    result = part(Runs, requested).text_options(dev)
+    assert result == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
 
 
 def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):

@@ -23,8 +23,8 @@ def full():
 
 
 def test_queries_are_the_pins_without_what_is_held_out_of_them():
-    asked = {name: sizes.queries(TOY, Place("toy", name)) for name in ("train", "tune", "dev")}
-    assert asked == {"train": 100, "tune": 10, "dev": 20}
+    requested = {name: sizes.queries(TOY, Place("toy", name)) for name in ("train", "tune", "dev")}
+    assert requested == {"train": 100, "tune": 10, "dev": 20}
     assert sizes.queries(TOY, Place("toy", "open")) == sizes.UNPINNED_QUERIES
 
 
@@ -72,8 +72,8 @@ def test_a_model_has_the_shape_of_what_it_starts_from():
 
 
 def test_a_model_in_a_folder_says_its_shape(tmp_path):
-    told = {"num_hidden_layers": 3, "hidden_size": 96, "intermediate_size": 200, "vocab_size": 9}
-    (tmp_path / "config.json").write_text(json.dumps(told))
+    options = {"num_hidden_layers": 3, "hidden_size": 96, "intermediate_size": 200, "vocab_size": 9}
+    (tmp_path / "config.json").write_text(json.dumps(options))
     assert sizes.shape(TOY, FromPath(path=str(tmp_path))) == (3, 96, 200, 9)
 
 

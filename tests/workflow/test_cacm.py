@@ -29,9 +29,9 @@ def test_published_scores(shared_data, tmp_path):
     ledger = pl.read_csv(project / "results/smoke/ledger.tsv", separator="\t")
     cacm = ledger.filter(table="lexical-baselines-cacm")
     assert set(cacm["verdict"]) == {"reproduced"}
-    found = {(r["row"], r["column"]): r for r in cacm.iter_rows(named=True)}
-    assert {key: round(r["measured"], 4) for key, r in found.items()} == PUBLISHED
-    assert {key: r["reported"] for key, r in found.items()} == PUBLISHED
+    result = {(r["row"], r["column"]): r for r in cacm.iter_rows(named=True)}
+    assert {key: round(r["measured"], 4) for key, r in result.items()} == PUBLISHED
+    assert {key: r["reported"] for key, r in result.items()} == PUBLISHED
     others = ledger.filter(pl.col("table") != "lexical-baselines-cacm")
     assert others.height and set(others["verdict"]) == {"not run"}
     table = pl.read_csv(project / "results/smoke/tables/lexical-baselines-cacm.tsv", separator="\t")

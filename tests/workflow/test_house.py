@@ -122,6 +122,14 @@ def test_modules_open_with_a_sentence_and_keep_to_their_room(path):
         assert "ir_datasets" not in roots
 
 
+def test_a_stage_imports_no_other():
+    trees = {stage: ast.parse((PACKAGE / f"{stage}.py").read_text()) for stage in STAGES}
+    stages = {f"residuum.{stage}" for stage in STAGES}
+    shared = {stage: others for stage, tree in trees.items() if (others := stages & {*_ours(tree)})}
+    lexical = {"residuum.lexical"}
+    assert shared == {"rm3": lexical, "negatives": lexical}, "they search what it indexed"
+
+
 def test_the_rooms_are_those_of_the_architecture():
     assert set(ROOMS) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
@@ -233,8 +241,8 @@ def test_run_ids_and_paths_below_results_are_written_in_one_place(path):
     tree = ast.parse(path.read_text())
     texts = {node for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     texts -= {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
-    found = [text.value for text in texts if OF_RESULTS.search(str(text.value))]
-    assert not found, found
+    result = [text.value for text in texts if OF_RESULTS.search(str(text.value))]
+    assert not result, result
 
 
 def test_stages_know_nothing_of_what_the_wiring_decides():
@@ -247,18 +255,18 @@ def test_stages_know_nothing_of_what_the_wiring_decides():
 
 def imported(module):
     """Return the modules that a module imports, anywhere in it, and that those import."""
-    library, found, waiting = Library(PACKAGE), set(), [module]
+    library, result, waiting = Library(PACKAGE), set(), [module]
     while waiting:
         name = waiting.pop()
-        if name not in found and library.module(name):
-            found.add(name)
+        if name not in result and library.module(name):
+            result.add(name)
             made = library.existing(name)
             branches = [target for s in made.statements for _, target in s.branches]
             entries = [target.partition(":")[0] for target in branches if isinstance(target, str)]
             inside = [target for s in made.statements for target in s.imports.values()]
             targets = [target for targets in made.bindings.values() for target in targets]
             waiting += library.run_by([*targets, *inside, *entries])
-    return found
+    return result
 
 
 def test_what_the_command_needs_is_pinned_as_the_lock_is():
@@ -271,16 +279,16 @@ def test_what_the_command_needs_is_pinned_as_the_lock_is():
 
 def test_what_the_command_imports_is_what_it_asks_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = {re.split(r"==|\[", name)[0].lower() for name in project["dependencies"]}
+    requested = {re.split(r"==|\[", name)[0].lower() for name in project["dependencies"]}
     roots = {
         name.partition(".")[0]
         for module in imported("residuum.__main__")
         if not module.startswith("residuum.neural")  # checked as config; it computes in jobs
         for name in _imported(ast.parse(Library(PACKAGE).path(module).read_text()))
     }
-    found = {name for name in roots if name not in sys.stdlib_module_names and name != "residuum"}
+    result = {name for name in roots if name not in sys.stdlib_module_names and name != "residuum"}
     packages = {"yaml": "pyyaml", "pydantic_core": "pydantic"}  # the core is a part of pydantic
-    assert {packages.get(name, name.replace("_", "-")) for name in found} == asked
+    assert {packages.get(name, name.replace("_", "-")) for name in result} == requested
 
 
 def test_the_command_has_help_without_loading_what_is_heavy():

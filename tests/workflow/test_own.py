@@ -152,8 +152,8 @@ def test_each_collection_has_its_models_with_all_that_they_come_from(jobs, name,
     assert f"data/{name}/train/qrels.trec" in jobs[tuples]
     embedded = f"embeddings/{name}/mine{of}/seed1/shard-00000/manifest.json"
     assert jobs[embedded] == {corpus, mine}
-    asked = jobs[f"embeddings/{name}.queries/mine{of}/seed1/manifest.json"] - {mine}
-    assert asked == {
+    requested = jobs[f"embeddings/{name}.queries/mine{of}/seed1/manifest.json"] - {mine}
+    assert requested == {
         f"data/{name}/{split}/queries.tsv" for split in ("train", "tune", "dev", "judged")
     }
     index = f"index/{name}/en-porter-lucene@weights{of}.seed1/manifest.json"

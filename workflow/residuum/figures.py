@@ -202,7 +202,8 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
     from matplotlib.figure import Figure
 
     panels = job.figure.panels
-    with matplotlib.rc_context(rc={**matplotlib.rcParamsDefault, **STYLE}):  # type: ignore[dict-item]
+    whole = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context(rc=whole):  # type: ignore[arg-type]  # its stubs list the keys
         figure = Figure(figsize=(3.4 * len(panels), 3.4), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         legend: Legend = {}
@@ -218,8 +219,7 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
             queries = f"n = {len(own[0].scores.query_ids):,} queries"
             ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}\n{queries}")
             ax.grid(color="0.9", linewidth=0.5)
-        shown = (legend.values(), legend.keys())
-        figure.legend(*shown, loc="outside lower center", ncols=2)  # type: ignore[call-overload]
+        figure.legend([*legend.values()], [*legend], loc="outside lower center", ncols=2)
         for form, left_out in WITHOUT.items():
             with files.whole(output.with_suffix(f".{form}")) as temporary:
                 figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))

@@ -89,9 +89,9 @@ def score(
     mark = fingerprint("residuum.rerank", setting, [*texts, *checkpoint])
     kept = Store(store, mark)
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
-    todo = required.join(kept.read(), on=trec.PAIR, how="anti")
+    rest = required.join(kept.read(), on=trec.PAIR, how="anti")
     named = Texts(queries, corpus, "a first-stage run")
-    kept.fill(todo, encoder, named, config.batch_size, config.part_pairs)
+    kept.fill(rest, encoder, named, config.batch_size, config.part_pairs)
     scored = trec.rank(required.join(kept.read(), on=trec.PAIR, how="left"))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}

@@ -23,11 +23,8 @@ MESSAGES = {
     "residuum.cli.progress.track": 1,
     "residuum.neural.resumable.log": 0,
 }
-RAISED = {  # likewise
-    "residuum.artefacts.trec.refuse": 3,
-    "residuum.collections.worlds.fault": 0,
-    "residuum.lucene.jvm.java_errors": 0,
-}
+RAISED = {"residuum.artefacts.trec.refuse": 3, "residuum.lucene.jvm.java_errors": 0}  # likewise
+RAISED |= {"residuum.collections.worlds.fault": 0}
 # Keywords that hold the texts of --help and of the JSON schemas of config/.
 HELP = {
     "typer.Option": {"help", "metavar"},
@@ -105,7 +102,7 @@ class NormalForm(ast.NodeTransformer):
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         if getattr(node, "body", None) == []:
-            node.body = [ast.Pass()]  # type: ignore[attr-defined]
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # whatever has a body
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:

@@ -69,21 +69,21 @@ def plan(
             raise ResiduumError(f"no {name} in {Path.cwd()}. Run this in the project's folder.")
     registry = loading.load(file.parent, {**entries.parse(file, dict[str, object]), **chosen})
     results = Path(results_of(registry.config.scale))
-    todo, every = plans([f"{key}={value}" for key, value in chosen.items()], results)
-    files = required(registry, todo)
-    jobs = f"{len(todo)} of {len(every)} jobs have to run"
+    pending, every = plans([f"{key}={value}" for key, value in chosen.items()], results)
+    files = required(registry, pending)
+    jobs = f"{len(pending)} of {len(every)} jobs have to run"
     head = (
         f"Scale {registry.config.scale}, papers {', '.join(registry.config.papers)}: "
-        f"{jobs if todo else f'all {len(every)} jobs are finished'}. "
+        f"{jobs if pending else f'all {len(every)} jobs are finished'}. "
         "Sizes, memory and hours are estimates; their assumptions are listed at the end."
     )
     parts: list[Iterable[str]] = [
         [wrapped(head)],
         _downloads(registry, files),
-        _rules(todo, every),
+        _rules(pending, every),
         _gaps(registry),
-        disks({results: 1e6 * _sums(todo)["disk_mb"], **homes(registry, files)}),
-        _assumptions(registry, todo) if todo else (),
+        disks({results: 1e6 * _sums(pending)["disk_mb"], **homes(registry, files)}),
+        _assumptions(registry, pending) if pending else (),
     ]
     return "\n\n".join(text for part in parts if (text := "\n".join(part)))
 
@@ -197,8 +197,8 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
             yield line("access", dataset.access)
 
 
-def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
-    yield layout.grid(HEADER, table(todo, every))
+def _rules(pending: list[Job], every: list[Job]) -> Iterator[str]:
+    yield layout.grid(HEADER, table(pending, every))
     heap = os.environ.get("RESIDUUM_JVM_HEAP", HEAP)
     yield (
         "disk: what stays below results/. RAM, card: of the largest job; RAM is what its rule "
@@ -206,19 +206,19 @@ def _rules(todo: list[Job], every: list[Job]) -> Iterator[str]:
         f"threads of its rule.\nJVM heap in jobs of lexical and negatives: {heap} "
         "(RESIDUUM_JVM_HEAP)."
     )
-    if gflop := _sums(todo)["gflop"]:
+    if gflop := _sums(pending)["gflop"]:
         instead = hours(gflop / assumptions.CORE_GFLOPS)
         yield f"Without a card: {instead} core hours in place of the GPU hours."
 
 
-def table(todo: list[Job], every: list[Job]) -> list[list[str]]:
+def table(pending: list[Job], every: list[Job]) -> list[list[str]]:
     """Return the cells of a row for each rule, first those that wait for few, and of their sum."""
     read = {path: job.inputs for job in every for path in job.outputs}
     level = cache(lambda path: 1 + max(map(level, read[path]), default=0) if path in read else 0)
     last = {rule: row for row, rule in sorted((level(j.outputs[0]), j.rule) for j in every)}
     rows = []
     for rule in [*sorted(last, key=lambda rule: (last[rule], rule)), "total"]:
-        own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (todo, every))
+        own, total = ([j for j in jobs if rule in (j.rule, "total")] for jobs in (pending, every))
         sums, largest = _sums(own), reduce(or_, (job.resources for job in own), Counter[str]())
         seconds = (max(j.resources["gpu_s"], j.resources["core_s"] / j.threads) for j in own)
         megabytes = (sums["disk_mb"], largest["mem_mb"], largest["gpu_mb"])
@@ -268,9 +268,10 @@ def disks(needs: dict[Path, float]) -> Iterator[str]:
             yield wrapped(text, "warning: ")
 
 
-def _assumptions(registry: Registry, todo: list[Job]) -> Iterator[str]:
+def _assumptions(registry: Registry, pending: list[Job]) -> Iterator[str]:
     yield "Estimates rest on:"
-    for name in sorted({job.wildcards.get("dataset", "") for job in todo} & {*registry.datasets}):
+    names = {job.wildcards.get("dataset", "") for job in pending}
+    for name in sorted(names & registry.datasets.keys()):
         docs = f"{sizes.docs(registry, name):,} docs of {sizes.doc_bytes(name):,} bytes"
         yield wrapped(f"{name} has {docs} on average", "- ")
     speed, reached = registry.config.tflops, registry.config.utilisation

@@ -95,17 +95,17 @@ def _pyjnius() -> ModuleType:
 
     level = jnius.autoclass("java.util.logging.Level").WARNING
     jnius.autoclass("java.util.logging.Logger").getLogger("").setLevel(level)
-    return jnius  # type: ignore[no-any-return]
+    return jnius  # type: ignore[no-any-return]  # jnius has no types
 
 
 def java(name: str) -> JavaObject:
     """Return a Java class; the first starts this process's JVM, or is a ResiduumError."""
-    return _pyjnius().autoclass(name)  # type: ignore[no-any-return]
+    return _pyjnius().autoclass(name)  # type: ignore[no-any-return]  # jnius has no types
 
 
 def cast(name: str, value: JavaObject) -> JavaObject:
     """Let pyjnius take a Java object for one of the class or interface `name`."""
-    return _pyjnius().cast(name, value)  # type: ignore[no-any-return]
+    return _pyjnius().cast(name, value)  # type: ignore[no-any-return]  # jnius has no types
 
 
 def options(home: Path) -> list[str]:

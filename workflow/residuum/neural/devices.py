@@ -10,6 +10,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from residuum.cli.errors import ResiduumError, unknown
@@ -66,7 +67,7 @@ def choose(device: str, precision: str, threads: int) -> Device:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.set_float32_matmul_precision("highest")  # float32 that is not TF32
-        # Filling uninitialised memory costs time and changes nothing.
+        # Filling uninitialised memory costs time and changes nothing; torch does not declare it.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     best = "bf16" if name == "cuda" else "fp32"
     return Device(name, best if precision == "auto" else precision)
@@ -156,7 +157,7 @@ class AdaptiveBatchSize:
         while done < len(items):
             size = self.size(requested)
             batch = items[done : done + size]
-            if self.fits(size, lambda batch=batch, size=size: work(batch, size)):  # type: ignore[misc]
+            if self.fits(size, partial(work, batch, size)):
                 done += len(batch)
 
     def fits(self, size: int, work: Callable[[], None]) -> bool:

@@ -75,8 +75,8 @@ def fit(
     rows = state.restore(learner.model, optimiser)
     learner.model.train()
     sizes = AdaptiveBatchSize("training examples", "the model's lengths")
-    todo = range(len(rows), learner.steps)
-    for step in track(todo, "train", total=len(todo), unit="steps"):
+    left = range(len(rows), learner.steps)
+    for step in track(left, "train", total=len(left), unit="steps"):
         means = set_gradients(learner, sizes, share, step)
         if not math.isfinite(means["loss"]):
             raise ResiduumError(
@@ -91,7 +91,7 @@ def fit(
             "pairs": (step + 1) * how.batch_size,
         }
         rows.append({**row, **means})
-        if len(rows) % how.checkpoint_every == 0 and todo[-1] != step and not processes.rank():
+        if len(rows) % how.checkpoint_every == 0 and left[-1] != step and not processes.rank():
             state.save(learner.model, optimiser, rows)
     learner.warn_of_collapse([row["loss"] for row in rows])
     sizes.limit = min(filter(None, processes.values_of_all(sizes.limit)), default=None)
@@ -111,7 +111,8 @@ def set_gradients(
     while not work.fitted():
         pass
     processes.add_up_gradients(learner.model.parameters())
-    totals = torch.stack([sum(value for value, _ in parts) for parts in work.sums.values()])  # type: ignore[misc]
+    sums = [sum(value for value, _ in parts) for parts in work.sums.values()]
+    totals = torch.stack(sums)  # type: ignore[arg-type]  # a sum starts at the number 0
     counts = [float(sum(number for _, number in parts)) for parts in work.sums.values()]
     both = processes.add_up(torch.stack([totals, totals.new_tensor(counts)]))
     return dict(zip(work.sums, (both[0] / both[1]).tolist(), strict=True))

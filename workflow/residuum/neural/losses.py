@@ -136,7 +136,7 @@ def weighted(
     """Return the weighted sum of some losses, and each without its weight: (queries,)."""
     parts = {one.kind: one.losses(batch) for one in objectives}
     total = sum(one.weight * parts[one.kind] for one in objectives)
-    return total, parts  # type: ignore[return-value]
+    return total, parts  # type: ignore[return-value]  # a sum starts at the number 0
 
 
 def mean_squared_errors(predicted: Tensor, target: Tensor, sizes: Sequence[int]) -> Tensor:

@@ -47,7 +47,7 @@ class Store:
 
     def fill(
         self,
-        todo: pl.DataFrame,
+        rest: pl.DataFrame,
         model: CrossEncoder,
         texts: Texts,
         batch_size: int,
@@ -58,13 +58,13 @@ class Store:
         Memory holds the tokens of each text once, and the pairs' ids. By length, a part fills its
         batches. Raises ResiduumError if a text is missing.
         """
-        if not todo.height:
+        if not rest.height:
             return
-        queries = TokenStore(texts, "query", set(todo["query_id"]), model.tokenise)
-        docs = TokenStore(texts, "doc", set(todo["doc_id"]), model.tokenise)
-        length = model.lengths(_lengths(todo["query_id"], queries), _lengths(todo["doc_id"], docs))
-        ordered = todo.with_columns(length=-length).sort("length", *PAIR)
-        parts = -(-todo.height // part_pairs)
+        queries = TokenStore(texts, "query", set(rest["query_id"]), model.tokenise)
+        docs = TokenStore(texts, "doc", set(rest["doc_id"]), model.tokenise)
+        length = model.lengths(_lengths(rest["query_id"], queries), _lengths(rest["doc_id"], docs))
+        ordered = rest.with_columns(length=-length).sort("length", *PAIR)
+        parts = -(-rest.height // part_pairs)
         for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
             tokens = queries.of(part["query_id"].to_list()), docs.of(part["doc_id"].to_list())
             scores = model.score(list(map(Pair, *tokens)), batch_size)

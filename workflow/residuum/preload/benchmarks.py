@@ -12,15 +12,17 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 from snakemake import benchmark  # type: ignore[import-untyped]
 
+from residuum.preload.server import FOLDER
 
-class Shell(psutil.Process):  # type: ignore[misc]
+
+class Shell(psutil.Process):  # type: ignore[misc]  # psutil has no types
     """A job's shell, whose children are also what was forked for it."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
         """Return the children, the forked jobs that run, and theirs."""
         processes = super().children(recursive)
         for path in _records(self.pid):
-            with suppress(psutil.NoSuchProcess):  # it has ended
+            with suppress(psutil.NoSuchProcess, OSError):  # it has ended, or its record is read
                 if not path.stat().st_size:
                     job = psutil.Process(int(path.suffix[1:]))
                     processes += [job, *job.children(recursive=True)]
@@ -28,7 +30,7 @@ class Shell(psutil.Process):  # type: ignore[misc]
 
 
 def _records(shell: int) -> list[Path]:
-    return list(Path(os.environ["RESIDUUM_PRELOAD"]).glob(f"{shell}.*"))
+    return list(Path(os.environ[FOLDER]).glob(f"{shell}.*"))
 
 
 def adopt() -> None:

@@ -219,7 +219,7 @@ def _run(module: str) -> int:
     if not isinstance(code, int | None):
         print(code, file=sys.stderr)
         code = 1
-    threading._shutdown()  # type: ignore[attr-defined]
+    threading._shutdown()  # type: ignore[attr-defined]  # Python ends with it
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -85,10 +85,8 @@ class Corpora(Part):
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return what decides which corpus is written, or which queries and qrels a split has."""
-        dataset, split = (
-            self.registry.datasets[wildcards.dataset],
-            getattr(wildcards, "split", None),
-        )
+        dataset = self.registry.datasets[wildcards.dataset]
+        split = getattr(wildcards, "split", None)
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
 
     def index_behind(self, wildcards: Wildcards) -> str:

@@ -175,8 +175,7 @@ class Estimates:
             query = min(model.encoder.query_length, assumed.QUERY_TOKENS)
             tokens, most = query + docs * sizes.doc_tokens(dataset, limit), docs * limit
         else:
-            most = model.length
-            tokens = sizes.doc_tokens(dataset, most)
+            tokens, most = sizes.doc_tokens(dataset, model.length), model.length
         batch, steps = model.training.batch_size, sizes.steps(model.training, examples)
         held = assumed.ACTIVATIONS * shape.hidden * shape.layers * batch * most
         return Estimate(
