@@ -81,7 +81,7 @@ def test_nothing_is_kept_of_a_release_with_a_broken_parse(tmp_path, layout):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (b"cord_uid,sha,", b"uid,sha,", ", line 1: the header lacks cord_uid"),
         (b"has_pdf_parse", b"pdf", ", line 1: the header lacks has_pdf_parse"),

@@ -18,7 +18,7 @@ DOC = "<DOC>\n<DOCNO> a </DOCNO>\n<TEXT>\nwords\n</TEXT>\n</DOC>\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "message"),
     [
         ("1\ta\n2 b\n", RuntimeError("expected 2 fields, got 1"),
          ", line 2: 2 columns, separated by tabs, are expected; 1 found: '2 b'"),

@@ -42,7 +42,7 @@ def failed(home, name, **expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "said"),
+    ("name", "file", "message"),
     [
         (PASSAGE, "collectionandqueries.tar.gz", "ReadError: unexpected end of data"),
         (DOCUMENT, "collection.tsv.gz", "EOFError: Compressed file ended before the end"),

@@ -156,7 +156,7 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(
-    ("collection", "part", "damaged", "said"),
+    ("collection", "part", "damaged", "printed"),
     DAMAGES,
     ids=[f"{number}-{case[0]}-{case[1]}" for number, case in enumerate(DAMAGES)],
 )
