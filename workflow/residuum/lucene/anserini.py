@@ -25,7 +25,7 @@ ANALYZER, REF = f"{LUCENE}.analysis.Analyzer", f"{LUCENE}.util.BytesRef"
 GENERATOR = "io.anserini.search.query.BagOfWordsQueryGenerator"
 VECTOR, DOCS = "io.anserini.util.FeatureVector", "io.anserini.search.ScoredDocs"
 TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Reranker
-SLACK = 100  # hits behind the cut-off, among which docs of equal scores mostly end
+SLACK = 100  # least hits behind the cut-off, among which docs of equal scores mostly end
 CHUNK = 256  # queries whose hits wait in memory
 Texts = Iterable[tuple[str, str]]  # query_id, text
 NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by Lucene's numbers
@@ -120,11 +120,12 @@ class Searcher:
         """Return query_id, doc_id, score of the top k; equal scores are cut by doc_id.
 
         To order by doc_id as well costs Lucene twice the time, so that it does so only for a query
-        whose docs of the score of hit k go on behind hit k + SLACK.
+        whose docs of the score of hit k go on behind half as many more.
         """
-        hits = self._hits(query_ids, self._by_score(k + SLACK), queries)
+        most = k + max(SLACK, k // 2)
+        hits = self._hits(query_ids, self._by_score(most), queries)
         tied = _tied_at(hits, k, k)
-        endless = set(_tied_at(hits, k, k + SLACK - 1))
+        endless = set(_tied_at(hits, k, most - 1))
         again = [number for number, query_id in enumerate(query_ids) if query_id in endless]
         some = handles.objects(queries.get(number) for number in again)
         exact = self._hits([query_ids[n] for n in again], self._by_score_and_id(k), some)
