@@ -98,7 +98,7 @@ def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     table, output = count(tmp_path, made, {"dev": dev})
     cell = table.filter(column="dl", row="queries").row(0, named=True)
     assert cell["measured"] is None
-    assert cell["not_run"] == "scale toy casts nothing as trec-dl-2019"
+    assert cell["not_run"] == "scale toy binds nothing to trec-dl-2019"
     assert "| not run" in output.with_suffix(".md").read_text()
     judged = ledger.judge(made, grids.rows(output, grids.GridCell, optional=grids.INDEX), [])
     verdicts = {(r.row, r.column): r.verdict for r in judged}

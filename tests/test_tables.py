@@ -57,7 +57,7 @@ def test_tidy_cells(made):
 def test_a_missing_run_is_never_a_zero(made):
     later, far = cell(made[0], "later"), cell(made[0], "base", "far")
     assert (later["measured"], later["not_run"]) == (None, "not built yet")
-    assert (far["measured"], far["not_run"]) == (None, "scale toy casts nothing as covid")
+    assert (far["measured"], far["not_run"]) == (None, "scale toy binds nothing to covid")
     assert "| not run" in made[1]
 
 
@@ -242,7 +242,7 @@ def test_choices_of_a_run_that_differ_name_their_splits(tmp_path):
 def test_each_reason_stands_once_under_the_table(made, tmp_path):
     assert made[1].count("not built yet") == 1
     assert "- Not run: later: not built yet." in made[1]
-    assert "casts nothing" not in made[1], "the column's own note says it"
+    assert "binds nothing" not in made[1], "the column's own note says it"
     partly = job().model_copy(update={"absent": {"base": {"rr": "no file. Get it."}}})
     markdown = render(tmp_path, {}, partly)[1]
     assert "- Not run: base: no file. Get it.\n" in markdown

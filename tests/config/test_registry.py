@@ -323,9 +323,9 @@ def test_what_a_scale_does_not_bind_is_not_run_with_its_reason(config):
     job = pages.bind_table(load(config, scale="mini"), "clear-table1", nothing_missing)
     absent = {row: cells.get("dev-rr") for row, cells in job.absent.items()}
     assert absent["bm25"] is None
-    assert absent["clear"] == "scale mini casts nothing as msmarco-tune"
-    assert absent["bert-siamese"] == "scale mini casts nothing as untrained"
-    assert absent["deepct"] == "scale mini casts nothing as untrained"
+    assert absent["clear"] == "scale mini binds nothing to msmarco-tune"
+    assert absent["bert-siamese"] == "scale mini binds nothing to untrained"
+    assert absent["deepct"] == "scale mini binds nothing to untrained"
     assert not any(path.startswith("generated-mini/dev/clear") for path in job.metrics_files())
 
 

@@ -111,7 +111,7 @@ def test_what_is_missing_is_told_with_its_pages_and_what_no_role_asks_for_is_not
     result._reasons["kept"] = "because"
     driver.print_gaps(load(scale="smoke", papers=["clear", "lexical-baselines"]), result)
     message = capsys.readouterr().err
-    assert "casts nothing" not in message
+    assert "binds nothing" not in message
     assert json.loads((tmp_path / "absent.json").read_text()) == {"kept": "because"}
     driver.print_gaps(
         load(scale="nfcorpus", papers=["clear"]), _AlwaysMissing(workflow(), tmp_path)

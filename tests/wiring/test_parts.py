@@ -158,7 +158,7 @@ def test_first_stages_that_share_a_reranker_are_scored_once_to_the_largest_depth
 
 def test_what_a_reranker_lacks_is_said_of_its_systems():
     runs, nobody = part(Runs), named(**ON_DEV, reranker="nobody")
-    with pytest.raises(ResiduumError, match="elsewhere cannot be run: scale toy casts nothing as"):
+    with pytest.raises(ResiduumError, match="elsewhere cannot be run: scale toy binds nothing to"):
         runs.candidates(nobody)
     with pytest.raises(ResiduumError, match="rerankers: nothing plays nobody"):
         runs.reranker(nobody)

@@ -23,7 +23,7 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 def not_bound(scale: str, role: str) -> str:
     """Say that a scale leaves a role unbound: the reason why what needs the role is not run."""
-    return f"scale {scale} casts nothing as {role}"
+    return f"scale {scale} binds nothing to {role}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str], add: str = "") -> str:
