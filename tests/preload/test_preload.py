@@ -63,7 +63,8 @@ def environment(more):
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
     start = str(Path(sys.executable).parent)
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    left = ("PYTEST_", "PWD", "OLDPWD")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(left)}
     return {**own, **threads, **paths, "PATH": f"{start}:{os.environ['PATH']}", **more}
 
 
@@ -74,7 +75,7 @@ def job(parents, tmp_path):
 
     def start(*words, **more):
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(CLIENT), "-m", "job", *words],
+            [sys.executable, "-I", "-S", str(CLIENT), str(os.getpid()), "-m", "job", *words],
             cwd=tmp_path,
             env=environment({"RESIDUUM_PRELOAD": parents[0], **more}),
             stdin=subprocess.PIPE,
@@ -137,10 +138,9 @@ def test_a_benchmark_holds_all_that_a_job_took(job, tmp_path, monkeypatch, paren
         monkeypatch.setattr(BenchmarkTimer, name, getattr(BenchmarkTimer, name))
     monkeypatch.setenv("RESIDUUM_PRELOAD", parents[0])
     benchmarks.adopt()
-    twice = "import subprocess, sys; [subprocess.run(sys.argv[1:]) for _ in range(2)]"
-    words = [sys.executable, "-I", "-S", CLIENT, "-m", "job", "early", "work", str(SECONDS)]
-    shell = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", twice, *words],
+    one = f"{sys.executable} -I -S '{CLIENT}' $$ -m job early work {SECONDS} 2>&1 | tee log"
+    shell = subprocess.Popen(  # as in a rule: bash stands above the pipe, and the pipe above Python
+        ["bash", "-c", f"export -n PWD; {one}; {one}"],
         cwd=tmp_path,
         env=environment({"RESIDUUM_PRELOAD": parents[0]}),
         stdout=DEVNULL,
@@ -156,7 +156,7 @@ def test_the_parents_and_their_jobs_end_with_their_starter(tmp_path):
     code = (
         "from residuum.preload import server; import os, sys, time;"
         "server.start(); time.sleep(1);"
-        "words = [sys.executable, '-I', '-S', sys.argv[1], '-m', 'job', 'sleep'];"
+        "words = [sys.executable, '-I', '-S', sys.argv[1], str(os.getpid()), '-m', 'job', 'sleep'];"
         "import subprocess; subprocess.run(words)"
     )
     (tmp_path / "job.py").write_text(JOB)

@@ -1,8 +1,8 @@
 """Stand in for `python`: have a parent process fork the job, and end as it ends.
 
-Usage: `python -I -S client.py -m residuum.fusion fuse ...`, with RESIDUUM_PRELOAD naming the folder
-of the parents' sockets. Whatever no parent serves is started as Python itself. Must not import
-residuum, nor anything slow: a start of this file is the price of every job.
+Usage: `python -I -S client.py $$ -m residuum.fusion fuse ...`: the process id of the job's shell;
+RESIDUUM_PRELOAD names the folder of the parents' sockets. Whatever no parent serves is started as
+Python itself. Must not import residuum, nor anything slow: every job starts this file.
 """
 
 import _socket
@@ -16,15 +16,15 @@ VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 
 
 def main() -> None:
-    """Run the command that follows this file's name, forked or started."""
-    words = sys.argv[1:]
-    status = _forked(words) if words[:1] == ["-m"] else None
+    """Run the command that follows the shell's process id, forked or started."""
+    shell, *words = sys.argv[1:]
+    status = _forked(int(shell), words) if words[:1] == ["-m"] else None
     if status is None:
         os.execvp("python", ["python", *words])
     os._exit(status)
 
 
-def _forked(words: list[str]) -> int | None:
+def _forked(shell: int, words: list[str]) -> int | None:
     """Return the exit status of a forked job; None if no parent takes it."""
     stage = words[1].removeprefix("residuum.")
     path = os.path.join(os.environ["RESIDUUM_PRELOAD"], "neural" if stage in NEURAL else "tables")
@@ -34,7 +34,7 @@ def _forked(words: list[str]) -> int | None:
     except OSError:
         return None
     environment = {name: value for name, value in os.environ.items() if name not in VOLATILE}
-    request = marshal.dumps((os.getppid(), words[1], words[2:], os.getcwd(), environment))
+    request = marshal.dumps((shell, words[1], words[2:], os.getcwd(), environment))
     streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
     parent.sendmsg([len(request).to_bytes(4, "big")], streams)
     parent.sendall(request)

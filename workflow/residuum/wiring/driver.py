@@ -88,7 +88,7 @@ def shell_prefix(workflow: Workflow) -> str:
     client = package / "residuum" / "preload" / "client.py"
     python = (
         f'python() {{{{ if [ -n "${{{{{server.FOLDER}-}}}}" ]; '
-        f'then command python -I -S \'{client}\' "$@"; else command python "$@"; fi; }}}}; '
+        f'then command python -I -S \'{client}\' $$ "$@"; else command python "$@"; fi; }}}}; '
     )
     return f"set -euo pipefail; export PYTHONUTF8=1 PYTHONPATH='{package}'; {path}{python}"
 
