@@ -175,6 +175,12 @@ def test_every_artefact_of_a_run_has_its_log_time_and_manifest(project):
     )
 
 
+def test_a_benchmark_file_counts_the_forked_job(project):
+    files = sorted((project / "results/smoke/benchmarks/train").rglob("*.tsv"))
+    seconds = [pl.read_csv(path, separator="\t")["cpu_time"].item() for path in files]
+    assert len(seconds) == 9 and min(seconds) > 0.5, "torch alone takes longer to make a model"
+
+
 def test_every_manifest_holds_the_command_that_can_be_pasted(project):
     results = project / "results" / "smoke"
     for path in results.rglob("*manifest.json"):

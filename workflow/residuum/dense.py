@@ -1,9 +1,6 @@
 """Search embedding shards exactly, gather their hits into runs, and score given pairs.
 
-python -m residuum.dense search --embeddings DIR --queries DIR --k 1000 --output DIR ...
-python -m residuum.dense gather --hits DIR ... --split NAME --spec JSON --tag TEXT --output RUN
-python -m residuum.dense score --embeddings DIR ... --queries DIR/NAME --run OTHER_RUN ... ...
-
+Command: `python -m residuum.dense search|gather|score ...`.
 Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
 FAISS finds the candidates; float64 sums give scores that depend neither on the shards nor on what
 else was searched. No model is loaded. Must not know how vectors are made or who uses the runs.

@@ -1,8 +1,6 @@
 """Encode the docs of a corpus, shard by shard, and the queries of its splits.
 
-python -m residuum.encode docs --corpus DIR --model DIR --shard 0 --of 18 --output DIR ...
-python -m residuum.encode queries --split NAME=TSV ... --model DIR --output DIR ...
-
+Command: `python -m residuum.encode docs|queries ...`.
 Each shard is a job of its own, whose memory holds that shard and which repeats alone.
 Must not know how the model was trained or how vectors are searched.
 """

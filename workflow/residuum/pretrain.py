@@ -1,9 +1,6 @@
 """Make a small BERT from corpora (own vocabulary, LSA word embeddings), or adapt any BERT to them.
 
-python -m residuum.pretrain backbone --corpus DIR ... --spec JSON --threads 1 --output DIR
-python -m residuum.pretrain adapt --corpus DIR ... --start DIR_OR_HUB_ID --spec JSON --work DIR
-    --threads 1 --output DIR
-
+Command: `python -m residuum.pretrain backbone|adapt ...`.
 Adapt, killed and started again, goes on from its last checkpoint and ends with the same bytes.
 Must not know queries, losses or which models start from the backbone.
 """

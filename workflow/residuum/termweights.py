@@ -1,7 +1,6 @@
 """Predict the term frequencies of a corpus with a trained term weighter (DeepCT).
 
-python -m residuum.termweights predict --corpus DIR --model DIR --batch-size N --output DIR
-
+Command: `python -m residuum.termweights predict ...`.
 Killed and started again it goes on at the first part that is missing.
 Must not know how the model was trained or which index takes the frequencies.
 """

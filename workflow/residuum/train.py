@@ -1,8 +1,6 @@
 """Train a model of any trained kind on tuples: dual encoder, term weights, cross-encoder.
 
-python -m residuum.train train --tuples F --corpus DIR --queries TSV --start DIR_OR_HUB_ID
-    --spec JSON --seed 1 --threads 1 --work DIR --output DIR
-
+Command: `python -m residuum.train train ...`.
 Killed and started again it goes on from its last checkpoint and ends with the same bytes.
 On several GPUs: torchrun --standalone --nproc-per-node N --no-python -- python -m residuum.train
 Must not know where the tuples come from, what a kind's losses are or who uses the model.

@@ -22,6 +22,7 @@ from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
 SEARCHER, QUERY = f"{LUCENE}.search.IndexSearcher", f"{LUCENE}.search.Query"
 ANALYZER, REF = f"{LUCENE}.analysis.Analyzer", f"{LUCENE}.util.BytesRef"
+OCCUR, BUILDER = f"{LUCENE}.search.BooleanClause$Occur", f"{LUCENE}.search.BooleanQuery$Builder"
 GENERATOR = "io.anserini.search.query.BagOfWordsQueryGenerator"
 VECTOR, DOCS = "io.anserini.util.FeatureVector", "io.anserini.search.ScoredDocs"
 TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Reranker
@@ -99,8 +100,9 @@ class Searcher:
             for chunk in chunks(docs, CHUNK):
                 most = max(len(doc_ids) for _, _, doc_ids in chunk)
                 [(query_ids, _, bags)] = self._bags_of_words((q, text) for q, text, _ in chunk)
-                among = [_among(bags.get(n), doc_ids) for n, (_, _, doc_ids) in enumerate(chunk)]
-                hits.append(self._hits(query_ids, self._by_score(most), handles.objects(among)))
+                listed = handles.objects("\n".join(doc_ids) for _, _, doc_ids in chunk)
+                among = self._workers.map(_among(), listed, bags)
+                hits.append(self._hits(query_ids, self._by_score(most), among))
             return self._with_doc_ids(pl.concat(hits))
 
     def _bags_of_words(self, queries: Texts) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
@@ -180,8 +182,8 @@ class Searcher:
         number = static("java.lang.Integer", "parseInt", "int", STRING)
         moved = java("java.lang.Boolean").TYPE  # what move returns and read does not take
         read = java(handles.METHODS).dropArguments(bound(read, 0, values), 0, moved)
-        numbers = handles.objects(docs.cast(pl.String).to_list())
-        doc_ids = handles.texts(handles.each(chain(number, move, read), numbers))
+        read = handles.function(handles.each(chain(number, move, read)))
+        doc_ids = handles.texts(cast(LIST, read.apply("\n".join(docs.cast(pl.String)))))
         names = pl.DataFrame({"doc": docs, "doc_id": doc_ids})
         named = hits.join(names, on="doc", maintain_order="left")
         return named.select(pl.col(name).cast(kind) for name, kind in HITS.items())
@@ -193,15 +195,15 @@ def _tied_at(hits: pl.DataFrame, k: int, place: int) -> list[str]:
     return hits.group_by("query_id").agg(one == other).filter("score")["query_id"].to_list()
 
 
-def _among(bag_of_words: JavaObject, doc_ids: Sequence[str]) -> JavaObject:
-    """Return a query that finds the given docs, of which only the words of a text score."""
-    made = handles.constructor(REF, "java.lang.CharSequence")
-    refs = cast("java.util.Collection", handles.each(made, handles.objects(doc_ids)))
-    occur = java(f"{LUCENE}.search.BooleanClause$Occur")
-    query = java(f"{LUCENE}.search.BooleanQuery$Builder")()
-    query.add(java(f"{LUCENE}.search.TermInSetQuery")(ID_FIELD, refs), occur.FILTER)
-    query.add(cast(QUERY, bag_of_words), occur.SHOULD)
-    return query.build()
+def _among() -> JavaObject:
+    """From doc_ids, a line each, and a bag of words, which alone scores, to a query for them."""
+    refs = handles.each(handles.constructor(REF, "java.lang.CharSequence"))
+    terms = handles.constructor(f"{LUCENE}.search.TermInSetQuery", STRING, "java.util.Collection")
+    add, occur = method(BUILDER, "add", BUILDER, QUERY, OCCUR), java(OCCUR)
+    docs = handles.nested(bound(add, 2, occur.FILTER), 1, chain(refs, bound(terms, 0, ID_FIELD)))
+    docs = handles.nested(docs, 0, handles.constructor(BUILDER))
+    both = handles.nested(bound(add, 2, occur.SHOULD), 0, docs)
+    return chain(both, method(BUILDER, "build", f"{LUCENE}.search.BooleanQuery"))
 
 
 def _own_terms(analyzer: JavaObject) -> JavaObject:

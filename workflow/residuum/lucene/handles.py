@@ -13,7 +13,8 @@ from residuum.lucene.jvm import JavaObject, cast, java
 PRIMITIVES = {"void": "V", "boolean": "Z", "int": "I", "float": "F"}
 METHODS, METHOD_TYPE = "java.lang.invoke.MethodHandles", "java.lang.invoke.MethodType"
 ACCESSIBLE = "java.lang.reflect.AccessibleObject"
-OBJECT, STRING, LIST = "java.lang.Object", "java.lang.String", "java.util.List"
+OBJECT, STRING = "java.lang.Object", "java.lang.String"
+LIST, STREAM = "java.util.List", "java.util.stream.Stream"
 
 
 def _class(name: str) -> JavaObject:
@@ -116,9 +117,11 @@ def function(handle: JavaObject, interface: str = "function.Function") -> JavaOb
     return cast(name, made)
 
 
-def each(handle: JavaObject, values: JavaObject) -> JavaObject:
-    """Call a handle with each item of a Java list in turn, in this thread; return Java's list."""
-    return values.stream().map(function(handle)).toList()
+def each(handle: JavaObject) -> JavaObject:
+    """From a text to Java's list of what a handle makes of each of its lines."""
+    each_line = method(STREAM, "map", STREAM, "java.util.function.Function")
+    made = bound(each_line, 1, function(handle))
+    return chain(method(STRING, "lines", STREAM), made, method(STREAM, "toList", LIST))
 
 
 class Workers:
@@ -137,5 +140,5 @@ class Workers:
         # A parallel stream that starts inside a pool works on that pool's threads.
         numbers = java("java.util.stream.IntStream").range(0, lists[0].size()).parallel()
         stream = numbers.mapToObj(function(of_number, "function.IntFunction"))
-        listed = bound(method("java.util.stream.Stream", "toList", LIST), 0, stream)
+        listed = bound(method(STREAM, "toList", LIST), 0, stream)
         return cast(LIST, self._pool.submit(function(listed, "concurrent.Callable")).get())
