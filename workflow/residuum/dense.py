@@ -125,6 +125,7 @@ def best_hits(
 
     names = pl.Series("doc_id", ids, pl.String)
     docs = names.cast(pl.Categorical).to_physical().to_numpy()  # a number for each doc
+    single = names.n_unique() == len(names)
     index = None  # on a CPU the vectors are searched without a copy
     if gpu:
         index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
@@ -143,7 +144,8 @@ def best_hits(
             depth = min(2 * depth, len(docs))
         query, place = np.nonzero(scores >= floor[:, None])
         pairs = pl.DataFrame({"query": query + first, "doc_id": names[rows[query, place]]})
-        yield pair_scores([(ids, vectors)], queries, pairs.unique(maintain_order=True))
+        once = pairs if single else pairs.unique(maintain_order=True)
+        yield pair_scores([(ids, vectors)], queries, once)
 
 
 def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
@@ -166,7 +168,10 @@ def pair_scores(shards: Iterable[Shard], queries: np.ndarray, pairs: pl.DataFram
     key = ["query", "doc_id"]
     pairs = pairs.select(key)
     parts = [_shard_scores(ids, vectors, queries, pairs) for ids, vectors in shards]
-    best = pl.concat(parts).group_by(key, maintain_order=True).agg(pl.col("score").max())
+    scored = pl.concat(parts)
+    if scored.select(key).equals(pairs):  # one shard, one vector a doc
+        return scored
+    best = scored.group_by(key, maintain_order=True).agg(pl.col("score").max())
     if len(best) < len(pairs):
         lost = pairs.join(best, on=key, how="anti")["doc_id"]
         raise ResiduumError(
