@@ -1,10 +1,14 @@
 """Verdicts: every printed number and comparison gets the one that its definition says."""
 
 import json
+import re
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
+from comparison_fixture import comparison
 from residuum import ledger, significance, tables
 from residuum.artefacts import manifest
 from residuum.pages.grids import GridCell
@@ -27,7 +31,8 @@ def test_one_row_per_printed_number_and_marker(tmp_path):
         ("base", "rr", "RR@10 = 0.3"): ("number", "reproduced"),
         ("base", "far", "P@5 = 0.1"): ("number", "not run"),
         ("ours", "rr", "RR@10 = 0.4"): ("number", "close"),
-        ("ours", "rr", "ours significantly above base"): ("comparison", "holds"),
+        # Two seeds, 0.2 and 0.1 above: t 3 with one degree of freedom, p 0.2.
+        ("ours", "rr", "ours significantly above base"): ("comparison", "these models only"),
         ("ours", "rr", "ours significantly above later"): ("comparison", "not run"),
         ("ablation", "rr", "RR@10 = 0.35"): ("number", "differs"),
         ("ablation", "rr", "ablation significantly below ours"): ("comparison", "inconclusive"),
@@ -46,15 +51,22 @@ def test_at_another_scale_numbers_are_not_comparable_but_comparisons_are_judged(
     result = rows(tmp_path, job(comparable=False))
     number = result["base", "rr", "RR@10 = 0.3"]
     assert (number["verdict"], number["reason"]) == ("not comparable", "a toy.")
-    assert result["ours", "rr", "ours significantly above base"]["verdict"] == "holds"
+    claim = result["ours", "rr", "ours significantly above base"]
+    assert (claim["verdict"], claim["under_holm"]) == ("these models only",) * 2
+    assert claim["p_over_seeds"] == pytest.approx(2 * stats.t.sf(3, 1))
+    page = (tmp_path / "l.md").read_text()
+    shown = page.split("so of these models only: 1.")[1].partition("\n\n##")[0]
+    assert re.search(r"ours significantly above base \| \+0\.1 .*\| 0\.2048 .*\| 2/2", shown)
 
 
 def test_a_significant_difference_the_other_way_is_reversed(tmp_path):
     reported = {"base": {"rr": "0.5 ^2"}, "ours": {"rr": "0.4"}}
-    result = rows(tmp_path, job(reported=reported))
+    made = job(reported=reported)
+    made = made.model_copy(update={"runs": {**made.runs, "ours": ["ours.seed1"]}})
+    result = rows(tmp_path, made)
     assert result["base", "rr", "base significantly above ours"]["verdict"] == "reversed"
     page = (tmp_path / "l.md").read_text()
-    claim = "base significantly above ours | reversed | +0.1     | -0.15    | 0.0001"
+    claim = "base significantly above ours | reversed | +0.1     | -0.2     | 0.0001"
     assert f"| Toy, Table 1 | rr     | {claim} |" in page
 
 
@@ -71,18 +83,56 @@ def test_many_rows_without_a_value_may_come_before_one_with_it(tmp_path):
     assert rows(tmp_path, made)["late", "rr", "RR@10 = 0.3"]["verdict"] == "reproduced"
 
 
+MODELS = {"p_over_seeds": 0.119, "holds_over_seeds": False, "seeds_agreeing": "1/3"}
+
+
 @pytest.mark.parametrize(
-    ("claim", "tested", "verdict"),
+    ("claim", "difference", "tested", "verdict"),
     [
-        ("above", (0.1, 0.01, True), "holds"),
-        ("above", (-0.1, 0.01, True), "reversed"),
-        ("above", (-0.1, 0.2, False), "inconclusive"),
-        ("below", (-0.1, 0.01, True), "holds"),
-        ("below", (0.1, 0.01, True), "reversed"),
+        ("above", 0.1, {"significant": True}, "holds"),
+        ("above", -0.1, {"significant": True}, "reversed"),
+        ("above", -0.1, {"significant": False}, "inconclusive"),
+        ("below", -0.1, {"significant": True}, "holds"),
+        ("below", 0.1, {"significant": True}, "reversed"),
+        ("above", 0.1, {"significant": True, "holds_over_seeds": True}, "holds"),
+        ("above", 0.1, {"significant": True, **MODELS}, "these models only"),
+        ("above", -0.1, {"significant": True, **MODELS}, "these models only"),
+        ("above", 0.1, {"significant": False, **MODELS}, "inconclusive"),
+        ("above", 0.1, {"significant": True, "direction": -1, "difference": 0.1}, "inconclusive"),
     ],
 )
-def test_comparison_verdicts(claim, tested, verdict):
-    assert ledger.comparison_verdict(claim, tested)[0] == verdict
+@pytest.mark.parametrize("sign", [1, -1])
+def test_comparison_verdicts(claim, difference, tested, verdict, sign):
+    turned = sign * int(np.sign(difference))
+    made = comparison(**{"difference": sign * difference, "direction": turned, **tested})
+    if tested.get("direction"):
+        made = comparison(**{**tested, "difference": sign * 0.1, "direction": -sign})
+    assert ledger.comparison_verdict(claim, ledger.Tested(sign, made))[0] == verdict
+
+
+def test_a_verdict_of_these_models_only_says_why():
+    test = comparison(difference=0.1, p_adjusted=0.0166, significant=True, **MODELS)
+    _, reason = ledger.comparison_verdict("above", ledger.Tested(1, test))
+    shown = "p over seeds too 0.119; 1/3 seeds agree alone"
+    assert reason == f"p 0.0166, difference +0.1000; {shown}"
+
+
+def test_comparisons_are_counted_under_holm_too(tmp_path):
+    # Two claims, of a test with p 0.03 in a column of two: Holm doubles the smaller p.
+    tests = [
+        comparison(a="ours", b="base", p=0.03, p_adjusted=0.03, significant=True, difference=0.1),
+        comparison(a="ablation", b="base", p=0.2, p_adjusted=0.2),
+    ]
+    cells = [
+        GridCell("toy-table1", row, column, "RR@10", split_ref="data/dev").measured_as([0.4], 40)
+        for row in ("base", "ours", "ablation", "later")
+        for column in ("rr", "far")
+    ]
+    made = ledger.judge(job(reported={"ours": {"rr": "0.4 ^1"}}), cells, tests)
+    (row,) = [row for row in made if row.kind == "comparison"]
+    assert (row.verdict, row.under_holm) == ("holds", "inconclusive")
+    assert re.search(r"comparisons +\| 1 ", ledger.counts(made))
+    assert re.search(r"comparisons, Holm \| 0 +\| 0 +\| 1 ", ledger.counts(made))
 
 
 def cell(measured, **changes):

@@ -17,7 +17,7 @@ from residuum import lexical
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import Rm3
-from residuum.lucene import anserini, jvm
+from residuum.lucene import anserini, indexing, jvm
 
 THREE = [("d1", "apple banana apple"), ("d2", "banana cherry"), ("d3", "cherry date elder fig")]
 AWKWARD = [
@@ -186,6 +186,19 @@ def test_score_refuses_rm3(three, tmp_path):
     queries, other = _queries_and_run(tmp_path, ["d1"])
     with pytest.raises(ResiduumError, match="rm3 cannot score"):
         lexical.score(three, queries, [other], spec(rm3=RM3), "x", tmp_path / "scores.trec.gz")
+
+
+def test_a_query_may_have_more_terms_than_lucenes_limit(tmp_path):
+    words = [f"word{n}" for n in range(1500)]
+    index = make_index(tmp_path, [("d1", " ".join(words)), ("d2", "other"), ("d3", "word7")])
+    assert set(hits(index, " ".join(words))) == {"d1", "d3"}
+
+
+def test_a_doc_that_lucene_does_not_take_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(indexing, "MOST_TEXT", 20)
+    with pytest.raises(ResiduumError, match="doc d2 is longer: Lucene takes a text of 20 char"):
+        make_index(tmp_path, [("d1", "short"), ("d2", "one word and many words more")])
+    assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.parametrize("slack", [1, 100])

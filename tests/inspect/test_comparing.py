@@ -49,6 +49,17 @@ def command(qrels, *runs, measure=("RR@10",), **changes):
     compare(qrels, list(map(str, runs)), list(measure), **plain | changes)
 
 
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_the_output_is_none_of_the_inputs(files, which):
+    link = files[0].parent / "link.tsv"
+    link.symlink_to(files[which])
+    before = [path.read_bytes() for path in files]
+    for output in (files[which], link):
+        with pytest.raises(ResiduumError, match="is one of the files to compare; name another"):
+            command(*files[:3], output=output)
+    assert [path.read_bytes() for path in files] == before
+
+
 def test_values_differences_and_wins_by_hand(files):
     runs = {path.stem: trec.read_run(path) for path in files[1:]}
     scores, result = comparing.compare(trec.read_qrels(files[0]), runs, ["RR@10"], requested())

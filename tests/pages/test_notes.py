@@ -35,9 +35,25 @@ def test_an_exact_p_has_no_error():
 
 
 def test_seeds():
-    held = {"significant": True, "seeds_agreeing": "3/3", "p_mixed_effects": 0.01}
-    partly = {"significant": True, "seeds_agreeing": "2/3", "p_mixed_effects": 0.07}
+    held = {
+        "significant": True,
+        "seeds_agreeing": "3/3",
+        "p_over_seeds": 0.01,
+        "holds_over_seeds": True,
+    }
+    partly = {
+        "significant": True,
+        "seeds_agreeing": "2/3",
+        "p_over_seeds": 0.07,
+        "holds_over_seeds": False,
+    }
     not_significant = {"seeds_agreeing": "1/3", "p_mixed_effects": 0.5}
-    (line,) = noted(held, partly, partly, not_significant, {"significant": True})
+    line, models = noted(held, partly, partly, not_significant, {"significant": True})
     assert "of 3 significant comparisons between rows with seeds, 1 hold" in line
     assert "2 of 3 for 2, 3 of 3 for 1" in line
+    assert models == "Of these models only, not over seeds: x-y; x-y."
+
+
+def test_a_test_that_favours_the_lower_mean():
+    (line,) = noted({"significant": True, "direction": -1, "difference": 0.1}, {})
+    assert "favours the system with the lower mean" in line and line.endswith(": x-y.")

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from residuum import paired
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
+from residuum.paired import comparisons
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "none", "family": "column"}
 
@@ -107,6 +109,37 @@ def test_seeds_are_averaged_and_counted():
         "2/3",
         pytest.approx(row.p_mixed_effects),
     )
+
+
+def test_ranks_may_turn_a_difference_that_means_turn_the_other_way():
+    # b is better in 50 queries by about 0.011, a in 10 by 1: the means favour a, the ranks b.
+    d = np.concatenate([-0.011 - 1e-5 * np.arange(50), np.full(10, 1.0)])
+    row = one(0.5 + d, np.full(60, 0.5), test="wilcoxon")
+    assert row.difference > 0 and row.p == pytest.approx(
+        stats.wilcoxon(d, method="asymptotic").pvalue
+    )
+    assert (row.significant, row.direction, row.disagrees, row.beats) == (True, -1, True, None)
+    agreeing = one(0.5 - np.abs(d), np.full(60, 0.5), test="wilcoxon")
+    assert (agreeing.direction, agreeing.beats) == (-1, ("b", "a"))
+    assert one(0.5 + d, np.full(60, 0.5)).direction == 1, "the flips test the sum"
+
+
+@pytest.mark.parametrize("correction", ["none", "bonferroni", "holm"])
+def test_what_holds_over_seeds_is_corrected_as_p_is(correction):
+    # Column one: seeds agree. Two: they do not. Three has no seeds, and counts by its p.
+    b = np.full((20, 1), 0.5)
+    noise = 0.01 * np.tile([1, -1], 10)[:, None]
+    cells = {("b", c): matrix(b) for c in ("one", "two", "three")}
+    cells["a", "one"] = matrix(np.add(b, [0.3, 0.31, 0.29]) + noise)
+    cells["a", "two"] = matrix(np.add(b, [0.3, 0.2, -0.1]) + noise)
+    cells["a", "three"] = matrix(b + 0.3 + noise)
+    pairs = [paired.Pair("a", "b", c, family="all") for c in ("one", "two", "three")]
+    rows = paired.adjust(paired.compare(cells, pairs, options()), correction, 0.05)
+    larger = [max(row.p, row.p_mixed_effects or 0) for row in rows]
+    expected = comparisons.CORRECTIONS[correction](larger)
+    assert [row.p_over_seeds for row in rows] == [*expected[:2], None]
+    assert [row.holds_over_seeds for row in rows] == [True, False, None]
+    assert all(row.significant for row in rows)
 
 
 def test_a_seed_that_shows_nothing_alone_does_not_hold():

@@ -26,18 +26,34 @@ def test_the_model_by_hand():
     # MS_query = 2 (1 + 1) / 1 = 4, MS_seed = 2 (0.25 + 0.25) / 1 = 1, MS_residual = 4 x 0.25 = 1.
     # Variance of the mean (4 + 1 - 1) / 4 = 1; degrees of freedom 4^2 / (16 + 1 + 1) = 16/18.
     d = np.array([[1.0, 1.0], [2.0, 4.0]])
-    assert classical.p_mixed_effects(d) == pytest.approx(2 * stats.t.sf(2.0, 16 / 18))
+    assert classical.over_seeds(d).p == pytest.approx(2 * stats.t.sf(2.0, 16 / 18))
+
+
+def test_the_interval_by_hand():
+    # As above: mean 2, standard error 1, 16/18 degrees of freedom.
+    d = np.array([[1.0, 1.0], [2.0, 4.0]])
+    half = stats.t.ppf(0.975, 16 / 18)
+    assert classical.over_seeds(d)[1:] == pytest.approx((2 - half, 2 + half))
+    assert classical.over_seeds(np.full((4, 3), 0.5))[1:] == (0.5, 0.5)
+
+
+def test_the_interval_covers_what_that_over_queries_misses():
+    drawn = simulate(1500, queries=200, runs=5, seed_effect=0.2)
+    covers = np.mean([low <= 0 <= high for _, low, high in map(classical.over_seeds, drawn)])
+    averaged = [classical.t_interval(d.mean(axis=1)) for d in drawn]
+    assert covers == pytest.approx(0.95, abs=4 * np.sqrt(0.05 * 0.95 / 1500))
+    assert np.mean([low <= 0 <= high for low, high in averaged]) < 0.7
 
 
 def test_the_variance_is_no_less_than_the_residuals():
     # Query and seed means are all equal: only residuals of 1 either way are left. MS_residual = 4.
     d = 5 + np.array([[1.0, -1.0], [-1.0, 1.0]])
-    assert classical.p_mixed_effects(d) == pytest.approx(2 * stats.t.sf(5 / 1.0, 4**2 / 4**2))
+    assert classical.over_seeds(d).p == pytest.approx(2 * stats.t.sf(5 / 1.0, 4**2 / 4**2))
 
 
 def test_without_variance():
-    assert classical.p_mixed_effects(np.zeros((4, 3))) == 1.0
-    assert classical.p_mixed_effects(np.full((4, 3), 0.1)) == 0.0
+    assert classical.over_seeds(np.zeros((4, 3))).p == 1.0
+    assert classical.over_seeds(np.full((4, 3), 0.1)).p == 0.0
 
 
 def simulate(count, queries, runs, seed_effect):
@@ -52,7 +68,7 @@ def simulate(count, queries, runs, seed_effect):
 
 def test_with_a_seed_effect_only_the_test_over_seeds_keeps_its_size():
     drawn = simulate(1500, queries=200, runs=5, seed_effect=0.2)
-    over_seeds = np.mean([classical.p_mixed_effects(d) < 0.05 for d in drawn])
+    over_seeds = np.mean([classical.over_seeds(d).p < 0.05 for d in drawn])
     averaged = np.mean([classical.t_test(d.mean(axis=1)).p < 0.05 for d in drawn])
     assert over_seeds == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 1500))
     assert averaged > 0.3, "averaged over seeds, three null comparisons in ten look significant"
@@ -61,7 +77,7 @@ def test_with_a_seed_effect_only_the_test_over_seeds_keeps_its_size():
 def test_without_a_seed_effect_both_keep_it():
     drawn = simulate(1500, queries=200, runs=5, seed_effect=0.0)
     for size in (
-        np.mean([classical.p_mixed_effects(d) < 0.05 for d in drawn]),
+        np.mean([classical.over_seeds(d).p < 0.05 for d in drawn]),
         np.mean([classical.t_test(d.mean(axis=1)).p < 0.05 for d in drawn]),
     ):
         assert size == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 1500))

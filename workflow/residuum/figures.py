@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 app = command.app(__doc__)
 TESTED = (
     *("difference", "ci_low", "ci_high", "boot_low", "boot_high", "effect", "min_detectable"),
-    *("p", "p_error", "p_adjusted", "p_mixed_effects", "seeds_agreeing", "method", "significant"),
+    *("p", "p_error", "p_adjusted", "p_mixed_effects", "p_over_seeds", "seeds_agreeing"),
+    *("method", "significant"),
 )
 Legend = dict[str, object]  # label: what is drawn
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis

@@ -7,9 +7,9 @@ Must not know how tables are rendered or tests computed.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -20,21 +20,28 @@ from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages import grids
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
-from residuum.paired import Comparison
+from residuum.paired import Comparison, adjust
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
 VERDICTS = {
-    "comparison": ["holds", "inconclusive", "reversed", "not run"],
+    "comparison": ["holds", "these models only", "inconclusive", "reversed", "not run"],
     "number": ["reproduced", "close", "differs", "not comparable", "not run"],
 }
+HOLM = "comparisons, Holm"
 COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Rows = Sequence["LedgerRow"]
 Verdict = tuple[str, str]  # and the reason
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
-Tested = tuple[float, float, bool]  # difference, adjusted p, significant
+
+
+class Tested(NamedTuple):
+    """A test and the sign by which its difference counts for the row that is claimed about."""
+
+    sign: int
+    test: Comparison
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,10 @@ class LedgerRow:
     delta: float | None
     tolerance: float | None
     p_adjusted: float | None
+    p_over_seeds: float | None
+    seeds_agreeing: str | None
     verdict: str
+    under_holm: str | None
     reason: str
 
 
@@ -85,11 +95,7 @@ def write(
 def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
     """Return the ledger rows of one table: first the number of a cell, then its comparisons."""
     measured = {(cell.row, cell.column): cell for cell in cells}
-    compared = {
-        (t.column, *pair): (sign * t.difference, t.p_adjusted, t.significant)
-        for t in tests
-        for sign, pair in ((1, (t.a, t.b)), (-1, (t.b, t.a)))
-    }
+    compared, by_holm = _by_pair(tests), _by_pair(_under_holm(job, tests))
     rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
@@ -97,14 +103,30 @@ def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> 
             tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
             judged = number_verdict(job, printed.value, cell, tolerance)
             delta = None if cell.measured is None else cell.measured - printed.value
-            numbers = (printed.value, cell.measured, delta, tolerance, None)
+            numbers = (printed.value, cell.measured, delta, tolerance, None, None, None)
             claim = f"{cell.measure} = {printed.value}"
             where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
-            rows.append(LedgerRow(*where, "number", claim, *numbers, *judged))
+            verdict, why = judged
+            rows.append(LedgerRow(*where, "number", claim, *numbers, verdict, None, why))
             for other, claim in _claims(job, row.id, printed):
-                tested = compared.get((column, row.id, other))
-                rows.append(_comparison(where, cell, measured[other, column], claim, tested))
+                both = [pairs.get((column, row.id, other)) for pairs in (compared, by_holm)]
+                rows.append(_comparison(where, cell, measured[other, column], claim, *both))
     return rows
+
+
+def _by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
+    return {
+        (t.column, *pair): Tested(sign, t)
+        for t in tests
+        for sign, pair in ((1, (t.a, t.b)), (-1, (t.b, t.a)))
+    }
+
+
+def _under_holm(job: Grid, tests: Sequence[Comparison]) -> list[Comparison]:
+    """Correct the tests by Holm within each column, whatever the paper corrects."""
+    if not isinstance(job, BoundTable):
+        return []
+    return adjust([replace(t, family=t.column) for t in tests], "holm", job.tests.alpha)
 
 
 def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
@@ -137,30 +159,44 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
 
 
 def _comparison(
-    where: Where, own: GridCell, other: GridCell, claim: str, tested: Tested | None
+    where: Where,
+    own: GridCell,
+    other: GridCell,
+    claim: str,
+    tested: Tested | None,
+    by_holm: Tested | None,
 ) -> LedgerRow:
     a, b = own.reported, other.reported
     gap = None if a is None or b is None else round(a - b, 6)
-    difference, p, _ = tested or (None, None, None)
+    difference = tested and tested.sign * tested.test.difference
     delta = None if difference is None or gap is None else difference - gap
     absent = own if own.measured is None else other
     not_run = "not run", f"{absent.row}: {absent.not_run}"
-    judged = comparison_verdict(claim, tested) if tested else not_run
+    verdict, why = comparison_verdict(claim, tested) if tested else not_run
+    under_holm = comparison_verdict(claim, by_holm)[0] if by_holm else not_run[0]
     sentence = f"{own.row} significantly {claim} {other.row}"
-    numbers = (gap, difference, delta, None, p)
-    return LedgerRow(*where, "comparison", sentence, *numbers, *judged)
+    seeds = (tested.test.p_over_seeds, tested.test.seeds_agreeing) if tested else (None, None)
+    numbers = (gap, difference, delta, None, tested and tested.test.p_adjusted, *seeds)
+    return LedgerRow(*where, "comparison", sentence, *numbers, verdict, under_holm, why)
 
 
 def comparison_verdict(claim: str, tested: Tested) -> Verdict:
-    """Return (verdict, reason): holds, inconclusive or reversed.
+    """Return (verdict, reason): holds, these models only, inconclusive or reversed.
 
-    `tested` is the difference row - other, `claim` above or below. A difference that is not
-    significant is inconclusive whichever way it points.
+    `tested` is of the difference row - other, `claim` above or below. A difference that is not
+    significant is inconclusive whichever way it points, and so is one that ranks and means turn
+    differently. One that is significant over queries, not over seeds, is of these models only.
     """
-    difference, p, significant = tested
-    reason = f"p {p:.4g}, difference {difference:+.4f}"
-    if not significant:
+    sign, test = tested
+    difference = sign * test.difference
+    reason = f"p {test.p_adjusted:.4g}, difference {difference:+.4f}"
+    if not test.significant:
         return "inconclusive", f"not significant ({reason})"
+    if test.disagrees:
+        return "inconclusive", f"{test.test} favours the row with the lower mean ({reason})"
+    if test.holds_over_seeds is False:
+        over = f"p over seeds too {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
+        return "these models only", f"{reason}; {over}"
     agrees = (difference > 0) == (claim == "above")
     return ("holds" if agrees else "reversed"), reason
 
@@ -174,13 +210,19 @@ def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str,
 
 
 def counts(ledger: Rows) -> str:
-    """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur."""
+    """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur.
+
+    Comparisons have a second one, all corrected by Holm within their column.
+    """
     lines = []
     for paper, rows in _grouped(ledger, lambda row: row.paper):
-        for kind, possible in VERDICTS.items():
-            if counted := Counter(row.verdict for row in rows if row.kind == kind):
+        own = {f"{kind}s": [r.verdict for r in rows if r.kind == kind] for kind in VERDICTS}
+        under_holm = [r.under_holm for r in rows if r.under_holm]
+        for what, verdicts in {**own, HOLM: under_holm}.items():
+            possible = VERDICTS["number" if what == "numbers" else "comparison"]
+            if counted := Counter(verdicts):
                 shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
-                lines.append([paper, f"{kind}s", *shown])
+                lines.append([paper, what, *shown])
     return grid(["paper", "printed", *COUNTED], lines)
 
 
@@ -224,6 +266,15 @@ def _in_short(rows: Rows) -> Iterator[str]:
     header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
     against = f"Against the paper: {len(lines)}.\n\n{grid(header, lines)}"
     yield against if lines else "Nothing contradicts the paper."
+    if models := [row for row in rows if row.verdict == "these models only"]:
+        lines = [
+            [r.printed_in, r.column, plain(r.claim), *_values(r), _rounded(r.p_adjusted),
+             _rounded(r.p_over_seeds), str(r.seeds_agreeing)]
+            for r in models
+        ]  # fmt: skip
+        header = ["where", "column", "claim", "reported", "measured", "p", "p over seeds", "seeds"]
+        text = "Significant over queries and not over training seeds, so of these models only"
+        yield f"{text}: {len(models)}.\n\n{grid(header, lines)}"
     if absent := [row for row in rows if row.verdict == "not run"]:
         groups = _grouped(absent, _bare)
         listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)

@@ -59,7 +59,7 @@ def tidy(
 
     Where the table states its index, manifests in `metrics` say which one a cell's runs searched.
     """
-    beaten = {(test.column, *test.ordered) for test in tests if test.significant}
+    beaten = {(test.column, *test.beats) for test in tests if test.beats}
     cells = []
     for row in job.table.rows:
         others = [other for other in job.table.rows if other.index and row.index]

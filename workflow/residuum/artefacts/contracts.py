@@ -72,11 +72,11 @@ def _checked_docs(
         if doc_id.split() != [doc_id]:
             raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
         try:
-            "".join(fields.values()).encode()
+            "".join([doc_id, *fields.values()]).encode()
         except UnicodeEncodeError as error:
             raise ResiduumError(
-                f"doc_id {doc_id}: its text cannot be written as UTF-8 ({error.reason}, at "
-                f"character {error.start}); a character was probably cut in two. Fix the text."
+                f"doc_id {doc_id!a}: its text or id cannot be written as UTF-8 ({error.reason}, "
+                f"at character {error.start}); a character was probably cut in two. Fix the text."
             ) from None
         finder.add(doc_id)
         yield {"doc_id": doc_id, **fields}

@@ -21,12 +21,18 @@ REMAKE = "If residuum made it, delete it and run the same command again; if not,
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; rename it when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Give a temporary path beside `path`; rename it when the block ends without an error.
+
+    A link stays, and what it names is replaced; a folder or a device is a ResiduumError.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        raise ResiduumError(f"{path}: a folder or a device, which no file replaces; name a file")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield temporary
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -89,9 +95,12 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a UTF-8 text, ended by line feeds only: other ends may stand in a line."""
+    """Read the lines of a UTF-8 text, ended by line feeds only: other ends may stand in a line.
+
+    A byte order mark before the first is no part of it.
+    """
     try:
-        text = read_bytes(path).decode()
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ResiduumError(f"{path}: not UTF-8 ({error})") from None
     return text.removesuffix("\n").split("\n") if text else []

@@ -4,6 +4,7 @@ Usage: `trec.write_run(path, trec.rank(frame, k=1000), tag="bm25")`. Ids are str
 Must not know where a file comes from or who reads it.
 """
 
+import codecs
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,9 @@ RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 REFUSED = "# not run: "
+MOST_RELEVANCE = 10_000  # evaluators count the docs of every grade up to the highest
+GZIP = b"\x1f\x8b"  # what such data begins with
+MOST_SHOWN = 200  # characters of a line that cannot be read
 LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
@@ -173,9 +177,9 @@ def read_queries(path: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
     for number, line in enumerate(files.read_lines(path), start=1):
         query_id, tab, text = line.partition("\t")
-        if not tab or not query_id:
+        if not tab or not query_id or "\t" in text:
             rule = "expected query_id TAB text"
-            raise ResiduumError(f"{path}, line {number}: {rule}, found {line!r}")
+            raise ResiduumError(f"{path}, line {number}: {rule}, found {line[:MOST_SHOWN]!r}")
         if query_id in queries:
             raise ResiduumError(f"{path}, line {number}: duplicate query_id {query_id}")
         queries[query_id] = text
@@ -191,6 +195,8 @@ def read_qrels(path: Path) -> pl.DataFrame:
     """Read TREC qrels into query_id, doc_id, relevance (integer); a pair is judged once."""
     qrels = _read(path, QRELS).drop("q0")
     refuse(path, qrels, _repeats(*PAIR), "duplicate judgement of a pair")
+    most = f"relevance must lie between -{MOST_RELEVANCE} and {MOST_RELEVANCE}"
+    refuse(path, qrels, pl.col("relevance").abs() > MOST_RELEVANCE, most)
     return qrels
 
 
@@ -236,14 +242,18 @@ def _read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
 
     A line that does not fit is an error that names it; a reason in place of lines is a NotRun.
     """
-    text = files.read_bytes(path)
+    text = files.read_bytes(path).removeprefix(codecs.BOM_UTF8)
     if text.startswith(REFUSED.encode()):
         raise NotRun(text.decode().removeprefix(REFUSED).strip())
+    if text.startswith(GZIP):
+        raise ResiduumError(f"{path}: gzip data in a file that is not named .gz; rename it")
     if not text or text.isspace():
         raise ResiduumError(f"{path}: the file is empty; expected columns {', '.join(columns)}")
     names = text.partition(b"\n")[0].decode(errors="replace")
     if header and names != "\t".join(columns):
-        raise ResiduumError(f"{path}, line 1: expected {', '.join(columns)}, found {names!r}")
+        raise ResiduumError(
+            f"{path}, line 1: expected {', '.join(columns)}, found {names[:MOST_SHOWN]!r}"
+        )
     odd = not header and (b"\t" in text or b"\r" in text)
     table = None if odd else _parsed(text, columns, header)
     if table is None and not header:  # as trec_eval reads it, ended and with one space
@@ -271,7 +281,9 @@ def _refuse_line(path: Path, text: bytes, columns: Columns, header: bool) -> NoR
         words = line.split("\t" if header else " ")
         if len(words) != len(columns) or not all(words):
             rule = f"expected {len(columns)} columns ({', '.join(columns)})"
-            raise ResiduumError(f"{path}, line {number}: {rule}, found {len(words)}: {line!r}")
+            raise ResiduumError(
+                f"{path}, line {number}: {rule}, found {len(words)}: {line[:MOST_SHOWN]!r}"
+            )
         for (name, dtype), word in zip(columns.items(), words, strict=True):
             if pl.Series([word]).cast(dtype, strict=False).null_count():
                 rule = f"{name} must be a number, found {word!r}"

@@ -16,7 +16,7 @@ import typer
 from pydantic_core import ErrorDetails
 
 from residuum.cli import progress
-from residuum.cli.errors import ResiduumError, unknown
+from residuum.cli.errors import ResiduumError, printable, unknown, worded
 
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
@@ -48,12 +48,12 @@ def app(doc: str | None) -> typer.Typer:
 
 
 def main(application: typer.Typer) -> None:
-    """Run a stage's command line; a ResiduumError becomes one message and exit status 1."""
+    """Run a stage's command line; an error of ours or the system's is one message and status 1."""
     progress.about(sys.argv)
     try:
         application()
-    except ResiduumError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (ResiduumError, OSError) as error:
+        print(f"error: {printable(worded(error))}", file=sys.stderr)
         if os.environ.get("RESIDUUM_TRACEBACK"):
             traceback.print_exc()
         raise SystemExit(1) from None

@@ -4,7 +4,10 @@ Raised everywhere, shown by `residuum.cli.command.main` without a traceback.
 """
 
 import difflib
+import errno
 from collections.abc import Iterable
+
+MOST_PRINTED = 10_000  # characters of a message
 
 
 class ResiduumError(Exception):
@@ -13,6 +16,21 @@ class ResiduumError(Exception):
 
 class NotRun(ResiduumError):
     """What is requested was refused before, with this reason: no value, never a zero."""
+
+
+def printable(text: str) -> str:
+    """Return a message without control characters, which files of others may hold, and not long."""
+    text = text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]} ..."
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def worded(error: Exception) -> str:
+    """Return an error's message; of the system's, the file, what it says, and what to do."""
+    if not isinstance(error, OSError):
+        return str(error)
+    full = " Make room, then run the same command again; what is finished stays."
+    more = full if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    return f"{error.filename or 'writing'}: {error.strerror or error}.{more}"
 
 
 def hint(name: str, known: Iterable[str]) -> str:

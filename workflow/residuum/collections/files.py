@@ -50,7 +50,8 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as handle:
             for number, line in enumerate(handle, start=1):
                 if line.strip():
-                    yield number, line.decode().rstrip("\n")
+                    form = "utf-8-sig" if number == 1 else "utf-8"  # no byte order mark in an id
+                    yield number, line.decode(form).rstrip("\n")
     except UnicodeDecodeError as error:
         raise ResiduumError(f"{path}, line {number}: not UTF-8 ({error})") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -59,14 +60,28 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
 
 def _record(line: str, jsonl: bool) -> dict[str, object]:
     if jsonl:
-        record = json.loads(line)
+        record = json.loads(line, object_pairs_hook=_once)
         if not isinstance(record, dict):
             raise ValueError(f"expected a JSON object, found {line[:60]}")
+        if not isinstance(record.get("doc_id", ""), str):
+            found = json.dumps(record["doc_id"])
+            raise ValueError(
+                f"doc_id must be text, in quotes: 007 is another id than 7; found {found}"
+            )
         return record
     doc_id, tab, text = line.partition("\t")
-    if not tab:
+    if not tab or "\t" in text:
         raise ValueError(f"expected doc_id TAB text, found {line[:60]!r}")
     return {"doc_id": doc_id, "text": text}
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make an object of its pairs, each key once."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {max(keys, key=keys.count)} is given twice")
+    return record
 
 
 def split(collection: Collection, name: str) -> Rows:

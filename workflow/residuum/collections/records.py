@@ -49,10 +49,12 @@ def join_fields(record: Mapping[str, object], source: IrdsSource | FilesSource) 
 
 
 def _plain(value: object) -> str:
-    """The text of a field; a body that comes in sections is one text."""
+    """The text of a field, of none or of a number; a body that comes in sections is one text."""
     if isinstance(value, (list, tuple)):
         return " ".join(part for part in map(_plain, value) if part)
-    return str(value or "")
+    if isinstance(value, bool | dict):
+        raise ValueError(f"a field must hold text, found {value!r}"[:MOST_QUOTED])
+    return "" if value is None else str(value)
 
 
 def unquoted(value: str) -> str:

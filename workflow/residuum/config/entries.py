@@ -15,6 +15,8 @@ from residuum.cli.command import describe
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import ID
 
+MOST_NESTED = 50  # levels of mappings and lists
+
 
 # libyaml reads several times as fast where it is built in; mypy cannot follow a chosen base.
 class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -35,9 +37,12 @@ class _UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignor
 def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]:
     """Load `<id>.yaml` files into {id: entry}; add to the faults what is wrong with the others."""
     entries: dict[str, Any] = {}
+    if not folder.is_dir():
+        faults.append(f"{folder}: no such folder")
+    faults += [f"{path}: name it {path.stem}.yaml" for path in sorted(folder.glob("*.yml"))]
     for path in sorted(folder.glob("*.yaml")):
         try:
-            if not re.match(ID, path.stem):
+            if not re.fullmatch(ID, path.stem):
                 text = "a file's name is its id: small letters, digits, - and _ only"
                 raise ValueError(f"{path}: {text}")
             entries[path.stem] = parse(path, form)
@@ -66,10 +71,31 @@ def parse(path: Path, form: object) -> Any:
 
 
 def _read(path: Path) -> Any:
+    if not path.is_file():
+        raise ValueError(f"{path}: not a file that can be read")
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
-    except yaml.YAMLError as error:
+        text = path.read_bytes().decode("utf-8-sig")
+        _refuse_bombs(text)
+        return yaml.load(text, Loader=_UniqueKeys)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 ({error})") from None
+    except (yaml.YAMLError, ValueError) as error:
         raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def _refuse_bombs(text: str) -> None:
+    """Refuse what grows without bound or end where it is built: aliases, and nesting too deep."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_UniqueKeys):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError(f"line {line}: an alias (*{event.anchor}); write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_NESTED:
+            raise yaml.YAMLError(f"line {line}: nested more than {MOST_NESTED} levels deep")
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     loaded = {kind: entries.load_folder(folder / kind, FORMS[kind], faults) for kind in kinds}
     loaded["pages"] = _load_pages(folder / "papers", faults)
     try:
+        if (folder / "config.yaml").is_file():  # Snakemake, which read it, sees no key given twice
+            entries.parse(folder / "config.yaml", dict[str, Any])
         chosen: Config = entries.validate("config", dict(config), Config)
     except ValueError as error:
         _refuse([*faults, str(error)])
@@ -71,8 +73,11 @@ def _refuse(faults: list[str]) -> NoReturn:
 def _load_pages(folder: Path, faults: list[str]) -> Entries:
     """Load the pages of each paper under the ids `<paper>-<page>`."""
     pages: Entries = {}
+    if not folder.is_dir():
+        faults.append(f"{folder}: no such folder")
+        return pages
     for paper in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if not re.match(ID, paper.name):
+        if not re.fullmatch(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
         for name, page in entries.load_folder(paper, papers.Page, faults).items():

@@ -31,6 +31,7 @@ BY_JUDGEMENTS: OpenTable[Own] = OpenTable({}, "measure")
 BY_ANSWERS: OpenTable[Own] = OpenTable(
     {"AnswerAccuracy": "residuum.tuning.evaluation:ANSWER_ACCURACY"}, "measure"
 )
+MOST = {"cutoff": 1_000_000, "rel": 10_000}  # of ir_measures' parameters
 WORDS = {
     "AP": "Average precision",
     "P": "Precision",
@@ -68,6 +69,8 @@ def parse(measure: str) -> "ir_measures.measures.Measure":
     """Read an ir_measures name; an unknown one is a ResiduumError that names what is close."""
     import ir_measures
 
+    if measure != measure.strip():
+        raise ResiduumError(f"cannot read the measure {measure!r}: white space around its name.")
     try:
         parsed = ir_measures.parse_measure(measure)
         parsed.validate_params()  # type: ignore[no-untyped-call]
@@ -75,6 +78,10 @@ def parse(measure: str) -> "ir_measures.measures.Measure":
         message = re.sub(r"invalid param (\w+)=<object.*", r"it needs a \1", str(error))
         near = _close(re.split(r"[@(]|\d+$", measure)[0])
         raise ResiduumError(f"cannot read the measure '{measure}': {message}. {near}") from None
+    for name, most in MOST.items():
+        if name in parsed.params and not 1 <= int(parsed.params[name]) <= most:
+            text = f"its {name} must lie between 1 and {most}"
+            raise ResiduumError(f"cannot read the measure '{measure}': {text}.")
     return parsed
 
 

@@ -41,6 +41,7 @@ VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
+BLOCK, MOST_BYTES = 1 << 20, 10_000_000_000  # read at once; of an unpacked archive
 LONG = 90  # characters of a differing line that are shown
 
 
@@ -99,17 +100,24 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
 
     What is not a bundle, is cut short or names a path outside itself is a ResiduumError.
     """
+    size = 0
     try:
+        with gzip.open(archive) as whole:  # to its end, where gzip's checksum stands
+            while block := whole.read(BLOCK):
+                size += len(block)
+                if size > MOST_BYTES:
+                    raise _refusal(archive, f"unpacks to more than {MOST_BYTES / 1e9:.0f} GB")
         with tarfile.open(archive, "r:gz") as packed:
             for member in packed:
-                if not (member.isreg() and MEMBER.fullmatch(member.name)):
+                odd = not member.isreg() or member.issparse() or member.size > size
+                if odd or not MEMBER.fullmatch(member.name):
                     raise _refusal(archive, f"holds '{member.name}', which no bundle does")
                 if (folder / member.name).exists():
                     raise _refusal(archive, f"holds '{member.name}' twice")
                 packed.extract(member, folder, filter="data")
     except FileNotFoundError:
         raise ResiduumError(f"{archive}: no such file") from None
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, OSError, MemoryError) as error:
         raise _refusal(archive, f"damaged, or not a bundle ({error})") from None
     if not (folder / INDEX).is_file():
         raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
@@ -146,6 +154,8 @@ class Bench(NamedTuple):
     def files(self, path: str, template: Template) -> list[Path]:
         """Return the inputs of one sort that a page records, as made again where they were."""
         names = [name for name in self.graph.manifest(path).inputs if template.parse(name)]
+        if outside := [name for name in names if ".." in name.split("/")]:
+            raise ResiduumError(f"its input {outside[0]} lies outside the bundle")
         return [self.made / n if (self.made / n).is_file() else self.results / n for n in names]
 
 
@@ -163,7 +173,7 @@ def verify(archive: Path) -> list[Finding]:
         findings += [_page(bench, p) for p in sorted(pages, key=lambda p: (p == PATHS.ledger, p))]
     made, carried = (sum(f.message.startswith(how) for f in findings) for how in (MADE, CARRIED))
     faults = sum(not finding.good for finding in findings)
-    end = f"{faults} faults" if faults else "no fault"
+    end = f"{faults} fault{'s' * (faults > 1)}" if faults else "no fault"
     total = f"{made} pages made again byte for byte, {carried} carried; {end}"
     return [*findings, Finding("bundle", total, not faults)]
 

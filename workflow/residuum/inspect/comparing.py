@@ -47,6 +47,9 @@ def report(
         tests = Tests.model_validate(options)
     except ValidationError as error:
         raise ResiduumError(command.describe("options", error)) from None
+    inputs = [qrels, *(Path(part) for text in runs for part in text.split(",") if part)]
+    if output and any(path.exists() and output.resolve() == path.resolve() for path in inputs):
+        raise ResiduumError(f"--output {output}: is one of the files to compare; name another")
     judged = trec.read_qrels(qrels)
     named, remarks = read(runs, judged, missing)
     requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]
@@ -172,8 +175,8 @@ def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str])
     names, measures = (list(dict.fromkeys(each)) for each in zip(*scores, strict=True))
     beaten: dict[tuple[str, str], list[int]] = {key: [] for key in scores}
     for test in tests:
-        if test.significant:
-            better, worse = test.ordered
+        if test.beats:
+            better, worse = test.beats
             beaten[better, test.measure].append(names.index(worse) + 1)
     cells = {
         key: TextCell(f"{matrix.values.mean():.4f}", layout.span(beaten[key]))
@@ -199,7 +202,7 @@ def tests_page(tests: Sequence[Comparison]) -> Layout:
     rows = []
     for test in tests:
         low, high = test.ci_low, test.ci_high
-        difference = TextCell(f"{test.difference:+.4f}", bold=((0, 7),) * test.significant)
+        difference = TextCell(f"{test.difference:+.4f}", bold=((0, 7),) * bool(test.beats))
         statistics = [
             "" if low is None or high is None else f"[{low:+.4f}, {high:+.4f}]",
             f"{test.p:.2g}",

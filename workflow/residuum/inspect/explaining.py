@@ -158,13 +158,19 @@ def _tests(cell: Cell) -> str:
     rows = []
     for test in tests:
         sign = 1 if test.a == own.row else -1
-        ends = sorted(sign * end for end in (test.ci_low, test.ci_high) if end is not None)
+        both = (test.ci_low, test.ci_high)
+        both = both if test.seed_low is None else (test.seed_low, test.seed_high)
+        ends = sorted(sign * end for end in both if end is not None)
         interval = " to ".join(f"{end:+.4f}" for end in ends) or layout.DASH
         mean = [test.b if sign == 1 else test.a, f"{sign * test.difference:+.4f}", interval]
+        over = "" if test.p_over_seeds is None else f"{test.p_over_seeds:.4g}"
+        agree = test.seeds_agreeing or ""
         p = [f"{test.p:.4g}", f"{test.p_adjusted:.4g}", "significant" * test.significant]
+        p += [over, agree]
         counts = [str(count) for count in (test.wins, test.ties, test.losses)][::sign]
         rows.append([*mean, *p, "/".join(counts)])
-    header = ["against", "difference", "95% interval", "p", "p adjusted", "", "wins/ties/losses"]
+    header = ["against", "difference", "95% interval", "p", "p adjusted", "", "p over seeds"]
+    header += ["seeds agreeing", "wins/ties/losses"]
     how = f"{tests[0].test}, correction {tests[0].correction}"
     return f"Tests it took part in ({name}: {how})\n\n{layout.grid(header, rows)}"
 

@@ -26,6 +26,7 @@ OCCUR, BUILDER = f"{LUCENE}.search.BooleanClause$Occur", f"{LUCENE}.search.Boole
 GENERATOR = "io.anserini.search.query.BagOfWordsQueryGenerator"
 VECTOR, DOCS = "io.anserini.util.FeatureVector", "io.anserini.search.ScoredDocs"
 TERM_FILTER = "[a-z0-9]{2,20}, in at most 10% of the docs"  # fixed in Rm3Reranker
+MOST_TERMS = 2**31 - 1  # of a query, which Lucene's own limit of 1,024 would refuse
 SLACK = 100  # least hits behind the cut-off, among which docs of equal scores mostly end
 CHUNK = 256  # queries whose hits wait in memory
 Texts = Iterable[tuple[str, str]]  # query_id, text
@@ -41,6 +42,7 @@ class Searcher:
         self._similarity = similarity(system.bm25.k1, system.bm25.b)
         self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
+        self._lucene.setMaxClauseCount(MOST_TERMS)
         self._analyzer = indexing.analyzer(system.analysis)
         self._generator = java(GENERATOR)()
         self.system = system

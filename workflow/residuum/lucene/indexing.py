@@ -20,6 +20,7 @@ LUCENE = "org.apache.lucene"
 CONTENTS, ID_FIELD = "contents", "id"  # the names that Anserini gives the fields of a doc
 DOCS_PER_FILE = 4096  # a file is what Anserini gives to a thread
 BUFFER_MB = 128  # the postings of 200,000 docs of MS MARCO; 32 takes a third more time, in merges
+MOST_TEXT, MOST_ID = 20_000_000, 32_766  # of the JSON that Anserini reads; of a term
 NO_TERMS = "."  # Anserini drops empty docs, and a full stop has no terms
 Doc = dict[str, str | dict[str, int]]  # as Anserini's JSON has it
 Counts = dict[str, int | dict[str, dict[str, int]]]
@@ -83,6 +84,11 @@ def _docs(corpus: Path, form: IndexForm) -> Iterator[Doc]:
     """Stream docs whose whole text is one field, or whose fields are apart and may be empty."""
     for record in contracts.read_docs(corpus):
         doc_id, text = record["doc_id"], record["text"]
+        if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
+            cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
+            raise ResiduumError(
+                f"{corpus}: doc {doc_id[:60]} is longer: {cause}. Cut it into docs."
+            )
         if missing := [name for name in form.fields if name not in record]:
             known = ", ".join(name for name in record if name != "doc_id")
             fault = f"doc {doc_id} has no field {', '.join(missing)}; it has {known}"

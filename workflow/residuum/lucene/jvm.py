@@ -114,6 +114,8 @@ def options(home: Path) -> list[str]:
     The heap grows from FIRST_HEAP to the environment's RESIDUUM_JVM_HEAP (default 2g) as it must.
     """
     heap, vectors = os.environ.get("RESIDUUM_JVM_HEAP", "2g"), "jdk.incubator.vector"
+    if not re.fullmatch(r"[1-9]\d*[kmgKMG]", heap):
+        raise ResiduumError(f"RESIDUUM_JVM_HEAP={heap}: write a size such as 800m or 8g")
     vector = [f"--add-modules={vectors}"] if vectors in _release(home) else []
     compiler = ["-XX:TieredStopAtLevel=1"] if _short_work else []
     memory = [f"-Xms{FIRST_HEAP}", f"-XX:NewSize={YOUNG_HEAP}", f"-Xmx{heap}"]

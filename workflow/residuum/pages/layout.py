@@ -4,6 +4,7 @@ Usage: `write(Path("table.tsv"), rows, Layout(...))` writes table.tsv, .md and .
 text; superscripts, arrows and bold words are put in by form. Must not know what a cell means.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +22,7 @@ LATEX = str.maketrans(
 )
 SYMBOLS = {"±": r"$\pm$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", DASH: "--"}
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*`<["})
+ACTIVE, ESCAPED = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\("), r"\\\g<0>"  # HTML tags, and links
 SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
 
 
@@ -56,7 +58,7 @@ def markdown(page: Layout, image: str = "") -> str:
     """Render as Markdown that reads as plain text too; an image stands between title and grid."""
     picture = [f"![{page.title}]({image})"] if image else []
     table = [grid(page.header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
-    notes = "\n".join(f"- {note}" for note in page.notes)
+    notes = "\n".join(f"- {ACTIVE.sub(ESCAPED, note)}" for note in page.notes)
     parts = [f"## {page.title}", f"({page.printed_in})", *picture, *table, notes]
     return "\n\n".join(parts) + "\n"
 

@@ -52,14 +52,21 @@ def remarks(tests: Sequence[tuple[str, Comparison]], alpha: float) -> Iterator[s
             f"otherwise: {'; '.join(near)}."
         )
     if several := [row for row in rows if row.seeds_agreeing and row.significant]:
-        over_seeds = (row.p_mixed_effects for row in several)
-        holding = sum(p is not None and p < alpha for p in over_seeds)
+        failing = [name for name, row in tests if row.significant and row.holds_over_seeds is False]
+        holding = sum(row.holds_over_seeds is True for row in several)
         agreeing = sorted(Counter(str(row.seeds_agreeing) for row in several).items())
         alone = ", ".join(f"{shown.replace('/', ' of ')} for {count}" for shown, count in agreeing)
         yield (
             f"Over seeds: of {len(several)} significant comparisons between rows with seeds, "
-            f"{holding} hold if seeds count as random too (p < {alpha}, uncorrected); seeds for "
-            f"which the test of that seed alone agrees: {alone}."
+            f"{holding} hold if seeds count as random too (p < {alpha}, corrected alike); seeds "
+            f"for which the test of that seed alone agrees: {alone}."
+        )
+        if failing:
+            yield f"Of these models only, not over seeds: {'; '.join(failing)}."
+    if turned := [name for name, row in tests if row.disagrees]:
+        yield (
+            "Significant, but the test favours the system with the lower mean, so that no marker "
+            f"is set: {'; '.join(turned)}."
         )
 
 

@@ -25,11 +25,29 @@ Interval = tuple[float | None, float | None]
 
 
 class Outcome(NamedTuple):
-    """A two-sided p, its Monte-Carlo standard error (0 if nothing was drawn), the method."""
+    """A two-sided p, its Monte-Carlo standard error (0 if nothing was drawn), the method.
+
+    `direction` is the sign of what was tested: the sum of differences, or of signed ranks.
+    """
 
     p: float
     p_error: float
     method: str
+    direction: int
+
+
+class OverSeeds(NamedTuple):
+    """The p of a mean difference over queries and seeds, and its interval at LEVEL."""
+
+    p: float
+    low: float
+    high: float
+
+
+def direction(d: np.ndarray) -> int:
+    """Return the sign of the sum of differences; 0 where it is rounding."""
+    total = float(d.sum())
+    return 0 if abs(total) <= TIE * len(d) else int(math.copysign(1, total))
 
 
 def t_test(d: np.ndarray) -> Outcome:
@@ -38,12 +56,13 @@ def t_test(d: np.ndarray) -> Outcome:
     A constant difference other than 0 over several queries leaves t infinite: p is 0.
     """
     if len(d) < 2 or not d.any():
-        return Outcome(1.0, 0.0, "paired t")
+        return Outcome(1.0, 0.0, "paired t", direction(d))
     deviation = d.std(ddof=1)
     if deviation <= TIE:
-        return Outcome(0.0, 0.0, "paired t")
+        return Outcome(0.0, 0.0, "paired t", direction(d))
     t = d.mean() / (deviation / np.sqrt(len(d)))
-    return Outcome(float(2 * special.stdtr(len(d) - 1, -abs(t))), 0.0, "paired t")
+    p = float(2 * special.stdtr(len(d) - 1, -abs(t)))
+    return Outcome(p, 0.0, "paired t", direction(d))
 
 
 def wilcoxon(d: np.ndarray) -> Outcome:
@@ -56,7 +75,7 @@ def wilcoxon(d: np.ndarray) -> Outcome:
 
     d = np.round(d, DECIMALS)
     if not d.any():
-        return Outcome(1.0, 0.0, f"{SIGNED_RANK}, exact")
+        return Outcome(1.0, 0.0, f"{SIGNED_RANK}, exact", 0)
     untied = bool(d.all()) and len(np.unique(np.abs(d))) == len(d)
     exact = "exact" if untied else stats.PermutationMethod()
     if len(d) <= (EXACT_UNTIED_UP_TO if untied else EXACT_UP_TO):
@@ -64,7 +83,8 @@ def wilcoxon(d: np.ndarray) -> Outcome:
     else:
         p = stats.wilcoxon(d, method="asymptotic").pvalue
         how = "normal approximation without continuity correction"
-    return Outcome(float(p), 0.0, f"{SIGNED_RANK}, {how}")
+    signed = np.sign(d[d != 0]) * stats.rankdata(np.abs(d[d != 0]))
+    return Outcome(float(p), 0.0, f"{SIGNED_RANK}, {how}", direction(signed))
 
 
 def deviation(d: np.ndarray) -> float | None:
@@ -97,8 +117,8 @@ def min_detectable(d: np.ndarray, alpha: float) -> float | None:
     return noncentrality * sd / math.sqrt(len(d))
 
 
-def p_mixed_effects(d: np.ndarray) -> float:
-    """Return the two-sided p of the mean of `d`, both queries and seeds taken as random.
+def over_seeds(d: np.ndarray) -> OverSeeds:
+    """Return the two-sided p of the mean of `d`, and its interval, queries and seeds random.
 
     `d` has shape (queries, seeds), two or more of each. In the two-way random-effects model, with
     mean squares MS, the variance of the mean is (MS_query + MS_seed - MS_residual) / (queries *
@@ -114,7 +134,8 @@ def p_mixed_effects(d: np.ndarray) -> float:
     residual = float((rest**2).sum()) / (df_query * df_seed)
     square = max(query + seed - residual, residual)
     if math.sqrt(square) <= TIE:
-        return 1.0 if abs(mean) <= TIE else 0.0
+        return OverSeeds(1.0 if abs(mean) <= TIE else 0.0, mean, mean)
     spread = query**2 / df_query + seed**2 / df_seed + residual**2 / (df_query * df_seed)
-    t = mean / math.sqrt(square / (queries * seeds))
-    return float(2 * special.stdtr(square**2 / spread, -abs(t)))
+    error, df = math.sqrt(square / (queries * seeds)), square**2 / spread
+    half = float(special.stdtrit(df, (1 + LEVEL) / 2)) * error
+    return OverSeeds(float(2 * special.stdtr(df, -abs(mean / error))), mean - half, mean + half)

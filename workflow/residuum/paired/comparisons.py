@@ -59,6 +59,8 @@ class Comparison:
     ci_high: float | None
     boot_low: float | None
     boot_high: float | None
+    seed_low: float | None
+    seed_high: float | None
     effect: float | None
     wins: int
     ties: int
@@ -68,7 +70,10 @@ class Comparison:
     p_error: float
     p_adjusted: float
     significant: bool
+    direction: int
     p_mixed_effects: float | None
+    p_over_seeds: float | None
+    holds_over_seeds: bool | None
     seeds_agreeing: str | None
     method: str
     test: str
@@ -76,9 +81,16 @@ class Comparison:
     family: str
 
     @property
-    def ordered(self) -> tuple[str, str]:
-        """Return (better system, worse system) by the means."""
-        return (self.a, self.b) if self.difference > 0 else (self.b, self.a)
+    def disagrees(self) -> bool:
+        """Say whether the test favours one system and the means the other, as ranks may."""
+        return self.significant and self.direction * self.difference <= 0
+
+    @property
+    def beats(self) -> tuple[str, str] | None:
+        """Return (better system, worse system), if the test is significant and the means agree."""
+        if not self.significant or self.disagrees:
+            return None
+        return (self.a, self.b) if self.direction > 0 else (self.b, self.a)
 
 
 def same_queries(sides: Mapping[str, Collection[str]], where: str = "") -> None:
@@ -149,7 +161,7 @@ def _rows(
         a, b = (runs[key] for key in pairs[number].sides)
         d = means.difference(number)
         sd, (ci_low, ci_high) = classical.deviation(d), classical.t_interval(d)
-        p_mixed_effects, agreeing = _over_seeds(a, b, by_seed, tests.alpha)
+        mixed, agreeing = _over_seeds(a, b, by_seed, tests.alpha)
         yield Comparison(
             **pairs[number]._asdict(),
             **outcome._asdict(),
@@ -158,18 +170,22 @@ def _rows(
             mean_a=float(a.mean()),
             mean_b=float(b.mean()),
             difference=float(d.mean()),
-            ci_low=ci_low,
-            ci_high=ci_high,
+            ci_low=digits(ci_low),
+            ci_high=digits(ci_high),
             boot_low=intervals[number][0],
             boot_high=intervals[number][1],
+            seed_low=mixed and digits(mixed.low),
+            seed_high=mixed and digits(mixed.high),
             effect=None if sd is None else float(d.mean()) / sd,
             wins=int((d > 0).sum()),
             ties=int((d == 0).sum()),
             losses=int((d < 0).sum()),
-            min_detectable=classical.min_detectable(d, tests.alpha),
+            min_detectable=digits(classical.min_detectable(d, tests.alpha)),
             p_adjusted=outcome.p,
             significant=outcome.p < tests.alpha,
-            p_mixed_effects=p_mixed_effects,
+            p_mixed_effects=mixed and digits(mixed.p),
+            p_over_seeds=None,
+            holds_over_seeds=None,
             seeds_agreeing=agreeing,
             test=tests.test,
             correction=tests.correction,
@@ -189,16 +205,21 @@ def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
 
 def _over_seeds(
     a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float
-) -> tuple[float | None, str | None]:
-    """Return p over seeds, and in how many seeds the same test alone agrees: `2/3`."""
+) -> tuple[classical.OverSeeds | None, str | None]:
+    """Return the test over seeds, and in how many seeds the same test alone agrees: `2/3`."""
     met = paired_runs(len(a), len(b))
     if not met:
         return None, None
     d = np.stack([a[i] - b[j] for i, j in met], axis=1)
-    same = np.sign(d.mean(axis=0)) == np.sign(d.mean())
-    significant = [next(by_seed).p < alpha for _ in met]
-    p = classical.p_mixed_effects(d) if len(d) > 1 else None
-    return p, f"{int((same & significant).sum())}/{len(met)}"
+    outcomes = [next(by_seed) for _ in met]
+    whole = classical.direction(d.mean(axis=1))
+    agreeing = sum(one.p < alpha and one.direction == whole for one in outcomes)
+    return classical.over_seeds(d) if len(d) > 1 else None, f"{agreeing}/{len(met)}"
+
+
+def digits(value: float | None) -> float | None:
+    """Round to twelve significant digits: what mathematical libraries agree on."""
+    return None if value is None else float(f"{value:.12g}")
 
 
 def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical.Outcome]:
@@ -210,15 +231,33 @@ def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical
 
 
 def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Comparison]:
-    """Return the rows in their order, p corrected together where rows share a family."""
-    families: dict[str, list[float]] = {}
-    for row in rows:
-        families.setdefault(row.family, []).append(row.p)
-    adjusted = {family: iter(CORRECTIONS[correction](p)) for family, p in families.items()}
+    """Return the rows in their order, p corrected together where rows share a family.
+
+    Where there are seeds, so is the larger of p and of that over seeds, for what holds over both.
+    """
+    own = _corrected(rows, [row.p for row in rows], correction)
+    seeds = _corrected(rows, [max(row.p, row.p_mixed_effects or 0.0) for row in rows], correction)
     return [
-        replace(row, p_adjusted=(p := next(adjusted[row.family])), significant=p < alpha)
-        for row in rows
+        replace(row, p_adjusted=p, significant=p < alpha)
+        if row.p_mixed_effects is None
+        else replace(
+            row, p_adjusted=p, significant=p < alpha, p_over_seeds=q, holds_over_seeds=q < alpha
+        )
+        for row, p, q in zip(rows, own, seeds, strict=True)
     ]
+
+
+def _corrected(rows: Sequence[Comparison], p: list[float], correction: str) -> list[float]:
+    """Correct p together where rows share a family; return them in their order."""
+    families: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        families.setdefault(row.family, []).append(number)
+    corrected = list(p)
+    for numbers in families.values():
+        values = CORRECTIONS[correction]([p[number] for number in numbers])
+        for number, value in zip(numbers, values, strict=True):
+            corrected[number] = value
+    return corrected
 
 
 def bonferroni(p: list[float]) -> list[float]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
-from residuum.paired.classical import LEVEL, TIE, Interval, Outcome
+from residuum.paired.classical import LEVEL, TIE, Interval, Outcome, direction
 
 # Resamples that share a generator: part of what p and intervals depend on, so never tuned.
 FLIPS_BLOCK, BOOTSTRAP_BLOCK = 512, 128
@@ -53,11 +53,12 @@ def permutation(contrasts: Contrasts, resamples: int, seed: int, workers: int = 
         if number in reaching:
             p = (reaching[number] + 1) / (resamples + 1)
             monte_carlo_error = float(np.sqrt(p * (1 - p) / (resamples + 1)))
-            outcomes.append(Outcome(p, monte_carlo_error, f"{resamples} sign flips"))
+            method = f"{resamples} sign flips"
+            outcomes.append(Outcome(p, monte_carlo_error, method, direction(d)))
         else:
             informative = d[d != 0]
             method = f"exact, 2^{len(informative)} sign flips"
-            outcomes.append(Outcome(enumerate_flips(informative), 0.0, method))
+            outcomes.append(Outcome(enumerate_flips(informative), 0.0, method, direction(d)))
     return outcomes
 
 

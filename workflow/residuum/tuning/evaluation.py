@@ -63,7 +63,9 @@ def _by_ir_measures(run: pl.DataFrame, qrels: pl.DataFrame, names: list[str]) ->
     judged = qrels.select("query_id").unique().sort("query_id")
     numbers = judged.with_row_index("number", 1).cast(pl.String)
     score = (pl.col("rank").max() + 1 - pl.col("rank")).cast(pl.Float64)
-    nested = _nested(qrels, numbers, pl.col("relevance")), _nested(run, numbers, score)
+    # pytrec_eval writes outside its memory where a query's grades are all negative.
+    grade = pl.col("relevance").clip(lower_bound=0)
+    nested = _nested(qrels, numbers, grade), _nested(run, numbers, score)
     try:
         values = list(ir_measures.iter_calc(map(measures.parse, spelt), *nested))
     except Exception as error:  # what a provider raises is its own affair

@@ -5,7 +5,7 @@ Made by `residuum.wiring.pages`. Must not know the registry, nor files but metri
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -25,6 +25,10 @@ from residuum.config.schema.papers import (
 )
 from residuum.wiring.paths import MANIFEST, below_metrics
 
+# Parts of paths, so that a foreign manifest's lead nowhere else.
+SplitRef = Annotated[str, Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")]
+RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
+
 
 class Bound(Strict):
     """What every bound page says: its id, the scale, and why its numbers compare or do not."""
@@ -39,8 +43,8 @@ class BoundTable(Bound):
 
     table: Table
     tests: Tests
-    places: dict[str, str | None]
-    runs: dict[str, list[str]]
+    places: dict[str, SplitRef | None]
+    runs: dict[str, list[RunName]]
     systems: dict[str, dict[str, Any]]
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
     comparable: bool
@@ -91,7 +95,7 @@ class BoundCharacteristics(Bound):
     """A table of dataset characteristics, and the splits that it counts."""
 
     table: Characteristics
-    places: dict[str, str | None]
+    places: dict[str, SplitRef | None]
     absent: dict[str, str] = Field(default={})  # column id: why
     comparable: bool
 
@@ -108,7 +112,7 @@ class BoundFigure(Bound):
     figure: Figure
     tests: Tests
     place: str
-    runs: dict[str, list[str]]
+    runs: dict[str, list[RunName]]
 
     def series(self) -> list[Series]:
         """Return the series that have runs, in the figure's order; none at all is an error."""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import IO, Any
 
 from residuum.artefacts import files
@@ -83,14 +84,23 @@ def shell_prefix(workflow: Workflow) -> str:
     function `python` has one of them fork the job.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
-    path = "" if conda else f"export PATH='{Path(sys.executable).parent}':\"$PATH\"; "
+    path = "" if conda else f'export PATH={_quoted(Path(sys.executable).parent)}:"$PATH"; '
     package = Path(workflow.basedir) / "workflow"
-    client = package / "residuum" / "preload" / "client.py"
+    if os.pathsep in str(package):
+        cause = f"PYTHONPATH is cut at '{os.pathsep}', so that another residuum would run"
+        raise ResiduumError(f"{workflow.basedir}: {cause}. Move or rename the folder.")
+    client = _quoted(package / "residuum" / "preload" / "client.py")
     python = (
         f'python() {{{{ if [ -n "${{{{{server.FOLDER}-}}}}" ]; '
-        f'then command python -I -S \'{client}\' $$ "$@"; else command python "$@"; fi; }}}}; '
+        f'then command python -I -S {client} $$ "$@"; else command python "$@"; fi; }}}}; '
     )
-    return f"set -euo pipefail; export PYTHONUTF8=1 PYTHONPATH='{package}'; {path}{python}"
+    home = f"export PYTHONUTF8=1 PYTHONPATH={_quoted(package)}"
+    return f"set -euo pipefail; {home}; {path}{python}"
+
+
+def _quoted(path: Path) -> str:
+    """Quote a path for the shell, and its braces for Snakemake, which fills a prefix in."""
+    return quote(str(path)).replace("{", "{{").replace("}", "}}")
 
 
 def preload(workflow: Workflow, config: Config) -> None:

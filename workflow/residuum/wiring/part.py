@@ -84,7 +84,7 @@ class Part:
             return folder_of(self._made(model, dataset))
         if isinstance(model, FromPath):
             return quote(model.path)
-        return f"{model.hub} --revision {model.revision}"
+        return f"{quote(model.hub)} --revision {quote(model.revision)}"
 
     def _made(self, model: FromModel, dataset: str) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import get_args
 
+from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Page
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
@@ -38,7 +39,12 @@ class Template(str):
     """A path whose wildcards stand in braces, as Snakemake has them."""
 
     def fill(self, **wildcards: object) -> str:
-        """Return the path with its wildcards filled in; KeyError for one that is not given."""
+        """Return the path with its wildcards filled in; KeyError for one that is not given.
+
+        A value that leads out of the folder, as a foreign manifest may hold, is a ResiduumError.
+        """
+        if outside := [v for v in map(str, wildcards.values()) if ".." in v.split("/")]:
+            raise ResiduumError(f"{outside[0]}: leads out of the results folder")
         return self.format(**wildcards)
 
     def only(self, wildcard: str, expression: str) -> "Template":

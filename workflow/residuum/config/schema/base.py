@@ -19,7 +19,7 @@ class Strict(BaseModel):
     """Base of all entries: unknown keys are faults, values do not change after loading."""
 
     # Deferred, because the classes of an open table import the modules that name the table.
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
     def check(self) -> None:
         """Raise ValueError if keys contradict one another; called when each of them is valid."""
@@ -32,8 +32,18 @@ class Strict(BaseModel):
         except ValidationError as error:
             faults = [_with_valid_keys(fault, [*cls.model_fields]) for fault in error.errors()]
             raise ValidationError.from_exception_data(cls.__name__, faults) from None
+        for key, given in data.items() if isinstance(data, dict) else ():
+            if _taken_for_number(given, getattr(entry, key, None)):
+                raise ValueError(f"{key}: true and false are no numbers")
         entry.check()
         return entry
+
+
+def _taken_for_number(given: object, value: object) -> bool:
+    """Say whether what was given as true or false, or has it in a list, became a number."""
+    if isinstance(given, list) and isinstance(value, list | tuple):
+        return any(map(_taken_for_number, given, value))
+    return isinstance(given, bool) and isinstance(value, int | float) and given is not value
 
 
 def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:

@@ -81,13 +81,16 @@ class Row(Strict):
             raise ValueError("give exactly one of system and not_run")
 
 
+Draws = Annotated[int, Field(gt=0, le=10_000_000)]
+
+
 class Tests(Strict):
     """How the comparisons of a page are tested: an entry of config/tests, named by pages."""
 
     test: Literal["permutation", "t-test", "wilcoxon"]
     alpha: float = Field(gt=0, lt=1)
-    resamples: Positive = Field(9999, description="sign flips, for the permutation test")
-    bootstrap: Positive = Field(9999, description="draws of the queries, for bootstrap intervals")
+    resamples: Draws = Field(9999, description="sign flips, for the permutation test")
+    bootstrap: Draws = Field(9999, description="draws of the queries, for bootstrap intervals")
     seed: int = 1
     compare: Literal["all_pairs", "with_baselines"] = "all_pairs"
     correction: Literal["none", "bonferroni", "holm"]

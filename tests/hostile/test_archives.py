@@ -1,0 +1,129 @@
+"""Bundles made to harm: refused before they fill memory or disk, and nothing outside is read."""
+
+import gzip
+import io
+import json
+import tarfile
+
+import pytest
+
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+from residuum.inspect import bundling
+from residuum.pages.layout import Layout, TextCell, markdown
+from residuum.wiring.paths import Paths
+from results_fixture import build
+
+MEMBER = "results/metrics/data/dev/base.tsv"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    results = build(tmp_path_factory.mktemp("here") / "results" / "toy")
+    path = tmp_path_factory.mktemp("bundle") / "toy.tar.gz"
+    bundling.write(results, path)
+    return path
+
+
+def header(name, size, kind=tarfile.REGTYPE, **more):
+    member = tarfile.TarInfo(name)
+    member.size, member.type = size, kind
+    for key, value in more.items():
+        setattr(member, key, value)
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+def sparse(size):
+    """A GNU header that claims a sparse file: one byte of data, the rest a hole."""
+    block = bytearray(header(MEMBER, 512, tarfile.GNUTYPE_SPARSE))
+    block[386:398], block[398:410] = b"%011o\0" % 0, b"%011o\0" % 512
+    block[483:495] = b"%011o\0" % size
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block) + bytes(512)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (sparse(4_000_000_000), f"holds '{MEMBER}', which no bundle does"),
+        (header(MEMBER, 0o77777777777), "which no bundle does|damaged, or not a bundle"),
+        (header("x", 99_999_999_999, tarfile.XHDTYPE), "damaged, or not a bundle"),
+    ],
+)
+def test_a_member_that_claims_more_than_the_archive_holds(tmp_path, data, message):
+    path = tmp_path / "bomb.tar.gz"
+    path.write_bytes(gzip.compress(data + bytes(1024)))
+    with pytest.raises(ResiduumError, match=message):
+        bundling.unpack(path, tmp_path / "out")
+    assert not list(tmp_path.glob("out/results/**/*.tsv"))
+
+
+def test_an_archive_of_zeros_is_not_unpacked_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(bundling, "MOST_BYTES", 10_000_000)
+    path = tmp_path / "zeros.tar.gz"
+    with tarfile.open(path, "w:gz") as packed:
+        member = tarfile.TarInfo(MEMBER)
+        member.size = 30_000_000
+        packed.addfile(member, io.BytesIO(bytes(member.size)))
+    with pytest.raises(ResiduumError, match="unpacks to more than 0 GB"):
+        bundling.unpack(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("harm", ["cut", "behind", "checksum"])
+def test_an_end_that_is_not_the_archives(archive, tmp_path, harm):
+    data = archive.read_bytes()
+    harmed = {
+        "cut": data[:-4],
+        "behind": data + b"junk that is no gzip member",
+        "checksum": data[:-8] + bytes(4) + data[-4:],
+    }
+    (tmp_path / "harmed.tar.gz").write_bytes(harmed[harm])
+    with pytest.raises(ResiduumError, match="damaged, or not a bundle"):
+        bundling.verify(tmp_path / "harmed.tar.gz")
+
+
+def rewritten(archive, path, change):
+    """Pack an archive anew, its texts changed and its index made to fit."""
+    with tarfile.open(archive) as packed:
+        members = {m.name: packed.extractfile(m).read() for m in packed}
+    members = {name: change(data) for name, data in members.items()}
+    index = json.loads(members.pop("bundle.json"))
+    with tarfile.open(path, "w:gz") as packed:
+        for name, data in members.items():
+            (path.parent / "one").write_bytes(data)
+            index["files"][name] = files.sha256(path.parent / "one")
+        for name, data in {"bundle.json": json.dumps(index).encode(), **members}.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            packed.addfile(member, io.BytesIO(data))
+    return path
+
+
+def test_a_manifest_that_leads_out_of_the_archive_reads_nothing_there(archive, tmp_path):
+    (tmp_path / "secret.tsv").write_text("TOPSECRET\n")
+    way = "../" * 12 + str(tmp_path).lstrip("/")
+    harmed = rewritten(
+        archive, tmp_path / "harmed.tar.gz", lambda d: d.replace(b'"data/dev"', f'"{way}"'.encode())
+    )
+    messages = " ".join(finding.message for finding in bundling.verify(harmed))
+    assert "cannot be made again" in messages and "TOPSECRET" not in messages
+
+
+def test_no_path_below_results_leads_out_of_it():
+    with pytest.raises(ResiduumError, match=r"\.\./x: leads out of the results folder"):
+        Paths().metrics.fill(dataset="../x", split="dev", run="bm25")
+
+
+@pytest.mark.parametrize(
+    ("note", "printed"),
+    [
+        ("doc <img/src=x/onerror=alert(1)> is", "doc \\<img/src=x/onerror=alert(1)> is"),
+        ("[click](javascript:alert(1))", "[click]\\(javascript:alert(1))"),
+        ("<!-- hidden -->", "\\<!-- hidden -->"),
+        ("p < 0.05, alpha (0.05), [0.1, 0.2]", "p < 0.05, alpha (0.05), [0.1, 0.2]"),
+    ],
+)
+def test_a_note_is_text_and_no_markup(note, printed):
+    page = Layout("Title", "Table 1", ["Row"], [[TextCell("a")]], [note])
+    assert f"- {printed}\n" in markdown(page)

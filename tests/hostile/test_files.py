@@ -1,0 +1,170 @@
+"""Files of others, damaged or made to harm: one clear message or the right value, never a crash."""
+
+import gzip
+import math
+import os
+
+import polars as pl
+import pytest
+
+from residuum.artefacts import contracts, files, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.collections import files as own_files
+from residuum.config.schema.datasets import Collection
+from residuum.tuning.evaluation import evaluate
+
+RUN = pl.DataFrame(
+    {"query_id": ["q1", "q2"], "doc_id": ["d1", "d3"], "rank": [1, 1], "score": [2.0, 2.0]}
+)
+
+
+def qrels(tmp_path, text):
+    (tmp_path / "q.trec").write_bytes(text.encode())
+    return trec.read_qrels(tmp_path / "q.trec")
+
+
+@pytest.mark.parametrize(
+    ("text", "measure", "q1", "q2"),
+    [
+        ("q1 0 d1 1\nq2 0 d3 -2\n", "nDCG@10", 1, 0),  # a spam grade alone
+        ("q1 0 d1 -1\nq2 0 d3 -2\n", "nDCG@10", 0, 0),
+        ("q1 0 d1 1\nq1 0 d2 -2\nq2 0 d3 1\n", "nDCG@10", 1, 1),  # DCG 1 of 1
+        ("q1 0 d2 3\nq1 0 d1 -2\nq2 0 d3 1\n", "AP@10", 0, 1),
+        ("q1 0 d1 10000\nq2 0 d3 2\nq2 0 d4 3\n", "nDCG@10", 1, 2 / (3 + 2 / math.log2(3))),
+        ("\ufeffq1 0 d1 1\nq2 0 d3 0\n", "RR@10", 1, 0),  # a byte order mark
+    ],
+)
+def test_grades_give_the_value_by_hand(tmp_path, text, measure, q1, q2):
+    values = evaluate(RUN, qrels(tmp_path, text), [measure]).sort("query_id")["value"].to_list()
+    assert values == pytest.approx([q1, q2], abs=1e-6)
+
+
+@pytest.mark.parametrize("grade", ["99999999999", "2147483648", "10001", "-10001"])
+def test_a_grade_that_no_evaluator_can_hold_is_refused(tmp_path, grade):
+    with pytest.raises(ResiduumError, match=rf"q\.trec, line 2: relevance must .* {grade}$"):
+        qrels(tmp_path, f"q1 0 d1 1\nq2 0 d3 {grade}\n")
+
+
+def collection(tmp_path, monkeypatch, name, data):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    (tmp_path / name).write_bytes(data)
+    source = {"kind": "files", "corpus": name, "text_fields": ["text"], "fields": []}
+    splits = {"dev": {"queries": "queries.tsv", "qrels": "q.trec"}}
+    return Collection.model_validate(
+        {"access": "x", "editions": [{"name": "x", "docs": 2}], "source": source, "splits": splits}
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"doc_id": null, "text": "a"}', "doc_id must be text, .* found null"),
+        ('{"doc_id": true, "text": "a"}', "doc_id must be text, .* found true"),
+        ('{"doc_id": 7, "text": "a"}', "doc_id must be text, .* found 7"),
+        ('{"doc_id": "1", "text": true}', "a field must hold text, found True"),
+        ('{"doc_id": "1", "text": {"a": 1}}', "a field must hold text, found {'a': 1}"),
+        ('{"doc_id": "1", "text": "a", "text": "b"}', "key text is given twice"),
+        ('{"doc_id": "1"}', "no field text"),
+        ("[1, 2]", "expected a JSON object"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_its_line(tmp_path, monkeypatch, line, message):
+    data = f'{{"doc_id": "0", "text": "good"}}\n{line}\n'.encode()
+    with pytest.raises(ResiduumError, match=rf"docs\.jsonl, line 2: {message}"):
+        list(own_files.docs(collection(tmp_path, monkeypatch, "docs.jsonl", data)))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("docs.tsv", "\ufeff1\tone\n2\ttwo\n"),
+        ("docs.jsonl", '\ufeff{"doc_id": "1", "text": "one"}\n{"doc_id": "2", "text": "two"}\n'),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_an_id(tmp_path, monkeypatch, name, data):
+    docs = own_files.docs(collection(tmp_path, monkeypatch, name, data.encode()))
+    assert [(doc_id, fields["text"]) for doc_id, fields in docs] == [("1", "one"), ("2", "two")]
+
+
+def test_a_list_of_texts_is_one_and_none_is_empty(tmp_path, monkeypatch):
+    data = b'{"doc_id": "1", "text": ["one", null, "two"]}\n{"doc_id": "2", "text": null}\n'
+    docs = own_files.docs(collection(tmp_path, monkeypatch, "docs.jsonl", data))
+    assert [fields["text"] for _, fields in docs] == ["one two", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("\ufeffq1\tone\n", {"q1": "one"}), ("q1\tone\r\n", {"q1": "one\r"})],
+)
+def test_queries_with_foreign_marks(tmp_path, text, expected):
+    (tmp_path / "queries.tsv").write_bytes(text.encode())
+    assert trec.read_queries(tmp_path / "queries.tsv") == expected
+
+
+def test_a_query_line_of_three_columns_is_refused(tmp_path):
+    (tmp_path / "queries.tsv").write_text("q1\tone\nq2\ttwo\tthree\n")
+    with pytest.raises(ResiduumError, match=r"line 2: expected query_id TAB text, found 'q2"):
+        trec.read_queries(tmp_path / "queries.tsv")
+
+
+def test_half_a_character_in_an_id_is_named(tmp_path):
+    with pytest.raises(ResiduumError, match=r"doc_id 'a\\ud800': its text or id cannot"):
+        contracts.write_corpus(tmp_path / "corpus", [("a\ud800", {"text": "one"})])
+
+
+def test_a_long_line_of_another_file_is_cut(tmp_path):
+    (tmp_path / "run.trec").write_bytes(os.urandom(50_000).replace(b"\n", b"") + b"\n")
+    with pytest.raises(ResiduumError, match="line 1: expected 6 columns") as error:
+        trec.read_any_run(tmp_path / "run.trec")
+    assert len(str(error.value)) < 2_000
+
+
+def test_gzip_under_another_name_is_said(tmp_path):
+    (tmp_path / "run.trec").write_bytes(gzip.compress(b"q1 Q0 d1 1 2 x\n"))
+    with pytest.raises(ResiduumError, match=r"run\.trec: gzip data in a file that is not named"):
+        trec.read_any_run(tmp_path / "run.trec")
+
+
+def test_a_link_keeps_and_its_file_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "out.tsv").write_text("old")
+    (tmp_path / "link.tsv").symlink_to(tmp_path / "real" / "out.tsv")
+    files.write_text(tmp_path / "link.tsv", "new")
+    assert (tmp_path / "link.tsv").is_symlink()
+    assert (tmp_path / "real" / "out.tsv").read_text() == "new"
+
+
+@pytest.mark.parametrize("kind", ["folder", "device"])
+def test_what_no_file_replaces_stays(tmp_path, kind):
+    path = tmp_path / "out"
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/null")
+    with pytest.raises(ResiduumError, match="out: a folder or a device"):
+        files.write_text(path, "text")
+    assert path.exists() and not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("error", "printed"),
+    [
+        (ResiduumError("q\x1b[31mred\x07"), "error: q\\x1b[31mred\\x07\n"),
+        (ResiduumError("two\nlines, Zürich"), "error: two\nlines, Zürich\n"),
+        (ResiduumError("x" * 20_000), f"error: {'x' * 10_000} ...\n"),
+        (PermissionError(13, "Permission denied", "/a/b"), "error: /a/b: Permission denied.\n"),
+        (
+            OSError(28, "No space left on device"),
+            "error: writing: No space left on device. Make room, then run the same command "
+            "again; what is finished stays.\n",
+        ),
+    ],
+)
+def test_a_message_is_one_line_for_people(capsys, error, printed):
+    def application():
+        raise error
+
+    with pytest.raises(SystemExit):
+        command.main(application)
+    assert capsys.readouterr().err == printed
