@@ -89,7 +89,7 @@ def _refuse_bombs(text: str) -> None:
     """Refuse what grows without bound or end where it is built: aliases, and nesting too deep."""
     depth = 0
     for event in yaml.parse(text, Loader=_UniqueKeys):
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError(f"line {line}: an alias (*{event.anchor}); write the value out")
         depth += isinstance(event, yaml.CollectionStartEvent)
