@@ -89,8 +89,8 @@ def scoring(start: Path, folder: Path, sample: Sample, batch: int) -> tuple[Work
     texts = [(sample.queries[q], sample.docs[d]) for q, d in sample.pairs]
 
     def score() -> np.ndarray:
-        queries = ours.tokenise(sample.queries, "query")
-        docs = ours.tokenise(sample.docs, "doc")
+        queries = list(ours.tokenise(sample.queries, "query"))
+        docs = list(ours.tokenise(sample.docs, "doc"))
         return ours.score([Pair(queries[q], docs[d]) for q, d in sample.pairs], batch)
 
     return score, lambda: theirs.predict(texts, batch_size=batch, show_progress_bar=False)

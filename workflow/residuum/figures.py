@@ -204,7 +204,7 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
 
     panels = job.figure.panels
     whole = {**matplotlib.rcParamsDefault, **STYLE}
-    with matplotlib.rc_context(rc=whole):  # type: ignore[arg-type]  # its stubs list the keys
+    with matplotlib.rc_context(rc=whole):  # type: ignore[arg-type]  # its stubs take literal keys alone
         figure = Figure(figsize=(3.4 * len(panels), 3.4), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         legend: Legend = {}

@@ -102,7 +102,7 @@ class NormalForm(ast.NodeTransformer):
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         if getattr(node, "body", None) == []:
-            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # whatever has a body
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # of which ast has no common class
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:

@@ -218,7 +218,7 @@ def _head_in_float32(model: Any, device: str) -> None:
         with torch.autocast(device, enabled=False):
             return half(values.float())
 
-    last.forward = forward  # type: ignore[method-assign, assignment]  # of this layer alone
+    last.forward = forward  # type: ignore[method-assign, assignment]  # this layer alone has another
 
 
 class CrossLearner(ContrastiveLearner):

@@ -111,8 +111,8 @@ def set_gradients(
     while not work.fitted():
         pass
     processes.add_up_gradients(learner.model.parameters())
-    sums = [sum(value for value, _ in parts) for parts in work.sums.values()]
-    totals = torch.stack(sums)  # type: ignore[arg-type]  # a sum starts at the number 0
+    sums = [sum((value for value, _ in rest), first) for (first, _), *rest in work.sums.values()]
+    totals = torch.stack(sums)
     counts = [float(sum(number for _, number in parts)) for parts in work.sums.values()]
     both = processes.add_up(torch.stack([totals, totals.new_tensor(counts)]))
     return dict(zip(work.sums, (both[0] / both[1]).tolist(), strict=True))

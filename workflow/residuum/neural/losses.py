@@ -135,8 +135,8 @@ def weighted(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return the weighted sum of some losses, and each without its weight: (queries,)."""
     parts = {one.kind: one.losses(batch) for one in objectives}
-    total = sum(one.weight * parts[one.kind] for one in objectives)
-    return total, parts  # type: ignore[return-value]  # a sum starts at the number 0
+    first, *rest = (one.weight * parts[one.kind] for one in objectives)
+    return sum(rest, first), parts
 
 
 def mean_squared_errors(predicted: Tensor, target: Tensor, sizes: Sequence[int]) -> Tensor:

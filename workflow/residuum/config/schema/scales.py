@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from residuum.config.schema.base import Id, Positive, Ref, Seeds, Strict
+from residuum.config.schema.base import OWN, Id, Positive, Ref, Seeds, Strict
 from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
 
@@ -66,7 +66,7 @@ class Scale(Strict):
 
     def check(self) -> None:
         for role, split in self.roles.items():
-            if role == "own":
+            if role == OWN:
                 raise ValueError("roles.own: 'own' means a collection's own splits; choose a name")
             if split.count("/") != 1:
                 raise ValueError(f"roles.{role}: write dataset/split, found '{split}'")
