@@ -11,6 +11,7 @@ from scipy import stats
 from comparison_fixture import comparison
 from residuum import ledger, significance, tables
 from residuum.artefacts import manifest
+from residuum.pages import verdicts
 from residuum.pages.grids import GridCell
 from tables_fixture import job, spec, write_metrics
 
@@ -107,12 +108,12 @@ def test_comparison_verdicts(claim, difference, tested, verdict, sign):
     made = comparison(**{"difference": sign * difference, "direction": turned, **tested})
     if tested.get("direction"):
         made = comparison(**{**tested, "difference": sign * 0.1, "direction": -sign})
-    assert ledger.comparison_verdict(claim, ledger.Tested(sign, made))[0] == verdict
+    assert verdicts.comparison_verdict(claim, verdicts.Tested(sign, made))[0] == verdict
 
 
 def test_a_verdict_of_these_models_only_says_why():
     test = comparison(difference=0.1, p_adjusted=0.0166, significant=True, **MODELS)
-    _, reason = ledger.comparison_verdict("above", ledger.Tested(1, test))
+    _, reason = verdicts.comparison_verdict("above", verdicts.Tested(1, test))
     shown = "p over seeds too 0.119; 1/3 seeds agree alone"
     assert reason == f"p 0.0166, difference +0.1000; {shown}"
 
@@ -128,7 +129,7 @@ def test_comparisons_are_counted_under_holm_too(tmp_path):
         for row in ("base", "ours", "ablation", "later")
         for column in ("rr", "far")
     ]
-    made = ledger.judge(job(reported={"ours": {"rr": "0.4 ^1"}}), cells, tests)
+    made = verdicts.judge(job(reported={"ours": {"rr": "0.4 ^1"}}), cells, tests)
     (row,) = [row for row in made if row.kind == "comparison"]
     assert (row.verdict, row.under_holm) == ("holds", "inconclusive")
     assert re.search(r"comparisons +\| 1 ", ledger.counts(made))
@@ -154,7 +155,7 @@ def test_where_an_index_is_stated_it_decides_whatever_the_scale(
     comparable, measured, other, verdict, reason
 ):
     made = job(comparable=comparable, index={"documents": 9})
-    judged = ledger.number_verdict(made, 0.3, cell(measured, other_index=other), 0.01)
+    judged = verdicts.number_verdict(made, 0.3, cell(measured, other_index=other), 0.01)
     assert judged == (verdict, reason)
 
 
@@ -175,5 +176,5 @@ def test_the_index_of_the_metrics_reaches_the_verdict(tmp_path):
 
 @pytest.mark.parametrize("delta", [-0.0099, 0.0099])
 def test_tolerance_is_two_sided(delta):
-    assert ledger.number_verdict(job(), 0.3, cell(0.3 + delta), 0.01)[0] == "reproduced"
-    assert ledger.number_verdict(job(), 0.3, cell(0.3 + delta * 1.2), 0.01)[0] == "differs"
+    assert verdicts.number_verdict(job(), 0.3, cell(0.3 + delta), 0.01)[0] == "reproduced"
+    assert verdicts.number_verdict(job(), 0.3, cell(0.3 + delta * 1.2), 0.01)[0] == "differs"

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from residuum import ledger
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
-from residuum.ledger import LedgerRow
 from residuum.pages import grids, layout
+from residuum.pages.verdicts import LedgerRow
 from residuum.wiring import driver
 
 ABSENT = "no such file: theirs.txt. Get it."

@@ -7,64 +7,27 @@ Must not know how tables are rendered or tests computed.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages import grids
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
-from residuum.paired import Comparison, adjust
+from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
+from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
-VERDICTS = {
-    "comparison": ["holds", "these models only", "inconclusive", "reversed", "not run"],
-    "number": ["reproduced", "close", "differs", "not comparable", "not run"],
-}
 HOLM = "comparisons, Holm"
 COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
-Rows = Sequence["LedgerRow"]
-Verdict = tuple[str, str]  # and the reason
-Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
-
-
-class Tested(NamedTuple):
-    """A test and the sign by which its difference counts for the row that is claimed about."""
-
-    sign: int
-    test: Comparison
-
-
-@dataclass(frozen=True)
-class LedgerRow:
-    """A number or a comparison that a paper prints; a comparison's values are differences."""
-
-    paper: str
-    printed_in: str
-    table: str
-    row: str
-    column: str
-    kind: str
-    claim: str
-    reported: float | None
-    measured: float | None
-    delta: float | None
-    tolerance: float | None
-    p_adjusted: float | None
-    p_over_seeds: float | None
-    seeds_agreeing: str | None
-    verdict: str
-    under_holm: str | None
-    reason: str
+Rows = Sequence[LedgerRow]
 
 
 @app.command()
@@ -90,115 +53,6 @@ def write(
     files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
     made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
-
-
-def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
-    """Return the ledger rows of one table: first the number of a cell, then its comparisons."""
-    measured = {(cell.row, cell.column): cell for cell in cells}
-    compared, by_holm = _by_pair(tests), _by_pair(_under_holm(job, tests))
-    rows: list[LedgerRow] = []
-    for row in job.table.rows:
-        for column, text in job.table.reported.get(row.id, {}).items():
-            printed, cell = PrintedCell.parse(text), measured[row.id, column]
-            tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
-            judged = number_verdict(job, printed.value, cell, tolerance)
-            delta = None if cell.measured is None else cell.measured - printed.value
-            numbers = (printed.value, cell.measured, delta, tolerance, None, None, None)
-            claim = f"{cell.measure} = {printed.value}"
-            where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
-            verdict, why = judged
-            rows.append(LedgerRow(*where, "number", claim, *numbers, verdict, None, why))
-            for other, claim in _claims(job, row.id, printed):
-                both = [pairs.get((column, row.id, other)) for pairs in (compared, by_holm)]
-                rows.append(_comparison(where, cell, measured[other, column], claim, *both))
-    return rows
-
-
-def _by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
-    return {
-        (t.column, *pair): Tested(sign, t)
-        for t in tests
-        for sign, pair in ((1, (t.a, t.b)), (-1, (t.b, t.a)))
-    }
-
-
-def _under_holm(job: Grid, tests: Sequence[Comparison]) -> list[Comparison]:
-    """Correct the tests by Holm within each column, whatever the paper corrects."""
-    if not isinstance(job, BoundTable):
-        return []
-    return adjust([replace(t, family=t.column) for t in tests], "holm", job.tests.alpha)
-
-
-def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
-    """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
-    if isinstance(job, BoundTable):
-        for index in printed.beats:
-            yield next(row.id for row in job.table.rows if row.index == index), "above"
-        below = next(row.below for row in job.table.rows if row.id == name)
-        if printed.below and below:
-            yield below, "below"
-
-
-def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
-    """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
-    if cell.measured is None:
-        return "not run", str(cell.not_run)
-    stated = job.table.index if isinstance(job, BoundTable) else None
-    if stated and cell.other_index:
-        return "not comparable", cell.other_index
-    if not stated and not job.comparable:
-        return "not comparable", job.reason
-    delta = abs(cell.measured - reported)
-    same = "the same index; " if stated else ""
-    if tolerance is not None and delta <= tolerance:
-        return "reproduced", f"{same}|delta| is at most {tolerance}"
-    lowest, highest, seeds = cell.lowest, cell.highest, cell.seeds or 1
-    if seeds > 1 and lowest is not None and highest is not None and lowest <= reported <= highest:
-        return "close", f"{same}inside the range of {seeds} seeds"
-    return "differs", f"{same}|delta| is more than {tolerance}"
-
-
-def _comparison(
-    where: Where,
-    own: GridCell,
-    other: GridCell,
-    claim: str,
-    tested: Tested | None,
-    by_holm: Tested | None,
-) -> LedgerRow:
-    a, b = own.reported, other.reported
-    gap = None if a is None or b is None else round(a - b, 6)
-    difference = tested and tested.sign * tested.test.difference
-    delta = None if difference is None or gap is None else difference - gap
-    absent = own if own.measured is None else other
-    not_run = "not run", f"{absent.row}: {absent.not_run}"
-    verdict, why = comparison_verdict(claim, tested) if tested else not_run
-    under_holm = comparison_verdict(claim, by_holm)[0] if by_holm else not_run[0]
-    sentence = f"{own.row} significantly {claim} {other.row}"
-    seeds = (tested.test.p_over_seeds, tested.test.seeds_agreeing) if tested else (None, None)
-    numbers = (gap, difference, delta, None, tested and tested.test.p_adjusted, *seeds)
-    return LedgerRow(*where, "comparison", sentence, *numbers, verdict, under_holm, why)
-
-
-def comparison_verdict(claim: str, tested: Tested) -> Verdict:
-    """Return (verdict, reason): holds, these models only, inconclusive or reversed.
-
-    `tested` is of the difference row - other, `claim` above or below. A difference that is not
-    significant is inconclusive whichever way it points, and so is one that ranks and means turn
-    differently. One that is significant over queries, not over seeds, is of these models only.
-    """
-    sign, test = tested
-    difference = sign * test.difference
-    reason = f"p {test.p_adjusted:.4g}, difference {difference:+.4f}"
-    if not test.significant:
-        return "inconclusive", f"not significant ({reason})"
-    if test.disagrees:
-        return "inconclusive", f"{test.test} favours the row with the lower mean ({reason})"
-    if test.holds_over_seeds is False:
-        over = f"p over seeds too {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
-        return "these models only", f"{reason}; {over}"
-    agrees = (difference > 0) == (claim == "above")
-    return ("holds" if agrees else "reversed"), reason
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:

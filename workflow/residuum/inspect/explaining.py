@@ -16,9 +16,9 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.inspect.text import line, together, wrapped
-from residuum.ledger import LedgerRow
 from residuum.pages import grids, layout
 from residuum.pages.grids import Grid, GridCell
+from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.paths import Paths

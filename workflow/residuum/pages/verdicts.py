@@ -1,0 +1,184 @@
+"""Judge the numbers and comparisons that a page prints: a row per each, with its verdict.
+
+Usage: `judge(page, cells, tests)`. Verdicts are defined in docs/verdicts.md.
+Must not know how tables are rendered, tests computed or the ledger written.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import NamedTuple
+
+from residuum.config.schema.papers import PrintedCell, parts_of
+from residuum.pages.grids import Grid, GridCell
+from residuum.paired import Comparison, adjust
+from residuum.wiring.bound import BoundTable
+
+VERDICTS = {
+    "comparison": ["holds", "these models only", "inconclusive", "reversed", "not run"],
+    "number": ["reproduced", "close", "differs", "not comparable", "not run"],
+}
+Verdict = tuple[str, str]  # and the reason
+Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
+
+
+class Tested(NamedTuple):
+    """A test and the sign by which its difference counts for the row that is claimed about."""
+
+    sign: int
+    test: Comparison
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """A number or a comparison that a paper prints; a comparison's values are differences."""
+
+    paper: str
+    printed_in: str
+    table: str
+    row: str
+    column: str
+    _: KW_ONLY
+    kind: str
+    claim: str
+    reported: float | None = None
+    measured: float | None = None
+    delta: float | None = None
+    tolerance: float | None = None
+    p_adjusted: float | None = None
+    p_over_seeds: float | None = None
+    seeds_agreeing: str | None = None
+    verdict: str
+    under_holm: str | None = None
+    reason: str
+
+
+def judge(job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison]) -> list[LedgerRow]:
+    """Return the ledger rows of one table: first the number of a cell, then its comparisons."""
+    measured = {(cell.row, cell.column): cell for cell in cells}
+    compared, by_holm = _by_pair(tests), _by_pair(_under_holm(job, tests))
+    rows: list[LedgerRow] = []
+    for row in job.table.rows:
+        for column, text in job.table.reported.get(row.id, {}).items():
+            printed, cell = PrintedCell.parse(text), measured[row.id, column]
+            where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
+            tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
+            rows.append(_number(job, where, printed.value, cell, tolerance))
+            for other, claim in _claims(job, row.id, printed):
+                both = [pairs.get((column, row.id, other)) for pairs in (compared, by_holm)]
+                rows.append(_comparison(where, cell, measured[other, column], claim, *both))
+    return rows
+
+
+def _number(
+    job: Grid, where: Where, reported: float, cell: GridCell, tolerance: float | None
+) -> LedgerRow:
+    verdict, why = number_verdict(job, reported, cell, tolerance)
+    return LedgerRow(
+        *where,
+        kind="number",
+        claim=f"{cell.measure} = {reported}",
+        reported=reported,
+        measured=cell.measured,
+        delta=None if cell.measured is None else cell.measured - reported,
+        tolerance=tolerance,
+        verdict=verdict,
+        reason=why,
+    )
+
+
+def _by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
+    return {
+        (t.column, *pair): Tested(sign, t)
+        for t in tests
+        for sign, pair in ((1, (t.a, t.b)), (-1, (t.b, t.a)))
+    }
+
+
+def _under_holm(job: Grid, tests: Sequence[Comparison]) -> list[Comparison]:
+    """Correct the tests by Holm within each column, whatever the paper corrects."""
+    if not isinstance(job, BoundTable):
+        return []
+    return adjust([replace(t, family=t.column) for t in tests], "holm", job.tests.alpha)
+
+
+def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
+    """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
+    if isinstance(job, BoundTable):
+        for index in printed.beats:
+            yield next(row.id for row in job.table.rows if row.index == index), "above"
+        below = next(row.below for row in job.table.rows if row.id == name)
+        if printed.below and below:
+            yield below, "below"
+
+
+def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
+    """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
+    if cell.measured is None:
+        return "not run", str(cell.not_run)
+    stated = job.table.index if isinstance(job, BoundTable) else None
+    if stated and cell.other_index:
+        return "not comparable", cell.other_index
+    if not stated and not job.comparable:
+        return "not comparable", job.reason
+    delta = abs(cell.measured - reported)
+    same = "the same index; " if stated else ""
+    if tolerance is not None and delta <= tolerance:
+        return "reproduced", f"{same}|delta| is at most {tolerance}"
+    lowest, highest, seeds = cell.lowest, cell.highest, cell.seeds or 1
+    if seeds > 1 and lowest is not None and highest is not None and lowest <= reported <= highest:
+        return "close", f"{same}inside the range of {seeds} seeds"
+    return "differs", f"{same}|delta| is more than {tolerance}"
+
+
+def _comparison(
+    where: Where,
+    own: GridCell,
+    other: GridCell,
+    claim: str,
+    tested: Tested | None,
+    by_holm: Tested | None,
+) -> LedgerRow:
+    a, b = own.reported, other.reported
+    gap = None if a is None or b is None else round(a - b, 6)
+    difference = tested and tested.sign * tested.test.difference
+    delta = None if difference is None or gap is None else difference - gap
+    absent = own if own.measured is None else other
+    not_run = "not run", f"{absent.row}: {absent.not_run}"
+    verdict, why = comparison_verdict(claim, tested) if tested else not_run
+    under_holm = comparison_verdict(claim, by_holm)[0] if by_holm else not_run[0]
+    test = tested.test if tested else None
+    return LedgerRow(
+        *where,
+        kind="comparison",
+        claim=f"{own.row} significantly {claim} {other.row}",
+        reported=gap,
+        measured=difference,
+        delta=delta,
+        p_adjusted=test.p_adjusted if test else None,
+        p_over_seeds=test.p_over_seeds if test else None,
+        seeds_agreeing=test.seeds_agreeing if test else None,
+        verdict=verdict,
+        under_holm=under_holm,
+        reason=why,
+    )
+
+
+def comparison_verdict(claim: str, tested: Tested) -> Verdict:
+    """Return (verdict, reason): holds, these models only, inconclusive or reversed.
+
+    `tested` is of the difference row - other, `claim` above or below. A difference that is not
+    significant is inconclusive whichever way it points, and so is one that ranks and means turn
+    differently. One that is significant over queries, not over seeds, is of these models only.
+    """
+    sign, test = tested
+    difference = sign * test.difference
+    reason = f"p {test.p_adjusted:.4g}, difference {difference:+.4f}"
+    if not test.significant:
+        return "inconclusive", f"not significant ({reason})"
+    if test.disagrees:
+        return "inconclusive", f"{test.test} favours the row with the lower mean ({reason})"
+    if test.holds_over_seeds is False:
+        over = f"p over seeds too {test.p_over_seeds:.4g}; {test.seeds_agreeing} seeds agree alone"
+        return "these models only", f"{reason}; {over}"
+    agrees = (difference > 0) == (claim == "above")
+    return ("holds" if agrees else "reversed"), reason
