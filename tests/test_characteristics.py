@@ -101,9 +101,9 @@ def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     assert cell["not_run"] == "scale toy binds nothing to trec-dl-2019"
     assert "| not run" in output.with_suffix(".md").read_text()
     judged = verdicts.judge(made, grids.rows(output, grids.GridCell, optional=grids.INDEX), [])
-    verdicts = {(r.row, r.column): r.verdict for r in judged}
-    assert verdicts["queries", "dl"] == "not run"
-    assert verdicts["queries", "dev"] == "differs"
+    found = {(r.row, r.column): r.verdict for r in judged}
+    assert found["queries", "dl"] == "not run"
+    assert found["queries", "dev"] == "differs"
 
 
 def test_a_split_whose_files_are_absent_is_not_counted_with_the_reason(tmp_path):
