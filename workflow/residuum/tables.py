@@ -116,8 +116,12 @@ def number(cell: GridCell, digits: int) -> str:
     if cell.measure == DEPTH:
         span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
         return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"
-    deviation = f" ±{cell.std:.{digits}f}" if cell.std is not None else ""
-    return f"{cell.measured:.{digits}f}{deviation}"
+    return f"{cell.measured:.{digits}f}"
+
+
+def spread(cell: GridCell, digits: int) -> str:
+    """Return the standard deviation over seeds for display."""
+    return "" if cell.std is None or cell.measure == DEPTH else f"±{cell.std:.{digits}f}"
 
 
 def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
@@ -131,9 +135,13 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
     for row in job.table.rows:
         mark = row.index or ("-" if row.below else "")
         own = [cell for cell in cells if cell.row == row.id]
-        shown = (TextCell(number(cell, digits), cell.beats, cell.below) for cell in own)
+        shown = [
+            TextCell(number(cell, digits), cell.beats, cell.below, spread=spread(cell, digits))
+            for cell in own
+        ]
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
-    header = ["", "Model", *(notes.header(job, column) for column in job.table.columns)]
+    names = (notes.header(job, column).replace(" ", "\n", 1) for column in job.table.columns)
+    header = ["", "Model", *names]
     align = "ll" + "c" * len(job.table.columns)
     return layout.Layout(job.table.title, job.table.printed_in, header, rows, captions, align)
 
