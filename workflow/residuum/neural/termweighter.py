@@ -23,7 +23,7 @@ from residuum.neural import pretrained
 from residuum.neural.batches import part_of
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
-from residuum.neural.losses import mean_squared_errors
+from residuum.neural.losses import squared_errors
 from residuum.neural.termrecall import recall, targets, terms
 from residuum.neural.tokens import TEXTS_AT_ONCE, Texts, padded
 
@@ -162,17 +162,21 @@ class TermLearner(Learner[TermBatch]):
         docs, targets = self.all
         return TermBatch([docs[row] for row in rows], [targets[row] for row in rows])
 
+    def examples(self, batch: TermBatch) -> int:
+        """Return the number of words."""
+        return sum(map(len, batch.targets))
+
     def forward(self, batch: TermBatch) -> Outputs:
         """Return the weights of all words."""
         return [self.encoder.forward(batch.docs)]
 
     def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
-        """Return the loss of each doc."""
+        """Return the loss of each word."""
         import torch
 
         [weights] = outputs
         targets = torch.from_numpy(np.concatenate(batch.targets)).to(weights.device)
-        return BatchLoss(mean_squared_errors(weights, targets, list(map(len, batch.targets))), {})
+        return BatchLoss(squared_errors(weights, targets), {})
 
 
 def build_examples(
