@@ -207,7 +207,7 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("folder", r"folder\.trec: cannot be read \(Is a directory\)"),
         ("refused", r"refused\.trec: not a run, it was refused: for a reason"),
         ("blank", "--measures is empty"),
-        ("level", r"ir_measures cannot compute AP\(rel=0\): .*positive"),
+        ("level", r"cannot read the measure 'AP\(rel=0\)': its rel must lie between 1 and"),
         ("score", r"score\.trec, line 2: score must be a number, found 'high'"),
         ("doc", r"doc\.trec, line 2: duplicate document in a query"),
     ],
