@@ -130,6 +130,7 @@ class BoundCases(Bound):
     cases: Cases
     place: str
     runs: dict[str, str]
+    depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed
 
 
 def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
