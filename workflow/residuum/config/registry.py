@@ -158,6 +158,15 @@ class Registry:
         name, of = FixedId.parse(model)
         return Place(*of.split(".")) if of else self.place(self.entry(name, OnPairs).train_on)
 
+    def learned_on(self, model: str) -> Place | None:
+        """Return the split that tells whether a model, by its id, learned; None: it is not told."""
+        entry = self.model(model)
+        if not (self.scale.learning and isinstance(entry, OnPairs) and entry.trained):
+            return None
+        dataset = self.train_place(model).dataset
+        tune = self.datasets[dataset].own.tune
+        return Place(dataset, tune) if tune else None
+
     def tune_place(self, system: str, dataset: str) -> Place | None:
         """Return the split on which a system is tuned for a collection; None for a fixed one."""
         role = self.tuned_on(system)
@@ -196,10 +205,14 @@ class Registry:
 
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all that it is made from."""
+        return [model for name in self.made_from(system) if (model := self.trained_for(name))]
+
+    def made_from(self, system: str) -> list[str]:
+        """Return a system and all systems that it is made from."""
         systems = [system]
         for name in systems:
             systems += [part for part in self.parts(name) if part not in systems]
-        return [model for name in systems if (model := self.trained_for(name))]
+        return systems
 
     def seeds_of(self, system: str) -> list[int]:
         """Return the seeds of a system's runs: those that every model behind it is trained with.

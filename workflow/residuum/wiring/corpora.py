@@ -14,6 +14,7 @@ from residuum.config import roots, specs
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.base import references
 from residuum.config.schema.models import OnPairs
+from residuum.config.schema.scales import Learning
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId
 from residuum.wiring.availability import rm3_measure, role_of, why_no_export
@@ -192,6 +193,29 @@ class Models(Part):
     def tuples(self, wildcards: Wildcards) -> str:
         """Return the training tuples of a model, its own or those of the one that it names."""
         return self.paths.tuples.fill(model=self.registry.tuples_of(wildcards.model))
+
+    def learned_on(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the split that tells whether a model learned."""
+        return lambda wildcards: self.fill(template, self._told(wildcards)[0])
+
+    def _told(self, wildcards: Wildcards) -> tuple[Place, Learning]:
+        place, how = self.registry.learned_on(wildcards.model), self.registry.scale.learning
+        if place is None or how is None:
+            raise ResiduumError(f"{wildcards.model}: no split tells at this scale if it learned")
+        return place, how
+
+    def candidates(self, wildcards: Wildcards) -> str:
+        """Return the run whose docs tell whether a model learned."""
+        place, how = self._told(wildcards)
+        return self.run(how.candidates, None, place)
+
+    def top(self, wildcards: Wildcards) -> str:
+        """Return how many of its docs are candidates."""
+        return str(self._told(wildcards)[1].top)
+
+    def learned_by(self, wildcards: Wildcards) -> str:
+        """Return the measure that tells it, quoted."""
+        return quote(self._told(wildcards)[1].measure)
 
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return how negatives are drawn, by which system, and what is positive."""

@@ -23,7 +23,8 @@ from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
 from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.pages import Pages, gaps
+from residuum.wiring.gaps import gaps
+from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of
 from residuum.wiring.resources import Resources

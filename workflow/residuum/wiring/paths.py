@@ -104,6 +104,8 @@ class Paths:
         self.tuples = self._below("training/{model}/tuples.jsonl.gz")
         self.backbone = self._below("backbones/{model}/manifest.json")
         self.checkpoint = self._below(f"models/{MODEL}")
+        self.held_out = self._below(f"learning/{TRAINED}.tsv")
+        self.learning = self._below(f"learning/{TRAINED}.json")
         self.query_embeddings = self._below(f"embeddings/{{dataset}}.queries/{MODEL}")
         self.embeddings = self._below(f"embeddings/{{dataset}}/{TRAINED}/{SHARD}")
         self.hits = self._below(f"hits/{{dataset}}/{TRAINED}/top{{k}}/{SHARD}")

@@ -180,6 +180,7 @@ class OnPairs(Entry):
     train_on: base.TrainRole = Field(description="own: the split that a collection names for it")
     negatives: Negatives = Field(default_factory=lambda: Negatives())
     training: Training
+    trained: bool = Field(True, description="false: its start as it is, no step taken: a control")
     seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
