@@ -59,3 +59,25 @@ rule learning_judge:
         "python -m residuum.learning judge --scores {input.scores} --qrels {input.qrels} "
         "--model {params.model} --measure {params.measure} --output {output.verdict} "
         "2>&1 | tee {log}"
+
+
+rule learning_choose:
+    """Choose a learning rate among those that a model was trained at."""
+    input:
+        trials=WIRING.models.trials,
+    output:
+        **recorded(record=PATHS.rate),
+    log:
+        PATHS.log("learning/{dataset}.{split}.{model}.choose"),
+    benchmark:
+        PATHS.time("learning/{dataset}.{split}.{model}.choose")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.learning", "choose"),
+        trials=WIRING.models.trial_options,
+    shell:
+        "python -m residuum.learning choose {params.trials} --output {output.record} "
+        "2>&1 | tee {log}"

@@ -9,8 +9,10 @@ import pytest
 
 from residuum import learning, train
 from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
 from tiny_models import (
     model_spec,
@@ -110,3 +112,45 @@ def test_term_weights_are_judged_by_the_mean_target(toy: Path, tmp_path: Path) -
     assert scores.columns == ["doc_id", "mean target", "trained"] and scores.height == 24
     assert not verdict.learned and verdict.measure == "squared error"
     assert "that of the mean target" in verdict.reason
+
+
+def trial(folder: Path, rate: float, mean: float) -> str:
+    """Write a verdict on a training at a rate and return the option that names it."""
+    path = folder / f"rate-{rate:g}" / "seed1.json"
+    path.parent.mkdir(parents=True)
+    Learned(
+        split_ref="d/dev", learned=True, reason="", measure="RR@10", examples=325,
+        means={"trained": mean, "start": 0.3}, better=2, worse=1,
+    ).write(path)  # fmt: skip
+    return f"{rate!r}={path}"
+
+
+def test_the_best_rate_is_chosen_the_smallest_of_equals_and_all_are_recorded(
+    tmp_path: Path,
+) -> None:
+    grid = {5e-06: 0.4, 1e-05: 0.5, 2e-05: 0.5, 5e-05: 0.1}
+    options = [trial(tmp_path, rate, mean) for rate, mean in grid.items()]
+    learning.choose(options, tmp_path / "m@rate.json")
+    record = Record.read(tmp_path / "m@rate.json")
+    assert [choice.setting for choice in record.choices] == [{"learning_rate": 1e-05}]
+    assert record.choices[0].at_edge == [] and record.queries == 325
+    assert [(one.setting["learning_rate"], one.means) for one in record.tried] == [
+        (rate, [mean]) for rate, mean in grid.items()
+    ]
+
+
+def test_a_training_takes_the_rate_of_the_record(toy: Path, tmp_path: Path) -> None:
+    grid = {"grid": [0.001, 0.002], "of": "test", "role": "dev", "measure": "RR@10"}
+    spec = model_spec(steps=1, learning_rate=grid)
+    learning.choose(
+        [trial(tmp_path, 0.001, 0.1), trial(tmp_path, 0.002, 0.2)], tmp_path / "rate.json"
+    )
+    made = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
+    made |= {"spec": spec, "device": "cpu", "threads": 1, "seed": 1, "work": tmp_path / "work"}
+    made |= {"tuples": toy / "tuples.jsonl.gz", "output": tmp_path / "model"}
+    with pytest.raises(ResiduumError, match="give --rate, its record"):
+        train.train(**made)
+    train.train(**made, rate=tmp_path / "rate.json")
+    record = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    assert record["spec"]["model"]["training"]["learning_rate"] == 0.002
+    assert str(tmp_path / "rate.json") in record["inputs"]

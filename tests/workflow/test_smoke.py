@@ -24,6 +24,8 @@ from conftest import ROOT
 from projects import PARTS, command, copy_project, snakemake
 from residuum.artefacts import trec
 from residuum.code.closure import Library, sha256
+from residuum.tuning.choosing import Record
+from residuum.tuning.learned import Learned
 
 pytestmark = pytest.mark.workflow
 BASELINES = sorted(
@@ -105,16 +107,23 @@ def test_it_ends_with_the_table_and_the_ledger(project):
 def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
     results = project / "results" / "smoke"
     table = pl.read_csv(results / "tables" / "clear-table1.tsv", separator="\t")
-    assert table.height == 8 * 5
+    assert table.height == 9 * 5
     measured = table.filter(pl.col("measured").is_not_null())
-    assert measured.height == table.height
+    told = {path.parent.name: Learned.read(path) for path in (results / "learning").glob("*/*.json")
+            if not path.name.endswith("manifest.json")}  # fmt: skip
+    of = {"clear-random": "clear-random", "deepct": "deepct", "bert-siamese": "bert-siamese"}
+    of |= {"deepct-rm3": "deepct", "clear": "clear", "clear-constant": "bert-siamese"}
+    unlearned = {row for row, model in of.items() if not told[model].learned}
+    assert set(table.filter("not_learned")["row"]) == unlearned
+    assert measured.height == 5 * (9 - len(unlearned))
+    assert told["clear"].preflight["loss_of_equal_scores"] > 0
     runs = {"bm25": "bm25", "clear": "clear.seed1", "bert-siamese": "bert-siamese.seed1"}
     for row, run in runs.items():
         path = results / "metrics" / "generated-smoke" / "dev" / f"{run}.tsv"
         values = pl.read_csv(path, separator="\t").filter(measure="RR@10")
         assert values.height == 60
         cell = table.filter(row=row, column="dev-rr")["measured"].item()
-        assert cell == pytest.approx(values["value"].mean(), abs=1e-12)
+        assert row in unlearned or cell == pytest.approx(values["value"].mean(), abs=1e-12)
     ledger = pl.read_csv(results / "ledger.tsv", separator="\t")
     baselines = ledger.filter(paper="lexical-baselines")
     assert sorted(set(baselines["table"])) == BASELINES
@@ -130,7 +139,7 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
         ("dualrm-table5", "comparison", 17), ("dualrm-table5", "number", 4 * 3 - 1),
     ]  # fmt: skip
     numbers = ledger.filter(kind="number")
-    assert set(numbers["verdict"]) == {"not comparable", "not run"}
+    assert set(numbers["verdict"]) - {"not learned"} == {"not comparable", "not run"}
     absent = numbers.filter(verdict="not run")
     assert set(absent["row"]) == {"guir"} and absent["reason"][0].startswith("no such file")
 
@@ -495,6 +504,24 @@ def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
         "tuning/generated-smoke/dev/bm25-mine.json",
         "metrics/generated-smoke/dev/bm25-mine.tsv",
     }
+
+
+def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edited):
+    """Two trainings of one model decide for the models of a budget; the record has both."""
+    grid = "{grid: [1.0e-4, 1.0e-3], of: bert-siamese, role: msmarco-tune, measure: RR@10}"
+    triplet = "steps: 20, batch_size: 16, learning_rate: "
+    edited("config/scales/smoke.yaml", f"{triplet}1.0e-3, d", f"{triplet}{grid}, d")
+    checkpoint = "models/zero-shot/seed1/manifest.json"
+    made = {name.removeprefix("results/smoke/") for name in planned(project, checkpoint)}
+    record = "tuning/generated-smoke/tune/bert-siamese@rate.json"
+    tried = {f"models/bert-siamese@rate-{rate}/seed1/manifest.json" for rate in ("0.0001", "0.001")}
+    assert tried | {record, checkpoint} <= made and "models/clear/seed1/manifest.json" not in made
+    snakemake(project, f"results/smoke/{checkpoint}")
+    results = project / "results" / "smoke"
+    chosen = Record.read(results / record)
+    assert [one.setting for one in chosen.tried] == [{"learning_rate": r} for r in (1e-4, 1e-3)]
+    spec = json.loads((results / checkpoint).read_text())["spec"]["model"]
+    assert {"learning_rate": spec["training"]["learning_rate"]} == chosen.choices[0].setting
 
 
 def external_run(project, damage):

@@ -15,14 +15,24 @@ import typer
 
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
+from residuum.config.schema.base import Strict
 from residuum.config.schema.models import Trained
 from residuum.neural import devices, pretrained
 from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts
+from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges
 from residuum.tuning.learned import ERROR, Learned, by_errors, by_ranks
 
 app = command.app(__doc__)
+
+
+class Grid(Strict):
+    """The learning rates that were tried."""
+
+    rates: list[float]
+
+
 Model = Annotated[Path, typer.Option(help="checkpoint that training ended with")]
 
 
@@ -91,6 +101,25 @@ def judge(
     made.write(output)
     inputs = [scores, qrels, model / "manifest.json"]
     manifest.write(output, made.model_dump(), {"measure": measure}, inputs, "residuum.learning")
+
+
+@app.command("choose")
+def choose(
+    trial: Annotated[list[str], typer.Option(help="RATE=JSON of judge, the smallest rate first")],
+    output: Annotated[Path, typer.Option(help="record of the choice to write")],
+) -> None:
+    """Choose the learning rate of the best mean, the smallest of equals; record all tried."""
+    paths = {float(rate): Path(path) for rate, _, path in (text.partition("=") for text in trial)}
+    told = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
+    settings: list[Setting] = [{"learning_rate": rate} for rate in told]
+    means = [of.means["trained"] for of in told.values()]
+    first = next(iter(told.values()))
+    best = settings[means.index(max(means))]
+    mean, at_edge = max(means), edges(best, settings)
+    chosen = Choice(setting=best, at_edge=at_edge, queries=first.examples, mean=mean)
+    tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
+    record = Record(choices=[chosen], measure=first.measure, queries=first.examples, tried=tried)
+    record.write(output, Grid(rates=list(told)), [*paths.values()], "residuum.learning")
 
 
 if __name__ == "__main__":

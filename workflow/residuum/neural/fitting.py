@@ -56,7 +56,7 @@ def run(
     rows, sizes = fit(learner, state)
     if processes.rank():
         return
-    facts: dict[str, Any] = {"pairs": learner.sampler.count, "steps": learner.steps}
+    facts: dict[str, Any] = {"pairs": learner.sampler.examples, "steps": learner.steps}
     facts |= {"loss": rows[-1]["loss"]} if rows else {}
     facts |= {"preflight": seen} if seen else {}
     lines = ["\t".join(f"{value:.9g}" for value in row.values()) for row in rows]

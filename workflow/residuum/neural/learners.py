@@ -17,7 +17,7 @@ import numpy as np
 from residuum.artefacts import contracts
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
-from residuum.neural.batches import Batch, EpochSampler, draw_batch, part_of
+from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batch, part_of
 from residuum.neural.devices import Device
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.pretrained import Source, TextModel
@@ -158,6 +158,9 @@ class ContrastiveLearner(Learner[Batch]):
         every = contracts.read_tuples(tuples)
         self.pairs = usable(part_of(every, spec.training.part), spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
+        if spec.training.visits == "queries":
+            size = spec.training.batch_size
+            self.sampler = QuerySampler(self.pairs, size, start.seed)
         self.encoder, self.group = encoder, spec.drawn
         self.positives: defaultdict[str, set[str]] = defaultdict(set)
         for pair in every:

@@ -187,7 +187,11 @@ def _tuned(tuned: Tuned) -> str:
     """Describe what was chosen, on which queries, and whether at a grid's edge."""
     record = tuned.record
     (name, value), *others = record.choices[0].setting.items()
-    what = "RM3" if others else {"lambda": "lambda", "depth": "depth K"}[name]
+    what = (
+        "RM3"
+        if others
+        else {"lambda": "lambda", "depth": "depth K"}.get(name, name.replace("_", " "))
+    )
     if record.fold_of:
         folds = []
         for number, fold in enumerate(record.choices, start=1):

@@ -19,7 +19,7 @@ from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId
 from residuum.wiring.availability import rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
-from residuum.wiring.paths import Template
+from residuum.wiring.paths import Paths, Template
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
@@ -158,6 +158,13 @@ class Corpora(Part):
         return of
 
 
+def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
+    """Return the record of the learning rate that is chosen for a model; none of a given one."""
+    if grid := registry.rate_grid(model):
+        return [paths.rate.fill(**registry.place(grid.role)._asdict(), model=grid.of)]
+    return []
+
+
 class Models(Part):
     """Inputs and options of the stages pretrain, negatives and train."""
 
@@ -215,7 +222,25 @@ class Models(Part):
 
     def learned_by(self, wildcards: Wildcards) -> str:
         """Return the measure that tells it, quoted."""
-        return quote(self._told(wildcards)[1].measure)
+        grid, _ = self.registry.trials.get(wildcards.model, (None, 0))
+        return quote(grid.measure if grid else self._told(wildcards)[1].measure)
+
+    def trials(self, wildcards: Wildcards) -> list[str]:
+        """Return the verdicts on a model's trainings at each rate."""
+        return list(self._trials(wildcards))
+
+    def _trials(self, wildcards: Wildcards) -> dict[str, float]:
+        every, fill = self.registry.trials.items(), self.paths.learning.fill
+        mine = {n: of for n, of in every if FixedId.parse(n).name == wildcards.model}
+        return {fill(model=n, seed=grid.seed): rate for n, (grid, rate) in mine.items()}
+
+    def trial_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those by their rates."""
+        return " ".join(f"--trial {r!r}={path}" for path, r in self._trials(wildcards).items())
+
+    def rate(self, wildcards: Wildcards) -> list[str]:
+        """Return the record of the learning rate that is chosen for a model; none of a given."""
+        return rate_record(self.registry, self.paths, wildcards.model)
 
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return how negatives are drawn, by which system, and what is positive."""

@@ -22,6 +22,7 @@ from residuum.wiring.bound import (
     BoundTable,
     corrected_with,
 )
+from residuum.wiring.corpora import rate_record
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.runs import tuning_place
@@ -211,6 +212,9 @@ class Pages(Part):
             if tuned := tuning_place(self.registry, str(row.system), place):
                 runs = table.runs[row.id]
                 files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
+            for name in self.registry.trained_behind(str(row.system)):
+                model = self.registry.model_for(name, place.dataset)
+                files |= dict.fromkeys(rate_record(self.registry, self.paths, model))
         return list(files)
 
     def _counted(self, wildcards: Wildcards) -> dict[str, Place]:
