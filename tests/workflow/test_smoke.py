@@ -512,7 +512,10 @@ def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edite
     triplet = "steps: 20, batch_size: 16, learning_rate: "
     edited("config/scales/smoke.yaml", f"{triplet}1.0e-3, d", f"{triplet}{grid}, d")
     checkpoint = "models/zero-shot/seed1/manifest.json"
-    made = {name.removeprefix("results/smoke/") for name in planned(project, checkpoint)}
+    made = {
+        name.removeprefix("results/smoke/")
+        for name in planned(project, f"results/smoke/{checkpoint}")
+    }
     record = "tuning/generated-smoke/tune/bert-siamese@rate.json"
     tried = {f"models/bert-siamese@rate-{rate}/seed1/manifest.json" for rate in ("0.0001", "0.001")}
     assert tried | {record, checkpoint} <= made and "models/clear/seed1/manifest.json" not in made
