@@ -71,11 +71,15 @@ def _collection(spec: str, dataset_file: Path | None) -> Collection:
 
 
 def _write_manifest(
-    artefact: Path, facts: Mapping[str, object], collection: Collection, split: str | None
+    artefact: Path,
+    facts: Mapping[str, object],
+    collection: Collection,
+    split: str | None,
+    own: list[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
     inputs = [resolve(name, collection.access) for name in collection.source_files(split)]
-    manifest.write(artefact, facts, spec, inputs, "residuum.data")
+    manifest.write(artefact, facts, spec, inputs, "residuum.data", own)
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
@@ -122,7 +126,7 @@ def split(
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
     facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
-    _write_manifest(queries, facts, collection, name)
+    _write_manifest(queries, facts, collection, name, [queries, qrels])
 
 
 @app.command()

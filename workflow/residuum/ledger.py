@@ -50,9 +50,11 @@ def write(
             job, grids.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, [])
         )
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
-    files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
+    reading = output.with_suffix(".md")
+    files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
     made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
-    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
+    own = [output, reading]
+    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:

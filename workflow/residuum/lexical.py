@@ -51,7 +51,8 @@ def index(
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical")
+        # Lucene names segments at random, and keeps checksums of its own.
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=())
 
 
 @app.command()
