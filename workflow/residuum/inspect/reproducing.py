@@ -62,8 +62,8 @@ def _rankings(original: Orders, own: Orders, queries: Sequence[str]) -> tuple[fl
     pairs = [(original.get(query, []), own.get(query, [])) for query in queries]
     taus = [tau for pair in pairs if (tau := reproduction.kendall_tau_union(*pair)) is not None]
     overlaps = [reproduction.rank_biased_overlap(*pair) for pair in pairs]
-    tau = math.fsum(taus) / len(taus) if taus else None
-    return tau, math.fsum(overlaps) / len(overlaps)
+    tau = float(f"{math.fsum(taus) / len(taus):.12g}") if taus else None
+    return tau, float(f"{math.fsum(overlaps) / len(overlaps):.12g}")
 
 
 def page(rows: Sequence[Reproduction]) -> Layout:
