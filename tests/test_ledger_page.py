@@ -98,7 +98,7 @@ def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
     result = lines(page, "| ours") + lines(page, "| theirs")
     assert len(result) == len(ROWS)
     assert result[0] == [
-        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "reproduced",
+        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "", "", "reproduced",
         r"\|delta\| is more than 0.005",
     ]  # fmt: skip
     assert result[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]
