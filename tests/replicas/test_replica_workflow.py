@@ -126,6 +126,20 @@ def test_dense_and_hybrid_runs_exist_for_every_collection(made, place):
         assert run["query_id"].n_unique() == pin.queries
 
 
+def test_nothing_that_round_1_judged_is_in_a_run_of_round_2(made):
+    before = set(made.replicas["cord19"].qrels["cord19/trec-covid/round1"])
+    before = {(query_id, doc_id) for query_id, doc_id, _ in before}
+    runs = sorted((made.results / "runs" / "cord19" / "round2").glob("*.trec.gz"))
+    assert {"bm25-fields", "zero-shot-embedding", "zero-shot"} <= {
+        path.name.partition(".")[0] for path in runs
+    }
+    for path in runs:
+        pairs = trec.read_run(path).select("query_id", "doc_id").rows()
+        assert len(pairs) > 35 * 100 and not before & set(pairs)
+    page = (made.results / "tables" / "dualrm-table5.md").read_text()
+    assert "cord19/round2 is residual: docs that cord19/round1 judged for a query leave" in page
+
+
 def test_accuracy_is_that_of_the_passages_that_hold_an_answer(made):
     run = trec.read_run(made.results / "runs" / "nq-dpr" / "test" / "bm25-default.trec.gz")
     holders = made.replicas["dpr-w100"].holders["nq-test"]

@@ -235,6 +235,26 @@ def test_two_cells_are_explained_down_to_corpus_topics_and_qrels(project):
     assert "comparisons" in residuum(project, "ledger", "--results", "results/smoke")
 
 
+def test_nothing_judged_in_the_earlier_round_is_in_a_run_and_pages_and_cells_say_so(project):
+    results = project / "results" / "smoke"
+    articles = "generated-articles-smoke"
+    before = trec.read_qrels(results / "data" / articles / "earlier" / "qrels.trec")
+    runs = sorted((results / "runs" / articles / "judged").glob("*.trec.gz"))
+    assert {"bm25-fields", "zero-shot", "zero-shot-embedding"} <= {
+        p.name.split(".")[0] for p in runs
+    }
+    for path in runs:
+        run = trec.read_run(path)
+        assert run.join(before, on=trec.PAIR, how="semi").height == 0, path
+    assert not (results / "runs" / articles / "earlier").exists()
+    text = f"{articles}/judged is residual: docs that {articles}/earlier judged for a query leave"
+    assert text in (results / "tables" / "dualrm-table5.md").read_text()
+    message = residuum(
+        project, "explain", "dualrm/table5/dualrm/ndcg", "--results", "results/smoke"
+    )
+    assert f"data/{articles}/earlier" in message
+
+
 def test_a_second_run_does_nothing(project):
     assert "Nothing to be done" in snakemake(project)
 
