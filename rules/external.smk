@@ -19,7 +19,8 @@ rule external_accept:
         **decided_by("residuum.external", "accept", WIRING.runs.spec),
         corpus=options.folder("corpus"),
         judged_before=options.each("judged-before", "judged_before"),
+        md5=WIRING.runs.external_md5,
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "
-        "--corpus {params.corpus} {params.judged_before} --spec {params.spec:q} --tag {wildcards.run} "
+        "--corpus {params.corpus} {params.judged_before} {params.md5} --spec {params.spec:q} --tag {wildcards.run} "
         "--output {output.run} 2>&1 | tee {log}"

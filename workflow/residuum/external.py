@@ -4,6 +4,7 @@ Command: `python -m residuum.external accept ...`. The reason of a refused file 
 the run and shows in the tables. Must not know how the run was made or which table shows it.
 """
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, manifest, residual, trec
+from residuum.artefacts import contracts, files, manifest, residual, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import ExternalSystem
@@ -28,6 +29,7 @@ def accept(
     tag: command.Tag,
     output: command.Run,
     judged_before: command.JudgedBefore = None,
+    md5: Annotated[str | None, typer.Option(help="published MD5 of the run, unpacked")] = None,
 ) -> None:
     """Check a run against the queries and the corpus, and write it in our form.
 
@@ -36,6 +38,7 @@ def accept(
     """
     system, earlier = command.parse_spec(ExternalSystem, spec), residual.Residual(judged_before)
     try:
+        _check_md5(run, md5, system.source)
         ranked = trec.read_run(run)
     except ResiduumError as error:
         fault = str(error)
@@ -52,6 +55,16 @@ def accept(
         trec.write_run(output, left, tag)
     inputs = [run, queries, corpus / "manifest.json", *earlier.paths]
     manifest.write(output, facts, system, inputs, "residuum.external")
+
+
+def _check_md5(path: Path, published: str | None, source: str) -> None:
+    """Refuse a file that is not the published one, where its MD5 is known."""
+    if published is None:
+        return
+    found = hashlib.md5(files.read_bytes(path), usedforsecurity=False).hexdigest()
+    if found != published:
+        fault = f"its MD5 is {found}, the published run has {published}"
+        raise ResiduumError(f"{path}: {fault}: it is another one, cut short or edited. {source}")
 
 
 def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) -> str:

@@ -37,7 +37,7 @@ def index(
 ) -> None:
     """Index a corpus, its fields or its term weights, and check the document count."""
     form = command.parse_spec(IndexForm, spec)
-    if weights and form.fields:
+    if weights and (form.fields or form.joined):
         raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
     total = contracts.corpus_manifest(corpus)["docs"]
     jvm.expect(total)
@@ -122,7 +122,8 @@ def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[s
 def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:
     """Open an index for a system; it must hold the analysis, fields and weights of the system."""
     record = index_record(index)
-    form = IndexForm(analysis=record["analysis"], fields=record["fields"])
+    kept = {name: record[name] for name in ("analysis", "fields", "joined") if name in record}
+    form = IndexForm.model_validate(kept)
     made = form.index_id(), "term weights" if record["weights"] else "plain tf"
     required = system.index().index_id(), "term weights" if system.term_weights else "plain tf"
     if made != required:

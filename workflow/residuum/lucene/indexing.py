@@ -81,15 +81,19 @@ def _visible(text: str) -> bool:
 
 
 def _docs(corpus: Path, form: IndexForm) -> Iterator[Doc]:
-    """Stream docs whose whole text is one field, or whose fields are apart and may be empty."""
+    """Stream docs whose text is one field, or whose fields are apart and may be empty.
+
+    The text is the doc's own, or its joined fields.
+    """
     for record in contracts.read_docs(corpus):
-        doc_id, text = record["doc_id"], record["text"]
+        doc_id, texts = record["doc_id"], [record.get(n, "") for n in form.joined or ["text"]]
+        text = " ".join(filter(None, texts))
         if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
             cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
             raise ResiduumError(
                 f"{corpus}: doc {doc_id[:60]} is longer: {cause}. Cut it into docs."
             )
-        if missing := [name for name in form.fields if name not in record]:
+        if missing := [name for name in (*form.fields, *form.joined) if name not in record]:
             known = ", ".join(name for name in record if name != "doc_id")
             fault = f"doc {doc_id} has no field {', '.join(missing)}; it has {known}"
             remedy = "Keep the field in the dataset's YAML, or index without it."
