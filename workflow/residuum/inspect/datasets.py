@@ -58,7 +58,7 @@ def load(config: Path) -> dict[str, Dataset]:
     """Load config/datasets; a fault in any of them is an error that names it."""
     faults: list[str] = []
     datasets = entries.load_folder(config / "datasets", Dataset, faults)
-    if not datasets and not faults:
+    if not any((config / "datasets").glob("*.y*ml")):
         faults = [f"{config}/datasets: no such files. Run this in the project's folder."]
     if faults:
         raise ResiduumError("\n".join(faults))
