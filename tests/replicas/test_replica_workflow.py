@@ -20,8 +20,8 @@ from residuum.config import entries
 from residuum.config.schema.datasets import Dataset, Edition
 
 pytestmark = pytest.mark.workflow
-DATASETS = ["msmarco-passage", "msmarco-document", "nq-dpr", "nq-250k", "robust04", "cord19",
-            "nfcorpus"]  # fmt: skip
+DATASETS = ["msmarco-passage", "msmarco-passage-raw", "msmarco-document", "nq-dpr", "nq-250k",
+            "robust04", "cord19", "nfcorpus"]  # fmt: skip
 TABLES = ["msmarco_passage", "msmarco_document", "nq", "robust04", "nfcorpus"]
 # CLEAR, trained on MS MARCO passages, on the collections whose tables hold BM25 alone.
 HYBRIDS = ["msmarco-document/dev", "nq-dpr/test", "nq-250k/dev", "robust04/test", "nfcorpus/test"]
