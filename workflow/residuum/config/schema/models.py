@@ -59,6 +59,9 @@ class Encoder(Strict):
     )
     query_marker: str = Field("[QRY]", description="special token before a query")
     doc_marker: str = Field("[DOC]", description="special token before a doc")
+    keep_cls: bool = Field(
+        False, description="[CLS] stands before the marker; else the marker takes its place"
+    )
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
