@@ -198,6 +198,16 @@ class TermWeights(OnPairs):
             raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
 
 
+class ReleasedWeights(Entry):
+    """Term weights that somebody else predicted for a collection."""
+
+    kind: Literal["released-weights"]
+    source: str = Field(description="who made them and where to get them; shown if they are absent")
+    dataset: Annotated[Id, Ref("dataset")]
+    path: str = Field(description="file, or folder of files, below RESIDUUM_DATA")
+    least: Probability = Field(1.0, description="share of the docs held; others have no word")
+
+
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
@@ -277,4 +287,6 @@ class DualEncoder(Contrastive):
 
 
 Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
-Model = Annotated[Backbone | MaskedLanguage | Trained, Field(discriminator="kind")]
+Model = Annotated[
+    Backbone | MaskedLanguage | Trained | ReleasedWeights, Field(discriminator="kind")
+]
