@@ -11,6 +11,7 @@ from residuum.config.schema.scales import HubReranker, RerankerModel
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 Part = Annotated[Id, Ref("part")]
+Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum"]
 Value = TypeVar("Value")
 Grid = TypeVar("Grid")
@@ -105,7 +106,7 @@ class LexicalSystem(Strict):
     analysis: Analysis
     boosts: dict[Id, PositiveFloat] = Field({}, description="field: factor of its BM25 score")
     joined: list[Id] = Field([], description="fields searched as one text; empty: the docs' text")
-    term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
+    term_weights: Weights | None = Field(
         None, description="model whose predicted weights take the place of tf"
     )
     bm25: Bm25
