@@ -305,7 +305,9 @@ def test_ids_and_pairs_that_a_trec_file_cannot_hold_are_refused(mine, tmp_path):
 
 def test_half_a_character_names_its_doc(mine, tmp_path):
     (tmp_path / "home" / "docs.jsonl").write_text('{"doc_id": "d1", "text": "cut \\ud83d"}\n')
-    with pytest.raises(ResiduumError, match=r"doc_id d1: its text cannot be written .*character 4"):
+    with pytest.raises(
+        ResiduumError, match=r"doc_id 'd1': its text or id cannot be written .*character 4"
+    ):
         export(mine, tmp_path / "corpus")
 
 

@@ -104,7 +104,9 @@ def test_the_pages_print_and_the_file_holds_every_comparison(files, capsys, tmp_
 def test_latex(files, capsys):
     command(*files, form="latex")
     text = capsys.readouterr().out
-    assert text.count(r"\begin{tabular}") == 2
+    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 2
+    assert r"\label{tab:runs}" in text and r"\label{tab:comparisons}" in text
+    assert text.count(r"\residuumnotes{%") == 2, "each below its float"
     assert r"2 good & 0.7500$^{3}$ \\" in text
 
 
@@ -207,7 +209,7 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("folder", r"folder\.trec: cannot be read \(Is a directory\)"),
         ("refused", r"refused\.trec: not a run, it was refused: for a reason"),
         ("blank", "--measures is empty"),
-        ("level", r"ir_measures cannot compute AP\(rel=0\): .*positive"),
+        ("level", r"cannot read the measure 'AP\(rel=0\)': its rel must lie between 1 and"),
         ("score", r"score\.trec, line 2: score must be a number, found 'high'"),
         ("doc", r"doc\.trec, line 2: duplicate document in a query"),
     ],

@@ -381,7 +381,7 @@ ALTERED = [
     ("paired/classical.py", "LEVEL = 0.95", "LEVEL = 0.9",
      "significance/clear-table1.tsv", {"significance", "figures"}),
     ("figures.py", ":.3f", ":.2f", "figures/clear-figure1.tsv", {"figures"}),
-    ("ledger.py", "round(a - b, 6)", "round(a - b, 2)", "ledger.tsv", {"ledger"}),
+    ("pages/verdicts.py", "round(a - b, 6)", "round(a - b, 2)", "ledger.tsv", {"ledger"}),
 ]  # fmt: skip
 
 

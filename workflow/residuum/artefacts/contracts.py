@@ -72,7 +72,8 @@ def _checked_docs(
         if doc_id.split() != [doc_id]:
             raise ResiduumError(f"doc_id {doc_id!r} is empty or holds white space")
         try:
-            "".join([doc_id, *fields.values()]).encode()
+            for written in (doc_id, "".join(fields.values())):
+                written.encode()
         except UnicodeEncodeError as error:
             raise ResiduumError(
                 f"doc_id {doc_id!a}: its text or id cannot be written as UTF-8 ({error.reason}, "

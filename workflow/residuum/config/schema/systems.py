@@ -170,15 +170,32 @@ class FusionSystem(Strict):
             raise ValueError("unretrieved: name every part, or write one word for all")
 
 
-class Depth(Setting[Positive, Annotated[list[Positive], Field(min_length=1)]]):
-    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on."""
+Deep = Positive | Literal["largest"]
+
+
+class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
+    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on.
+
+    `largest` is that of the grid, so that a scale's grid decides it too.
+    """
 
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
     measure: base.JudgedMeasure | None = None
 
+    def check(self) -> None:
+        if self.value != "largest":
+            super().check()
+        elif self.grid is None or self.tune_on or self.measure:
+            raise ValueError("value largest goes with a grid, without tune_on and measure")
+
+    def fixed(self) -> int | None:
+        """Return the depth that is not tuned, or None."""
+        return max(self.grid or []) if self.value == "largest" else self.value
+
     def tried(self) -> list[int]:
         """Return the depths whose docs are scored, the least first."""
-        return sorted(set(self.grid or [])) if self.value is None else [self.value]
+        fixed = self.fixed()
+        return sorted(set(self.grid or [])) if fixed is None else [fixed]
 
 
 class RerankSystem(Strict):
