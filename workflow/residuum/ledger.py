@@ -18,6 +18,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
+from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
@@ -25,6 +26,7 @@ from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
 HOLM = "comparisons, Holm"
+AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
 COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Rows = Sequence[LedgerRow]
@@ -38,7 +40,7 @@ def write(
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
 ) -> None:
     """Judge every reported number and comparison of the given tables."""
-    ledger: list[LedgerRow] = []
+    ledger, before = list[LedgerRow](), Before()
     kinds = [json.loads(text)["table"]["kind"] for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
     jobs = list(map(command.parse_spec, forms, spec))
@@ -46,9 +48,8 @@ def write(
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        ledger += judge(
-            job, grids.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, [])
-        )
+        cells = grids.rows(path, GridCell, optional=grids.INDEX)
+        ledger += judge(job, cells, tests.get(job.id, []), before)
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
@@ -68,18 +69,22 @@ def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str,
 def counts(ledger: Rows) -> str:
     """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur.
 
-    Comparisons have a second one, all corrected by Holm within their column.
+    What was printed before, of the same runs, is counted there, and here in a column of its own.
+    Comparisons have a second line, all corrected by Holm within their column.
     """
     lines = []
     for paper, rows in _grouped(ledger, lambda row: row.paper):
-        own = {f"{kind}s": [r.verdict for r in rows if r.kind == kind] for kind in VERDICTS}
-        under_holm = [r.under_holm for r in rows if r.under_holm]
-        for what, verdicts in {**own, HOLM: under_holm}.items():
-            possible = VERDICTS["number" if what == "numbers" else "comparison"]
-            if counted := Counter(verdicts):
+        for kind, possible in VERDICTS.items():
+            every = [row for row in rows if row.kind == kind]
+            own = [row for row in every if not row.same_as]
+            verdicts = {f"{kind}s": [row.verdict for row in own]}
+            if any(row.under_holm for row in every):
+                verdicts[HOLM] = [str(row.under_holm) for row in own]
+            for what, found in verdicts.items() if every else ():
+                counted = Counter(found)
                 shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
-                lines.append([paper, what, *shown])
-    return grid(["paper", "printed", *COUNTED], lines)
+                lines.append([paper, what, *shown, str(len(every) - len(own))])
+    return grid(["paper", "printed", *COUNTED, AGAIN], lines)
 
 
 def page(ledger: Rows, scale: str, reason: str) -> str:
@@ -103,21 +108,32 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         "that is not comparable, without a reason beside it, is so for the scale's reason, given "
         "above.",
     ]
-    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance"]
-    header += ["effect ratio", "delta RI", "verdict"]
     for _, rows in _grouped(ledger, lambda row: row.table):
-        lines = []
-        for r in rows:
-            changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
-            changes += [_rounded(r.effect_ratio, ".3g"), _rounded(r.delta_ri, "+.3g")]
-            why = "" if r.reason == reason else plain(r.reason)
-            lines.append([r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why])
-        parts.append(f"### {rows[0].printed_in}\n\n{grid([*header, 'reason'], lines)}")
+        parts.append(f"### {rows[0].printed_in}\n\n{_every_row(rows, reason)}")
     return "\n\n".join([*parts, ""])
 
 
-def _in_short(rows: Rows) -> Iterator[str]:
-    """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run."""
+def _every_row(rows: Rows, reason: str) -> str:
+    """Return the rows of a table as a grid; the scale's own reason is not repeated."""
+    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance"]
+    header += ["effect ratio", "delta RI", "verdict"]
+    last = [AGAIN] if any(row.same_as for row in rows) else []
+    lines = []
+    for r in rows:
+        changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
+        changes += [_rounded(r.effect_ratio, ".3g"), _rounded(r.delta_ri, "+.3g")]
+        why = "" if r.reason == reason else plain(r.reason)
+        line = [r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why]
+        lines.append([*line, *(r.same_as or "" for _ in last)])
+    return grid([*header, "reason", *last], lines)
+
+
+def _in_short(every: Rows) -> Iterator[str]:
+    """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run.
+
+    Only how many rows were printed before, of the same runs, is said of these.
+    """
+    rows = [row for row in every if not row.same_as]
     lines = [
         [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
@@ -139,6 +155,10 @@ def _in_short(rows: Rows) -> Iterator[str]:
         groups = _grouped(absent, _bare)
         listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
         yield f"Not run: {len(absent)}.\n\n{listed}"
+    if again := [row for row in every if row.same_as]:
+        where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
+        text = f"Printed before, of the same runs, and counted there ({', '.join(where)})"
+        yield f"{text}: {_printed_in(again)}."
 
 
 def _bare(row: LedgerRow) -> str:
