@@ -16,6 +16,7 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
+from residuum.pages.blanks import unmarked
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
@@ -25,7 +26,7 @@ from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
 HOLM = "comparisons, Holm"
-COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
+BLANK = "no marker"
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Rows = Sequence[LedgerRow]
 
@@ -36,8 +37,9 @@ def write(
     table: Annotated[list[Path], typer.Option(help="table TSV, in the order of --spec")],
     significance: Annotated[list[Path], typer.Option(help="TSV of the tests, named as its table")],
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+    claims: Annotated[list[Path] | None, typer.Option(help="TSV of judged claims")] = None,
 ) -> None:
-    """Judge every reported number and comparison of the given tables."""
+    """Judge every reported number and comparison of the given tables; add judged claims."""
     ledger: list[LedgerRow] = []
     kinds = [json.loads(text)["table"]["kind"] for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
@@ -46,12 +48,16 @@ def write(
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        ledger += judge(
-            job, grids.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, [])
-        )
+        cells = grids.rows(path, GridCell, optional=grids.INDEX)
+        ledger += judge(job, cells, tests.get(job.id, []))
+        if isinstance(job, BoundTable):
+            ledger += unmarked(job, cells, tests[job.id])
+    for path in claims or []:
+        ledger += grids.rows(path, LedgerRow)
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
     files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
-    made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
+    inputs = [*table, *significance, *(claims or [])]
+    made_of = {"tables": [path.stem for path in table]}
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
 
 
@@ -66,18 +72,25 @@ def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str,
 def counts(ledger: Rows) -> str:
     """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur.
 
-    Comparisons have a second one, all corrected by Holm within their column.
+    Comparisons have a second one, all corrected by Holm within their column. Pairs that a paper
+    leaves without a marker are counted apart.
     """
+    blanks, printed = [r for r in ledger if r.kind == BLANK], [r for r in ledger if r.kind != BLANK]
+    return "\n\n".join(_counted(rows) for rows in (printed, blanks) if rows)
+
+
+def _counted(ledger: Rows) -> str:
+    kinds = [kind for kind in VERDICTS if any(row.kind == kind for row in ledger)]
+    columns = list(dict.fromkeys(verdict for kind in kinds for verdict in VERDICTS[kind]))
     lines = []
     for paper, rows in _grouped(ledger, lambda row: row.paper):
-        own = {f"{kind}s": [r.verdict for r in rows if r.kind == kind] for kind in VERDICTS}
-        under_holm = [r.under_holm for r in rows if r.under_holm]
-        for what, verdicts in {**own, HOLM: under_holm}.items():
-            possible = VERDICTS["number" if what == "numbers" else "comparison"]
+        own = [(f"{k}s", k, [r.verdict for r in rows if r.kind == k]) for k in kinds]
+        own.append((HOLM, "comparison", [r.under_holm for r in rows if r.under_holm]))
+        for what, kind, verdicts in own:
             if counted := Counter(verdicts):
-                shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
+                shown = [str(counted[v]) if v in VERDICTS[kind] else DASH for v in columns]
                 lines.append([paper, what, *shown])
-    return grid(["paper", "printed", *COUNTED], lines)
+    return grid(["paper", "printed", *columns], lines)
 
 
 def page(ledger: Rows, scale: str, reason: str) -> str:
@@ -112,6 +125,7 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
 
 def _in_short(rows: Rows) -> Iterator[str]:
     """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run."""
+    rows = [row for row in rows if row.kind != BLANK]
     lines = [
         [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
@@ -146,7 +160,7 @@ def _printed_in(rows: Rows) -> str:
     parts = []
     for page, own in _grouped(rows, lambda row: row.printed_in):
         kinds = Counter(row.kind for row in own)
-        counted = [(kinds[kind], kind) for kind in ("number", "comparison") if kinds[kind]]
+        counted = [(kinds[kind], kind) for kind in ("number", "comparison", "claim") if kinds[kind]]
         amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
         parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
     return "; ".join(parts)

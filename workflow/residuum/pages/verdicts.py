@@ -16,6 +16,11 @@ from residuum.wiring.bound import BoundTable
 VERDICTS = {
     "comparison": ["holds", "these models only", "inconclusive", "reversed", "not run"],
     "number": ["reproduced", "close", "differs", "not comparable", "not run"],
+    "claim": [
+        *("holds", "these models only", "inconclusive", "reversed", "differs"),
+        *("not comparable", "not judged", "not run"),
+    ],
+    "no marker": ["agrees", "significant here", "these models only", "not judged", "not run"],
 }
 Verdict = tuple[str, str]  # and the reason
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
@@ -30,7 +35,10 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A number or a comparison that a paper prints; a comparison's values are differences."""
+    """A number, comparison or sentence that a paper prints; a comparison's values are differences.
+
+    Of kind `no marker` are pairs of rows that it compares and leaves blank.
+    """
 
     paper: str
     printed_in: str
