@@ -23,6 +23,7 @@ SMOKE = {
     "agents": 4,
     "judged": 14,
     "shift": 0.25,
+    "judged_before": 0.0,
 }
 MINI = SMOKE | {
     "articles": 1780,

@@ -104,7 +104,9 @@ def test_the_pages_print_and_the_file_holds_every_comparison(files, capsys, tmp_
 def test_latex(files, capsys):
     command(*files, form="latex")
     text = capsys.readouterr().out
-    assert text.count(r"\begin{tabular}") == 2
+    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 2
+    assert r"\label{tab:runs}" in text and r"\label{tab:comparisons}" in text
+    assert text.count(r"\residuumnotes{%") == 2, "each below its float"
     assert r"2 good & 0.7500$^{3}$ \\" in text
 
 

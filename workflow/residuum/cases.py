@@ -18,7 +18,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.papers import Cases, Condition
-from residuum.pages import layout
+from residuum.pages import layout, notes
 from residuum.pages.layout import TextCell
 from residuum.wiring.bound import BoundCases
 
@@ -164,6 +164,7 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     depths = {name: f", reranked to depth {depth:,}" for name, depth in job.depths.items()}
     lists = "; ".join(f"{name}: {job.runs[name]}{depths.get(name, '')}" for name in cases.lists)
     yield f"Lists: {lists}. Split {job.place} in the role of {cases.role}."
+    yield from notes.residual(job)
     yield f"Scale {job.scale}: {job.reason}"
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, manifest, trec
+from residuum.artefacts import contracts, manifest, residual, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import ExternalSystem
@@ -27,9 +27,14 @@ def accept(
     spec: Annotated[str, typer.Option(help="schema.ExternalSystem as JSON")],
     tag: command.Tag,
     output: command.Run,
+    judged_before: command.JudgedBefore = None,
 ) -> None:
-    """Check a run against the queries and the corpus, and write it in our form."""
-    system = command.parse_spec(ExternalSystem, spec)
+    """Check a run against the queries and the corpus, and write it in our form.
+
+    Docs that an earlier round judged for a query are taken out and counted, as NIST does with what
+    is sent in.
+    """
+    system, earlier = command.parse_spec(ExternalSystem, spec), residual.Residual(judged_before)
     try:
         ranked = trec.read_run(run)
     except ResiduumError as error:
@@ -41,9 +46,11 @@ def accept(
         trec.write_refusal(output, fault)
         facts: dict[str, object] = {"not_run": fault}
     else:
-        facts = {"hits": ranked.height, "answered": ranked["query_id"].n_unique()}
-        trec.write_run(output, ranked, tag)
-    inputs = [run, queries, corpus / "manifest.json"]
+        left = earlier.left(ranked).with_columns(rank=trec.POSITION)
+        facts = {"hits": left.height, "answered": left["query_id"].n_unique()}
+        facts |= {residual.REMOVED: ranked.height - left.height} if earlier.paths else {}
+        trec.write_run(output, left, tag)
+    inputs = [run, queries, corpus / "manifest.json", *earlier.paths]
     manifest.write(output, facts, system, inputs, "residuum.external")
 
 

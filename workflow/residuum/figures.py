@@ -152,6 +152,7 @@ def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[
     yield from costs
     if absent := [series.label for series in figure.series if series not in [first, *others]]:
         yield f"Not drawn, without runs at this scale: {', '.join(absent)}."
+    yield from notes.residual(job)
     yield f"Scale {job.scale}: {job.reason}"
 
 

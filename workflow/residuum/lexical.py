@@ -13,6 +13,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -62,6 +63,7 @@ def search(
     tag: command.Tag,
     output: command.Run,
     threads: command.JavaThreads = 1,
+    judged_before: command.JudgedBefore = None,
 ) -> None:
     """Search with BM25 or BM25+RM3 and write the run, some queries at a time."""
     system = command.parse_spec(LexicalSystem, spec)
@@ -69,9 +71,12 @@ def search(
         raise ResiduumError("rm3 has a grid, which needs qrels: use the verb tune of residuum.rm3")
     searcher = open_index(index, system, threads)
     texts, rm3 = trec.read_queries(queries), system.rm3.value if system.rm3 else None
+    residual = Residual(judged_before)
     ordered = track(sorted(texts.items()), "search", len(texts), "queries")
-    lists = (trec.rank(hits, system.k) for hits in searcher.search(ordered, system.k, rm3))
-    write(output, lists, tag, {"queries": len(texts)}, searcher, [index / "manifest.json", queries])
+    found = searcher.search(ordered, system.k + residual.most, rm3)
+    lists = (trec.rank(residual.left(hits), system.k) for hits in found)
+    inputs = [index / "manifest.json", queries, *residual.paths]
+    write(output, lists, tag, {"queries": len(texts)}, searcher, inputs)
 
 
 @app.command()

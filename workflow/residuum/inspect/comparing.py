@@ -66,8 +66,10 @@ def report(
     ]
     if output:
         files.write_text(output, grids.frame(rows, Comparison).write_csv(separator="\t"))
-    render = layout.latex if form == "latex" else layout.markdown
-    return "\n".join(map(render, [values_page(scores, rows, remarks), tests_page(rows)]))
+    pages = {"runs": values_page(scores, rows, remarks), "comparisons": tests_page(rows)}
+    if form == "latex":
+        return "\n".join(layout.latex(page, label) for label, page in pages.items())
+    return "\n".join(map(layout.markdown, pages.values()))
 
 
 def read(
@@ -192,8 +194,8 @@ def values_page(scores: Scores, tests: Sequence[Comparison], remarks: list[str])
 
 def tests_page(tests: Sequence[Comparison]) -> Layout:
     """Lay out a line per comparison: difference, interval, p, effect, wins, what n could show."""
-    header = ["Measure", "A", "B", "A - B", "95% interval", "p", "p adjusted", "effect size"]
-    header += ["wins/ties/losses", "detectable at 80% power"]
+    header = ["Measure", "A", "B", "A - B", "95% interval", "p", "p\nadjusted", "effect\nsize"]
+    header += ["wins/ties/losses", "detectable\nat 80% power"]
     remarks = [
         "A - B: mean difference, bold where significant; t interval; effect size: mean over "
         "standard deviation of the differences; detectable: the smallest difference that these "

@@ -103,6 +103,10 @@ class Runs(Part):
         places = [Place(wildcards.dataset, fold) for fold in split.folds]
         return [self.fill(self.paths.queries, place) for place in places]
 
+    def residual_of(self, wildcards: Wildcards) -> list[str]:
+        """Return the qrels of the earlier rounds of a residual split; none of another split."""
+        return self.judged_before(place_of(wildcards))
+
     def fused(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of a fusion's parts on a split."""
         (system, seed), place = run_of(wildcards), place_of(wildcards)

@@ -133,10 +133,18 @@ class Loss(Strict):
 class Training(Strict):
     """How long and with which optimiser. One of epochs and steps is given."""
 
-    optimizer: Literal["adam"] = "adam"
+    optimizer: Literal["adam", "bert-adam"] = Field(
+        "adam", description="bert-adam: BERT's own, without bias correction and with epsilon 1e-6"
+    )
     learning_rate: float = Field(gt=0)
-    warmup_steps: int = Field(0, ge=0, description="steps in which the rate rises from 0, linearly")
-    decay: Literal["constant", "linear"] = Field("constant", description="linear: to 0 at the end")
+    warmup: float = Field(
+        0.0, ge=0, description="in which the rate rises from 0: share of the steps, or steps from 1"
+    )
+    decay: Literal["constant", "linear", "bert"] = Field(
+        "constant",
+        description="of the rate, on a line to 0 at the end: linear from where the warm-up ends, "
+        "bert from the first step, so that the rate falls where the warm-up ends",
+    )
     weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
@@ -192,7 +200,9 @@ class Contrastive(OnPairs):
 
     loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None
     losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
-    group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
+    group: Positive = Field(
+        1, description="stored negatives beside each positive at a visit, in turn"
+    )
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
     @property
