@@ -39,6 +39,7 @@ def test_one_row_per_printed_number_and_marker(tmp_path):
         ("ablation", "rr", "RR@10 = 0.35"): ("number", "differs"),
         ("ablation", "rr", "ablation significantly below ours"): ("comparison", "inconclusive"),
         ("later", "rr", "RR@10 = 0.2"): ("number", "not run"),
+        ("base", "rr", "base above later, unmarked"): ("no marker", "not run"),
     }
     close = result["ours", "rr", "RR@10 = 0.4"]
     assert close["delta"] == pytest.approx(0.05)

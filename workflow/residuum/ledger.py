@@ -16,6 +16,7 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
+from residuum.pages.blanks import unmarked
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.pages.printed import Before
@@ -27,7 +28,7 @@ from residuum.wiring.paths import Paths
 app = command.app(__doc__)
 HOLM = "comparisons, Holm"
 AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
-COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
+BLANK = "no marker"
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Rows = Sequence[LedgerRow]
 
@@ -38,8 +39,9 @@ def write(
     table: Annotated[list[Path], typer.Option(help="table TSV, in the order of --spec")],
     significance: Annotated[list[Path], typer.Option(help="TSV of the tests, named as its table")],
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+    claims: Annotated[list[Path] | None, typer.Option(help="TSV of judged claims")] = None,
 ) -> None:
-    """Judge every reported number and comparison of the given tables."""
+    """Judge every reported number and comparison of the given tables; add judged claims."""
     ledger, before = list[LedgerRow](), Before()
     kinds = [json.loads(text)["table"]["kind"] for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
@@ -50,11 +52,15 @@ def write(
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
         cells = grids.rows(path, GridCell, optional=grids.INDEX)
         ledger += judge(job, cells, tests.get(job.id, []), before)
+        if isinstance(job, BoundTable):
+            ledger += unmarked(job, cells, tests[job.id], before)
+    for path in claims or []:
+        ledger += grids.rows(path, LedgerRow)
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
-    made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
-    own = [output, reading]
+    inputs, own = [*table, *significance, *(claims or [])], [output, reading]
+    made_of = {"tables": [path.stem for path in table]}
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 
 
@@ -70,11 +76,19 @@ def counts(ledger: Rows) -> str:
     """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur.
 
     What was printed before, of the same runs, is counted there, and here in a column of its own.
-    Comparisons have a second line, all corrected by Holm within their column.
+    Comparisons have a second line, all corrected by Holm within their column. Pairs that a paper
+    leaves without a marker are counted apart.
     """
+    blanks, printed = [r for r in ledger if r.kind == BLANK], [r for r in ledger if r.kind != BLANK]
+    return "\n\n".join(_counted(rows) for rows in (printed, blanks) if rows)
+
+
+def _counted(ledger: Rows) -> str:
+    kinds = [kind for kind in VERDICTS if any(row.kind == kind for row in ledger)]
+    columns = list(dict.fromkeys(verdict for kind in kinds for verdict in VERDICTS[kind]))
     lines = []
     for paper, rows in _grouped(ledger, lambda row: row.paper):
-        for kind, possible in VERDICTS.items():
+        for kind in kinds:
             every = [row for row in rows if row.kind == kind]
             own = [row for row in every if not row.same_as]
             verdicts = {f"{kind}s": [row.verdict for row in own]}
@@ -82,9 +96,9 @@ def counts(ledger: Rows) -> str:
                 verdicts[HOLM] = [str(row.under_holm) for row in own]
             for what, found in verdicts.items() if every else ():
                 counted = Counter(found)
-                shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
+                shown = [str(counted[v]) if v in VERDICTS[kind] else DASH for v in columns]
                 lines.append([paper, what, *shown, str(len(every) - len(own))])
-    return grid(["paper", "printed", *COUNTED, AGAIN], lines)
+    return grid(["paper", "printed", *columns, AGAIN], lines)
 
 
 def page(ledger: Rows, scale: str, reason: str) -> str:
@@ -133,7 +147,7 @@ def _in_short(every: Rows) -> Iterator[str]:
 
     Only how many rows were printed before, of the same runs, is said of these.
     """
-    rows = [row for row in every if not row.same_as]
+    rows = [row for row in every if not row.same_as and row.kind != BLANK]
     lines = [
         [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
@@ -172,7 +186,7 @@ def _printed_in(rows: Rows) -> str:
     parts = []
     for page, own in _grouped(rows, lambda row: row.printed_in):
         kinds = Counter(row.kind for row in own)
-        counted = [(kinds[kind], kind) for kind in ("number", "comparison") if kinds[kind]]
+        counted = [(kinds[kind], kind) for kind in ("number", "comparison", "claim") if kinds[kind]]
         amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
         parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
     return "; ".join(parts)

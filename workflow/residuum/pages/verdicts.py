@@ -11,13 +11,18 @@ from typing import NamedTuple
 
 from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages.grids import Grid, GridCell
-from residuum.paired import Comparison, adjust, reproduction
 from residuum.pages.printed import Before
+from residuum.paired import Comparison, adjust, reproduction
 from residuum.wiring.bound import BoundTable
 
 VERDICTS = {
     "comparison": ["holds", "these models only", "inconclusive", "reversed", "not run"],
     "number": ["reproduced", "close", "differs", "not comparable", "not run"],
+    "claim": [
+        *("holds", "these models only", "inconclusive", "reversed", "differs"),
+        *("not comparable", "not judged", "not run"),
+    ],
+    "no marker": ["agrees", "significant here", "these models only", "not judged", "not run"],
 }
 Verdict = tuple[str, str]  # and the reason
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
@@ -32,7 +37,10 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A number or a comparison that a paper prints; a comparison's values are differences."""
+    """A number, comparison or sentence that a paper prints; a comparison's values are differences.
+
+    Of kind `no marker` are pairs of rows that it compares and leaves blank.
+    """
 
     paper: str
     printed_in: str
@@ -65,7 +73,7 @@ def judge(
     `before` knows what was printed on the pages judged until then.
     """
     measured = {(cell.row, cell.column): cell for cell in cells}
-    compared, by_holm = _by_pair(tests), _by_pair(_under_holm(job, tests))
+    compared, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
     rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
@@ -100,7 +108,8 @@ def _number(
     )
 
 
-def _by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
+def by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
+    """Return tests by (column, row, other row), in both directions."""
     return {
         (t.column, *pair): Tested(sign, t)
         for t in tests
