@@ -4,7 +4,7 @@ rule significance_compare:
         metrics=WIRING.pages.tested_metrics,
         learning=WIRING.pages.tested_learning,
     output:
-        **recorded(tests=PATHS.significance),
+        **recorded(tests=ONLY.pages(PATHS.significance, "table")),
     log:
         PATHS.log("significance/{page}"),
     benchmark:

@@ -57,10 +57,10 @@ def find(
     written = table.select(*columns, "gain", "shown", "excerpt")
     made = page(job, pairs, len(judged), table)
     made.notes.extend(learned.notes(read_all(learning or [])))
-    layout.write(output, written, made)
+    own = layout.write(output, written, made)
     counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
     inputs = [queries, qrels, corpus / "manifest.json", *paths.values(), *(learning or [])]
-    manifest.write(output, counts, job, inputs, "residuum.cases")
+    manifest.write(output, counts, job, inputs, "residuum.cases", own)
 
 
 def matching(

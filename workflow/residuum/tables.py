@@ -45,10 +45,10 @@ def render(
     cells = tidy(job, values, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
     captions += learned.notes(read_all(learning or []))
-    layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
+    own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(learning or []), *(metrics / name for name in names)]
-    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
+    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables", own)
 
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:

@@ -16,7 +16,8 @@ import typer
 
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import RateGrid, Trained
+from residuum.config.schema.models import Trained
+from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
 from residuum.neural.learners import KINDS, Start
 from residuum.neural.pretrained import Source

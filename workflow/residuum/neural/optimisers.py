@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from residuum.config.schema.models import Training
+from residuum.config.schema.training import Training
 
 if TYPE_CHECKING:
     from torch.nn import Module

@@ -13,15 +13,17 @@ from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.datasets import SplitCount
-from residuum.config.schema.models import Backbone, Training
+from residuum.config.schema.models import Backbone
 from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
+from residuum.config.schema.training import Training
 from residuum.wiring.assumptions import TOKEN_BYTES
 from residuum.wiring.corpora import start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {
     "msmarco-passage": 340,
+    "msmarco-passage-raw": 340,
     "msmarco-document": 6900,
     "nq-dpr": 630,
     "nq-250k": 630,
