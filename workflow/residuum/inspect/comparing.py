@@ -98,7 +98,7 @@ def read(
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
     """Return the runs by name, cut to the judged queries, and what a reader should know of them.
 
-    Files joined by commas are the folds of one run, which has the first one's name. What a run
+    Files joined by commas are the folds of one run, which is named after all of them. What a run
     lacks of the judged queries is a ResiduumError, or with `missing` zero a remark.
     """
     best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
@@ -113,7 +113,7 @@ def read(
         paths = [Path(part) for part in text.split(",") if part]
         if not paths:
             raise ResiduumError(f"'{text}' names no run")
-        name = ENDINGS.sub("", paths[0].name)
+        name = " + ".join(ENDINGS.sub("", path.name) for path in paths)
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({paths[0]}). Rename one of the files.")
         run = _pooled(paths, remarks)
