@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from residuum.artefacts import indexes, manifest
+from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import DEPTH, Row
@@ -41,11 +41,21 @@ def render(
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, metrics)
-    captions = list(notes.caption(job, cells, tests, records))
-    layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
+    captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
+    own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
-    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
+    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables", own)
+
+
+def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
+    """Count the docs judged before that were taken out of external runs, by their rows."""
+    cells = [cell for cell in job.cells() if job.places[cell[1].id] in job.residual]
+    files = [
+        (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
+    ]
+    found = {row: residual.removed(path) for row, path in files}
+    return {row: count for row, count in found.items() if count is not None}
 
 
 def tidy(
