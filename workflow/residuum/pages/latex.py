@@ -94,14 +94,13 @@ def table(
     floats: list[str] = []
     for number, parts in enumerate(_floats(grids), start=1):
         again = "\\addtocounter{table}{-1}\n" if floats else ""
-        named = " (continued)" if floats else f"}}\\label{{tab:{label}"
+        more, named = (" (continued)", "") if floats else ("", f"\\label{{tab:{label}}}")
         inside = "\n\n\\medskip\n".join(parts)
         floats.append(
-            f"{again}\\begin{{table*}}\n\\caption{{{escape(title)}{named}}}\n"
+            f"{again}\\begin{{table*}}\n\\caption{{{escape(title)}{more}}}{named}\n"
             f"\\centering\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}\n{inside}\n\\end{{table*}}\n"
-            + "\\clearpage\n"
-            * (number % HELD == 0)
-        )
+            + "\\clearpage\n" * (number % HELD == 0)
+        )  # fmt: skip
     return f"{HEAD}\n{''.join(floats)}{below}"
 
 
@@ -163,7 +162,8 @@ class _Grid:
                     f"\\begin{{tabular}}{{{''.join(map(self._type, shown))}}}\n\\toprule\n"
                     f"{self._header(shown)}\n\\midrule\n{lines}\n\\bottomrule\n\\end{{tabular}}"
                 )
-                result.append((text, FRAME + sum(map(self._height, rows))))
+                headings = 2 * len({row[0].text for row in rows}) if self.grouped else 0
+                result.append((text, FRAME + headings + sum(map(self._height, rows))))
         return result
 
     def _side_by_side(self) -> list[list[int]]:
@@ -180,7 +180,8 @@ class _Grid:
 
     def _below_each_other(self) -> Iterator[Rows]:
         """Part the rows where they would be higher than a page."""
-        numbers = [height // (LINES - FRAME) for height in accumulate(map(self._height, self.rows))]
+        heights = map(self._height, self.rows)
+        numbers = [height // (LINES - FRAME) for height in accumulate(heights)]
         for _, part in groupby(zip(numbers, self.rows, strict=True), key=lambda item: item[0]):
             yield [row for _, row in part]
 
