@@ -10,7 +10,7 @@ from typing import NamedTuple
 from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages.grids import GridCell, Key
 from residuum.pages.printed import Before
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict, by_pair, effects
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, by_pair, effects, printed_gap
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundTable
 
@@ -96,7 +96,7 @@ def _row(
         column,
         kind="no marker",
         claim=f"{better} above {worse}, unmarked",
-        reported=round(float(own.reported or 0) - float(other.reported or 0), 6),
+        reported=printed_gap(own, other),
         measured=difference,
         effect_ratio=ratio,
         delta_ri=relative,
