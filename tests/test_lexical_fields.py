@@ -132,3 +132,21 @@ def test_term_weights_of_another_corpus_are_refused(tmp_path):
         lexical.index(corpus, form(), tmp_path / "index", weights)
     with pytest.raises(ResiduumError, match="index them without fields"):
         lexical.index(corpus, form(fields=["title"]), tmp_path / "index", weights)
+
+
+def test_joined_fields_are_one_text(tmp_path):
+    """d1 has apple three times in four words, d3 once in four, d2 none of two; N is 3."""
+    index = make_index(tmp_path, DOCS, joined=["title", "body"])
+    result = hits(index, "apple", joined=["title", "body"])
+    lengths = [4, 2, 4, 0]
+    assert result["d1"] == pytest.approx(bm25(3, 4, 2, lengths), abs=1e-6)
+    assert result["d3"] == pytest.approx(bm25(1, 4, 2, lengths), abs=1e-6)
+    assert set(result) == {"d1", "d3"} and not hits(index, "unused", joined=["title", "body"])
+    record = json.loads((index / "manifest.json").read_text())
+    assert record["artefact"]["total_terms"] == 10
+    with pytest.raises(ResiduumError, match=r"made as en-porter-lucene.title\+body of plain tf"):
+        hits(index, "apple")
+    with pytest.raises(ResiduumError, match="doc d1 has no field abstract; it has"):
+        make_index(tmp_path / "other", DOCS, joined=["title", "abstract"])
+    with pytest.raises(ResiduumError, match="joined: one text, without boosts"):
+        system(joined=["title"], boosts={"body": 1.0})

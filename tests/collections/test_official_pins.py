@@ -27,6 +27,7 @@ def dataset(name):
         ("msmarco-passage", "dev", 6980, 7437),
         ("msmarco-passage", "trec-dl-2019", 43, 9260),
         ("msmarco-passage", "trec-dl-2020", 54, 11386),
+        ("cord19", "round1", 30, 8691),
         ("cord19", "round2", 35, 12037),
         ("nfcorpus", "test", 325, 15820),
     ],

@@ -3,6 +3,7 @@
 Usage: `write(home)`. Must not know how anything reads it.
 """
 
+import json
 from pathlib import Path
 
 from replicas import marco, packing
@@ -43,6 +44,21 @@ def write(home: Path) -> Replica:
     for year, iteration in (("2019", "Q0"), ("2020", "0")):  # as NIST prints each year's
         packing.plain(base / f"trec-dl-{year}" / "qrels", _nist(drawn, year, iteration))
     return _truth(drawn, texts)
+
+
+def write_weights(replica: Replica, data: Path) -> None:
+    """Write DeepCT's released weights as its two zips unpack, but for a doc without a word.
+
+    A word's weight is the number of its letters; the docs are in reverse order.
+    """
+    folder, lines = data / "deepct" / "sample_100_jsonl", []
+    for doc_id, fields in replica.docs[:0:-1]:
+        words = dict.fromkeys(fields["text"].lower().split())
+        contents = " ".join(word for word in words for _ in word)
+        lines.append(json.dumps({"id": doc_id, "contents": contents}) + "\n")
+    folder.mkdir(parents=True)
+    for number, part in enumerate((lines[:200], lines[200:])):
+        (folder / f"docs{number:02d}.json").write_text("".join(part), encoding="utf-8")
 
 
 def _truth(drawn: marco.Marco, texts: list[str]) -> Replica:

@@ -161,6 +161,7 @@ def test_newswire_has_title_and_body(written):
         ("msmarco-passage", "trec-dl-2019", "msmarco-passage/trec-dl-2019/judged"),
         ("msmarco-document", "trec-dl-2020", "msmarco-document/trec-dl-2020/judged"),
         ("nq-dpr", "dev", "dpr-w100/natural-questions/dev"),
+        ("cord19", "round1", "cord19/trec-covid/round1"),
         ("cord19", "round2", "cord19/trec-covid/round2"),
         ("robust04", "test", "disks45/nocr/trec-robust-2004"),
         ("nfcorpus", "test", "nfcorpus/test"),

@@ -38,7 +38,7 @@ def index(
 ) -> None:
     """Index a corpus, its fields or its term weights, without empty docs; check the count."""
     form = command.parse_spec(IndexForm, spec)
-    if weights and form.fields:
+    if weights and (form.fields or form.joined):
         raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
     total = contracts.corpus_manifest(corpus)["docs"]
     jvm.expect(total)
@@ -59,7 +59,8 @@ def index(
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical")
+        # Lucene names segments at random, and keeps checksums of its own.
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=())
 
 
 @app.command()
@@ -128,7 +129,8 @@ def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[s
 def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:
     """Open an index for a system; it must hold the analysis, fields and weights of the system."""
     record = index_record(index)
-    form = IndexForm(analysis=record["analysis"], fields=record["fields"])
+    kept = {name: record[name] for name in ("analysis", "fields", "joined") if name in record}
+    form = IndexForm.model_validate(kept)
     made = form.index_id(), "term weights" if record["weights"] else "plain tf"
     required = system.index().index_id(), "term weights" if system.term_weights else "plain tf"
     if made != required:

@@ -94,19 +94,20 @@ def _noting_empty(docs: Iterable[tuple[str, Doc]], empty: list[str]) -> Iterator
 
 
 def _docs(corpus: Path, form: IndexForm) -> Iterator[tuple[str, Doc]]:
-    """Stream docs and their texts: the whole text is one field, or its fields are apart.
+    """Stream docs and their texts, which are the doc's own or its joined fields; or fields apart.
 
     Anserini goes by the contents alone. Those of a doc with fields are all of them here, so that
     one is left out if all are empty: no text that could be searched is lost.
     """
     for record in contracts.read_docs(corpus):
-        doc_id, text = record["doc_id"], record["text"]
+        doc_id, texts = record["doc_id"], [record.get(n, "") for n in form.joined or ["text"]]
+        text = " ".join(filter(None, texts))
         if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
             cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
             raise ResiduumError(
                 f"{corpus}: doc {doc_id[:60]} is longer: {cause}. Cut it into docs."
             )
-        if missing := [name for name in form.fields if name not in record]:
+        if missing := [name for name in (*form.fields, *form.joined) if name not in record]:
             known = ", ".join(name for name in record if name != "doc_id")
             fault = f"doc {doc_id} has no field {', '.join(missing)}; it has {known}"
             remedy = "Keep the field in the dataset's YAML, or index without it."
