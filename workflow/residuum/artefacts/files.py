@@ -27,7 +27,7 @@ def whole(path: Path) -> Iterator[Path]:
     A link stays, and what it names is replaced; a folder or a device is a ResiduumError.
     """
     target = path.resolve()
-    if target.exists() and not target.is_file():
+    if path.exists() and not path.is_file():  # the target of a pipe has no name that exists
         raise ResiduumError(f"{path}: a folder or a device, which no file replaces; name a file")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
