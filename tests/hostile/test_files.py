@@ -149,6 +149,12 @@ def test_what_no_file_replaces_stays(tmp_path, kind):
     assert path.exists() and not list(tmp_path.glob(".*"))
 
 
+def test_a_file_in_a_folders_place_is_named(tmp_path):
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(ResiduumError, match=r"out\.tsv: .*file is a file, and no folder"):
+        files.write_text(tmp_path / "file" / "out.tsv", "text")
+
+
 @pytest.mark.parametrize(
     ("error", "printed"),
     [
