@@ -18,7 +18,8 @@ from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.collections import splits
 from residuum.collections.files import resolve
-from residuum.config import entries
+from residuum.collections.records import Rows
+from residuum.config import entries, roots
 from residuum.config.schema.datasets import Collection, Edition
 
 app = command.app(__doc__)
@@ -125,7 +126,7 @@ def split(
     Those of a residual split judge no pair that an earlier round judged.
     """
     collection = _collection(spec, dataset_file)
-    rows, residual = splits.load(dataset, collection, name), Residual(judged_before)
+    rows, residual = load_split(dataset, name, collection), Residual(judged_before)
     residual.check(rows.qrels, f"{dataset}/{name}")
     trec.write_queries(queries, rows.queries)
     if collection.judged(name):
@@ -135,6 +136,25 @@ def split(
     facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
     own = [queries, qrels]
     _write_manifest(queries, facts, collection, name, residual.paths, own)
+
+
+def load_split(dataset: str, name: str, collection: Collection) -> Rows:
+    """Return the rows of a split; a corpus in a file of yours must hold one of the judged docs.
+
+    It is read until there. Other corpora are pinned, and an absent file is the corpus's affair.
+    """
+    rows = splits.load(dataset, collection, name)
+    judged = {doc_id for _, doc_id, _ in rows.qrels}
+    paths = [roots.data() / file for file in collection.source_files(None)]
+    if not judged or not paths or not all(path.is_file() for path in paths):
+        return rows
+    if judged.isdisjoint(doc_id for doc_id, _ in DOCS[collection.source.kind](collection)):
+        some = ", ".join(sorted(judged)[:3])
+        raise ResiduumError(
+            f"{dataset}/{name}: none of the {len(judged)} judged docs, such as {some}, is in "
+            f"{', '.join(map(str, paths))}. Are the qrels of this corpus, with the same ids?"
+        )
+    return rows
 
 
 @app.command()

@@ -22,7 +22,7 @@ from residuum.inspect import reproducing
 from residuum.pages import grids, layout, notes
 from residuum.pages.layout import Layout, TextCell
 from residuum.paired import Comparison, ScoreMatrix
-from residuum.tuning.evaluation import evaluate
+from residuum.tuning.evaluation import evaluate, refuse_unjudged
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
@@ -133,6 +133,8 @@ def read(
         remarks += [f"{name}: {len(paths)} folds, pooled."] * (len(paths) > 1)
         if lacking:
             remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
+        if run.join(judged, on=trec.PAIR, how="semi").is_empty():
+            remarks.append(f"{name}: no list holds a judged doc. Are the qrels of its corpus?")
     return named, remarks
 
 
@@ -182,6 +184,8 @@ def compare(
             own = values.filter(measure=measure)
             column = own["value"].to_numpy().reshape(-1, 1)
             scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), column)
+    highest = {m: max(scores[name, m].values.max() for name in runs) for m in measures}
+    refuse_unjudged(highest, judged, "the qrels")
     names = sorted(runs, key=lambda name: name in baselines)
     pairs = [
         paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")

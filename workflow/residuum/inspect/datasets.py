@@ -252,7 +252,7 @@ def _count(name: str, dataset: Dataset, split: str | None) -> str:
         count = sum(1 for _ in docs)
         edition = data.matching_edition(name, dataset.editions, count)
         return f"{count:,} docs, as pinned ({edition})"
-    rows = splits.load(name, dataset, split)
+    rows = data.load_split(name, split, dataset)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
     judged = len({query_id for query_id, _, _ in rows.qrels})
     pins = ", as pinned" if pinned else "; nothing is pinned"
