@@ -49,6 +49,7 @@ class BoundTable(Bound):
     runs: dict[str, list[RunName]]
     systems: dict[str, dict[str, Any]]
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
+    rerankers: dict[str, str] = Field(default={})  # id: what plays it
     comparable: bool
 
     def not_run(self, row: Row, column: Column) -> str | None:
