@@ -11,6 +11,7 @@ from residuum.config.entries import parse
 from residuum.config.schema.papers import Table, Tests
 from residuum.pages import blanks
 from residuum.pages.grids import GridCell
+from residuum.pages.printed import Before
 from residuum.pages.verdicts import Tested
 from residuum.wiring.bound import BoundTable
 from tables_fixture import TESTS, job
@@ -75,7 +76,7 @@ def test_rows_of_a_table_and_their_counts_stand_apart():
     ]
     cells = [c if c.not_run else c.measured_as([0.4], 40) for c in cells]
     tests = [comparison(a="base", b="ours", difference=-0.1, direction=-1, significant=True)]
-    rows = blanks.unmarked(made, cells, tests)
+    rows = blanks.unmarked(made, cells, tests, Before())
     shown = [(r.kind, r.claim, r.verdict, r.reported, r.measured) for r in rows]
     assert shown == [
         ("no marker", "ours above base, unmarked", "not judged", 0.1, 0.1),
@@ -84,7 +85,9 @@ def test_rows_of_a_table_and_their_counts_stand_apart():
     apart = ledger.counts(rows).splitlines()
     assert apart[0].split("|")[3].strip() == "agrees" and "no markers" in apart[2]
     unmarked = job(reported={"base": {"rr": "0.3"}, "ours": {"rr": "0.4"}})
-    assert blanks.unmarked(unmarked, cells, tests) == [], "a table without markers says nothing"
+    assert blanks.unmarked(unmarked, cells, tests, Before()) == [], (
+        "a table without markers says nothing"
+    )
 
 
 def test_only_pairs_that_the_paper_tests_can_be_blank():

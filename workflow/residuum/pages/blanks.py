@@ -1,6 +1,6 @@
 """What a paper's blanks say: pairs of rows that it compares and does not mark.
 
-Usage: `unmarked(job, cells, tests)` gives ledger rows of kind `no marker`, which are counted apart.
+Usage: `unmarked(job, cells, tests, before)` gives ledger rows of kind `no marker`, counted apart.
 docs/verdicts.md says which blanks can speak. Must not know how a ledger is written.
 """
 
@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages.grids import GridCell, Key
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict
+from residuum.pages.printed import Before
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, by_pair
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundTable
 
@@ -29,18 +30,13 @@ class Blank(NamedTuple):
 
 
 def unmarked(
-    job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Comparison]
+    job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
 ) -> list[LedgerRow]:
     """Return a row per blank of the columns that print markers at all."""
-    measured = {(cell.row, cell.column): cell for cell in cells}
-    tested = {
-        (t.column, *pair): Tested(sign, t)
-        for t in tests
-        for sign, pair in ((1, (t.a, t.b)), (-1, (t.b, t.a)))
-    }
+    measured, tested = {(cell.row, cell.column): cell for cell in cells}, by_pair(tests)
     marked = {column for _, column, cell in job.table.cells() if cell.beats or cell.below}
     return [
-        _row(job, blank, measured, tested.get((blank.column, blank.better, blank.worse)))
+        _row(job, blank, measured, tested.get(blank[:3]), before)
         for column in job.table.columns
         for blank in blanks(job, column.id)
         if column.id in marked
@@ -74,7 +70,11 @@ def _nearer(cells: Printed, marked: set[str], to: str, than: str) -> str | None:
 
 
 def _row(
-    job: BoundTable, blank: Blank, measured: Mapping[Key, GridCell], tested: Tested | None
+    job: BoundTable,
+    blank: Blank,
+    measured: Mapping[Key, GridCell],
+    tested: Tested | None,
+    before: Before,
 ) -> LedgerRow:
     column, better, worse, rival = blank
     own, other = measured[better, column], measured[worse, column]
@@ -102,6 +102,7 @@ def _row(
         seeds_agreeing=test.seeds_agreeing if test else None,
         verdict=verdict,
         reason=why,
+        same_as=before.comparison(job, own, other, "unmarked"),
     )
 
 
