@@ -145,6 +145,15 @@ class BoundClaims(Bound):
     absent: dict[str, dict[str, str]] = Field(default={})  # figure: series: why
     comparable: bool
 
+    def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
+        """Return what stands at a point, whatever it is called: runs, split, measure and depth."""
+        if table := self.tables.get(page):
+            [measure] = [own.measure for own in table.table.columns if own.id == column]
+            return table.runs.get(row, []), table.places[column], measure
+        figure, (name, _, depth) = self.figures[page], column.partition("/")
+        [panel] = [own for own in figure.figure.panels if own.id == name]
+        return figure.runs[row], figure.place, f"{panel.measure or panel.shows} at K {depth}"
+
 
 def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
     """Return the other tables whose comparisons are corrected together with a table's.
