@@ -7,6 +7,7 @@ Must not know how tables are rendered or tests computed.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -54,8 +55,8 @@ def write(
         ledger += judge(job, cells, tests.get(job.id, []), before)
         if isinstance(job, BoundTable):
             ledger += unmarked(job, cells, tests[job.id], before)
-    for path in claims or []:
-        ledger += grids.rows(path, LedgerRow)
+    said = [row for path in claims or [] for row in grids.rows(path, LedgerRow)]
+    ledger += [replace(row, same_as=before.claim(row.table, row.row, row.rests_on)) for row in said]
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))

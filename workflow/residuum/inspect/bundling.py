@@ -39,6 +39,7 @@ PATHS = Paths()
 REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.pages["claims"], PATHS.ledger]
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
+COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
@@ -260,7 +261,8 @@ def _make(bench: Bench, path: str) -> str:
     tests_made = bench.made / PATHS.significance.fill(page=output.stem)
     metrics = bench.results / PATHS.metrics_root
     significance.compare(spec, metrics, tests_made, together=_corrected_with(bench, output.stem))
-    tables.render(spec, metrics, tests_made, output, bench.files(path, PATHS.tuning))
+    computed = [p for form in COMPUTED for p in bench.files(path, form)]
+    tables.render(spec, metrics, tests_made, output, bench.files(path, PATHS.tuning), computed)
     return ""
 
 

@@ -144,6 +144,7 @@ def caption(
         shown = {k: v for k, v in sorted(system.items()) if k not in ("kind", "label")}
         parts = [f"{k} {_flat(v)}" for k, v in shown.items() if v not in EMPTY]
         yield f"{row}: {'; '.join([str(system['kind']), *parts]).rstrip('.')}."
+    yield from (f"{name}: {what.rstrip('.')}." for name, what in job.rerankers.items())
     yield from _choices(records)
     if job.table.index is None:
         yield f"Scale {job.scale}: {job.reason}"

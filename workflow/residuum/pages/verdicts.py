@@ -62,6 +62,7 @@ class LedgerRow:
     verdict: str
     under_holm: str | None = None
     same_as: str | None = None  # the cell that printed it before, of the same runs
+    rests_on: str | None = None  # of a sentence: a hash of what of which runs bears it out
     reason: str
 
 

@@ -25,7 +25,7 @@ from residuum.wiring.bound import (
 )
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
-from residuum.wiring.runs import tuning_place
+from residuum.wiring.runs import players, tuning_place
 
 
 class Gap(NamedTuple):
@@ -68,6 +68,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
             r: registry.systems[n].model_dump(exclude=FOR_READERS) for r, n in systems.items()
         },
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
+        rerankers=players(registry, systems.values()),
         residual=residual_of(registry, places.values()),
         scale=registry.config.scale,
         comparable=comparable,

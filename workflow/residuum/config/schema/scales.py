@@ -23,6 +23,11 @@ class HubReranker(FromHub):
     """A cross-encoder of the hub, and how it reads a pair."""
 
     reading: Reading
+    description: str = Field("", description="who trained it on what; stands under its tables")
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return ": ".join(filter(None, [f"{self.hub} at {self.revision[:8]}", self.description]))
 
 
 class FromPath(Strict):
@@ -39,6 +44,10 @@ class FromModel(Strict):
 
     model: Annotated[Id, Ref("model", kinds=STARTS, use="released")]
     seed: int = Field(1, ge=0, description="seed of its training")
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return f"{self.model}, trained here with seed {self.seed}, in place of a released one"
 
 
 class RerankerModel(FromModel):
