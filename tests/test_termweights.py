@@ -16,15 +16,20 @@ from residuum import termweights, train
 from residuum.artefacts import contracts, files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import TermWeights
-from residuum.neural import devices
+from residuum.neural import devices, fitting
+from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import Start
 from residuum.neural.pretrained import Source
 from residuum.neural.termweighter import TermLearner, TermWeighter, Weighting, build_examples
 from residuum.neural.tokens import Texts
 from tiny_models import make_backbone, model_spec, term_weights_spec, toy_docs, write_toy
 
-QUERIES = [("q0", "the water source"), ("q1", "waters here"), ("q2", "flour")]
-DOCS = [("d0", "Water here, for waters!"), ("d1", "a flour there"), ("d2", "sound sound")]
+QUERIES = [("q0", "the water source"), ("q1", "what sound waters here"), ("q2", "flour")]
+DOCS = [
+    ("d0", "What water here, sound for waters!"),
+    ("d1", "a flour there"),
+    ("d2", "sound sound"),
+]
 PAIRS = [("q0", "d0"), ("q1", "d0"), ("q2", "d1"), ("q2", "d0"), ("q2", "d1")]
 
 
@@ -103,9 +108,40 @@ def test_examples_hold_the_recall_of_each_word(
     weighter = weighter_of(toy, device)
     first, second = build_examples(weighter, pairs, texts).targets
     [doc] = weighter.tokenise([DOCS[0][1]])
-    assert doc.words == ["water", "here", ",", "for", "waters", "!"]
-    np.testing.assert_allclose(first, [2 / 3, 1 / 3, 0, 0, 2 / 3, 0], atol=1e-6)
+    assert doc.words == ["what", "water", "here", ",", "sound", "for", "waters", "!"]
+    np.testing.assert_allclose(first, [0, 2 / 3, 0, 0, 1 / 3, 0, 2 / 3, 0], atol=1e-6)
     np.testing.assert_allclose(second, [0, 1, 0])
+
+
+@pytest.mark.parametrize("at_once", [3, 2, 1])
+def test_the_loss_of_a_batch_is_the_mean_over_its_words(
+    toy: Toy,
+    device: devices.Device,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: int,
+) -> None:
+    """Docs of 1, 2 and 5 words: 8 words, each with a weight of 1/8, however memory divides them."""
+    docs = [("d0", "water"), ("d1", "flour sound"), ("d2", "flour often flour here motor")]
+    corpus = make_corpus(tmp_path / "corpus", docs)
+    texts = Texts(toy.folder / "queries.tsv", corpus, "the pairs")
+    tuples = corpus.with_name("tuples.jsonl.gz")
+    pairs = [contracts.Tuple("q0", doc_id, 0.0, [], []) for doc_id, _ in docs]
+    contracts.write_tuples(tuples, pairs)
+    spec = TermWeights.model_validate_json(term_weights_spec(steps=1, batch_size=3, dropout=0))
+    learner = TermLearner(
+        spec, Start(Source(str(toy.start), dropout=0.0), device, 1), tuples, texts
+    )
+    monkeypatch.setattr(learner, "batch", lambda step: learner.all)
+    with torch.no_grad():
+        weights = learner.forward(learner.all)[0].double()
+    targets = torch.tensor([1.0, *[0.0] * 7], dtype=torch.float64)  # q0 is "about waters"
+    sizes = AdaptiveBatchSize("training examples", "length")
+    sizes.limit = at_once
+    row = fitting.set_gradients(learner, sizes, slice(0, 3), 0)
+    assert row["loss"] == pytest.approx(((weights - targets) ** 2).sum().item() / 8, rel=1e-5)
+    slope = learner.model.classifier.bias.grad.item()  # d/db: each weight is w . T + b
+    assert slope == pytest.approx((2 * (weights - targets)).sum().item() / 8, rel=1e-4)
 
 
 def test_a_word_is_read_at_its_first_subword_within_the_length(

@@ -166,10 +166,21 @@ def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
     assert files.sha256(one / "model.safetensors") != files.sha256(other / "model.safetensors")
 
 
+BERTS = {
+    **{"optimizer": "bert-adam", "warmup": 0.1, "decay": "bert"},
+    **{"weight_decay": 0.01, "clip_norm": 1.0},
+}
+
+
+@pytest.mark.parametrize("how", [{}, BERTS], ids=["plain", "bert"])
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
-    toy: Toy, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    toy: Toy,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    how: dict[str, Any],
 ) -> None:
-    spec = model_spec(steps=200, checkpoint_every=10)
+    spec = model_spec(steps=200, checkpoint_every=10, **how)
     as_command(monkeypatch, "residuum.train", "train", spec)
     whole = toy.train(tmp_path / "whole", spec=spec)
     arguments = toy.arguments(tmp_path / "killed", spec=spec)

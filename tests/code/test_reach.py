@@ -63,6 +63,16 @@ def test_a_measure_of_ours_counts_for_the_jobs_that_name_it(stage, verb):
     assert not reaches_it("RR")
 
 
+def test_the_stop_words_of_deepct_count_for_its_training_alone():
+    def reads_them(verb, kind):
+        lines = closure("residuum.train" if kind else "residuum.termweights", verb, kind)
+        return any("neural/words/deepct.txt=" in line for line in lines)
+
+    assert reads_them("train", frozenset(["term-weights"]))
+    assert not reads_them("train", frozenset(["dual-encoder"]))
+    assert not reads_them("predict", None)
+
+
 def test_the_error_whose_words_rerun_nothing_holds_them_and_no_more():
     assert f"{ResiduumError.__module__}.ResiduumError" in WORDY
     assert ResiduumError.__bases__ == (Exception,)

@@ -8,9 +8,9 @@ import torch
 from residuum.neural.losses import (
     LOSSES,
     Candidates,
-    mean_squared_errors,
     nll,
     residual_margin,
+    squared_errors,
     triplet_hinge,
     weighted,
 )
@@ -138,13 +138,13 @@ def test_a_loss_leaves_alone_what_it_does_not_need(name: str) -> None:
     assert torch.isfinite(loss.losses(batch)).all()
 
 
-def test_mean_squared_errors_value_and_gradient() -> None:
+def test_squared_errors_value_and_gradient() -> None:
     predicted = torch.tensor([0.5, 0.0, 1.0], requires_grad=True)
-    losses = mean_squared_errors(predicted, torch.tensor([0.1, 0.2, 0.4]), [2, 1])
-    assert losses.tolist() == pytest.approx([(0.16 + 0.04) / 2, 0.36])
+    losses = squared_errors(predicted, torch.tensor([0.1, 0.2, 0.4]))
+    assert losses.tolist() == pytest.approx([0.16, 0.04, 0.36])
     losses.mean().backward()
-    # d/dy of the mean over 2 docs of the mean over a doc's words: 2 (y - t) / words / docs
-    assert predicted.grad.tolist() == pytest.approx([0.8 / 4, -0.4 / 4, 1.2 / 2])
+    # d/dy of the mean over all words, whichever doc's they are: 2 (y - t) / words
+    assert predicted.grad.tolist() == pytest.approx([0.8 / 3, -0.4 / 3, 1.2 / 3])
 
 
 @pytest.mark.parametrize("name", ["hinge", "nll"])

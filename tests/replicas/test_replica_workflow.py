@@ -13,15 +13,15 @@ import yaml
 
 from conftest import ROOT
 from projects import copy_project, snakemake
-from replicas import hub, writing
+from replicas import hub, msmarco_passage, writing
 from replicas.truth import Replica
-from residuum.artefacts import trec
+from residuum.artefacts import contracts, trec
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset, Edition
 
 pytestmark = pytest.mark.workflow
-DATASETS = ["msmarco-passage", "msmarco-document", "nq-dpr", "nq-250k", "robust04", "cord19",
-            "nfcorpus"]  # fmt: skip
+DATASETS = ["msmarco-passage", "msmarco-passage-raw", "msmarco-document", "nq-dpr", "nq-250k",
+            "robust04", "cord19", "nfcorpus"]  # fmt: skip
 TABLES = ["msmarco_passage", "msmarco_document", "nq", "robust04", "nfcorpus"]
 # CLEAR, trained on MS MARCO passages, on the collections whose tables hold BM25 alone.
 HYBRIDS = ["msmarco-document/dev", "nq-dpr/test", "nq-250k/dev", "robust04/test", "nfcorpus/test"]
@@ -51,6 +51,7 @@ def made(tmp_path_factory):
     project = copy_project(folder / "project")
     home, data = folder / "irds", folder / "data"
     replicas = writing.write_all(home, data)
+    msmarco_passage.write_weights(replicas["msmarco-passage"], data)
     texts = [" ".join(map(str, doc.values())) for r in replicas.values() for _, doc in r.docs]
     hub.write(folder / "hf", texts)
     env = {
@@ -92,6 +93,18 @@ def test_each_collections_table_is_filled(made, name):
     assert table["measured"].max() > 0.05, "retrieval finds something"
     page = (made.results / "tables" / f"lexical-baselines-{name}.md").read_text()
     assert "Index of the published numbers: documents" in page
+
+
+def test_released_weights_are_searched_as_our_own_are(made):
+    table = made.table("lexical-baselines-deepct")
+    assert table["measured"].null_count() == 0 and table["measured"].max() > 0.05
+    folder = made.results / "weights" / "msmarco-passage" / "deepct-released"
+    artefact = json.loads((folder / "manifest.json").read_text())["artefact"]
+    assert (artefact["docs"], artefact["docs_without_a_line"]) == (600, 1)
+    docs = dict(made.replicas["msmarco-passage"].docs)
+    for record in contracts.read_docs(folder):
+        words = docs[record["doc_id"]]["text"].lower().split() if record["weights"] else []
+        assert record["weights"] == {word: len(word) for word in words}
 
 
 def test_clears_and_dualrms_tables_are_filled_but_for_somebody_elses_run(made):

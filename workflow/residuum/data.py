@@ -77,10 +77,11 @@ def _write_manifest(
     collection: Collection,
     split: str | None,
     others: Sequence[Path] = (),
+    own: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
     inputs = [resolve(name, collection.access) for name in collection.source_files(split)]
-    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data")
+    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own)
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
@@ -132,7 +133,8 @@ def split(
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
     facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
-    _write_manifest(queries, facts, collection, name, residual.paths)
+    own = [queries, qrels]
+    _write_manifest(queries, facts, collection, name, residual.paths, own)
 
 
 @app.command()

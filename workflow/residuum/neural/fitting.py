@@ -1,4 +1,4 @@
-"""The training loop: from the last saved step to the end; gradients and the optimiser of a step.
+"""The training loop: from the last saved step to the end; the gradients of a step.
 
 Usage: `fitting.run(learner, threads, inputs, work, output, stage)`. A step takes as many examples
 at once as memory holds, in every process. Where the loss of an example depends on the whole batch
@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, Any
 from residuum.artefacts import files, manifest
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.models import Training
 from residuum.config.specs import derive
 from residuum.neural import pretrained, processes
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import Learner, Outputs
+from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.resumable import TrainingState, fingerprint
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.nn import Module
-    from torch.optim import Optimizer
 
 
 def run(
@@ -198,42 +196,3 @@ class _Step:
         columns = {"loss": losses, "active": (losses > 0).float(), **made.logged}
         for name, values in columns.items():
             self.sums.setdefault(name, []).append((values.detach().sum(), values.numel()))
-
-
-def make_optimiser(model: Module, how: Training) -> Optimizer:
-    """Return Adam with decoupled weight decay of the matrices (Loshchilov and Hutter 2019).
-
-    Biases and layer norms, which are vectors, do not decay, as in BERT's training.
-    """
-    import torch
-
-    matrices = [some for some in model.parameters() if some.ndim > 1]
-    vectors = [some for some in model.parameters() if some.ndim < 2]
-    groups = [
-        {"params": matrices, "weight_decay": how.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=how.learning_rate)
-
-
-def take_step(optimiser: Optimizer, how: Training, number: int, steps: int) -> float:
-    """Take the step of a number counted from 0 with the gradients; return its learning rate."""
-    from torch.nn.utils import clip_grad_norm_
-
-    rate = learning_rate(how, number, steps)
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    if how.clip_norm is not None:
-        parameters = [some for group in optimiser.param_groups for some in group["params"]]
-        clip_grad_norm_(parameters, how.clip_norm)
-    optimiser.step()
-    return rate
-
-
-def learning_rate(how: Training, number: int, steps: int) -> float:
-    """Return the rate of a step from 0: full at `warmup_steps`, and 0 at `steps` if it decays."""
-    if number < how.warmup_steps:
-        return how.learning_rate * number / how.warmup_steps
-    if how.decay == "constant":
-        return how.learning_rate
-    return how.learning_rate * (steps - number) / max(1, steps - how.warmup_steps)

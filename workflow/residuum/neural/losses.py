@@ -139,15 +139,10 @@ def weighted(
     return sum(rest, first), parts
 
 
-def mean_squared_errors(predicted: Tensor, target: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Return each example's mean of (predicted - target)^2 over its values: (examples,).
+def squared_errors(predicted: Tensor, target: Tensor) -> Tensor:
+    """Return (predicted - target)^2 of each word of a batch: both, and the result, are (words,).
 
-    Both tensors have shape (values,) and hold the examples one after the other, `sizes[i]`
-    values (1 or more) of example i. Dai and Callan 2019 (DeepCT), section 3, per doc.
+    Dai and Callan 2019 (DeepCT), section 3. Their mean is over the words of the whole batch
+    (SUM_BY_NONZERO_WEIGHTS in run_deepct.py), so that a word of a short doc weighs no more.
     """
-    import torch
-
-    counts = torch.tensor(sizes, device=predicted.device)
-    owners = torch.repeat_interleave(torch.arange(len(sizes), device=counts.device), counts)
-    sums = predicted.new_zeros(len(sizes)).index_add(0, owners, (predicted - target) ** 2)
-    return sums / counts
+    return (predicted - target) ** 2

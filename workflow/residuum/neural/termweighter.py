@@ -7,9 +7,8 @@ AutoModelForTokenClassification loads a checkpoint too. Must not know where pred
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from residuum.artefacts import contracts
 from residuum.artefacts.streams import chunks
-from residuum.artefacts.trec import STOP_WORDS
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
@@ -25,7 +23,8 @@ from residuum.neural import pretrained
 from residuum.neural.batches import part_of
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
-from residuum.neural.losses import mean_squared_errors
+from residuum.neural.losses import squared_errors
+from residuum.neural.termrecall import recall, targets, terms
 from residuum.neural.tokens import TEXTS_AT_ONCE, Texts, padded
 
 if TYPE_CHECKING:
@@ -139,32 +138,6 @@ def frequencies(words: Sequence[str], weights: Sequence[float], scale: int) -> d
     return {word: round(value) for word, value in scaled.items() if value >= 1}
 
 
-def recall(queries: Iterable[Iterable[str]]) -> dict[str, float]:
-    """Return QTR(t, d) = |Q(d, t)| / |Q(d)|: the share of a doc's queries that contain a term.
-
-    A query is given as its words; a term is the stem of a word that is no stop word and holds
-    a letter or a digit. Terms that no query contains are left out: their recall is 0.
-    """
-    terms = [{term_of(word) for word in words} for words in queries]
-    counts = Counter(term for own in terms for term in own if term)
-    return {term: count / len(terms) for term, count in counts.items()}
-
-
-def targets(words: Sequence[str], recalls: Mapping[str, float]) -> list[float]:
-    """Return the target of each word of a doc as it stands: the recall of its term, or 0."""
-    return [recalls.get(term_of(word) or "", 0.0) for word in words]
-
-
-@cache
-def term_of(word: str) -> str | None:
-    """Return the Porter stem by which a word is matched; None for stop words and punctuation."""
-    from snowballstemmer import stemmer
-
-    if word in STOP_WORDS or not any(letter.isalnum() for letter in word):
-        return None
-    return str(stemmer("porter").stemWord(word))
-
-
 class TermBatch(NamedTuple):
     """Docs that have a word, without the words themselves, and the target of each word."""
 
@@ -185,21 +158,25 @@ class TermLearner(Learner[TermBatch]):
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
 
     def batch(self, step: int) -> TermBatch:
-        rows = [number for number, _ in self.sampler.visits(step)]
+        rows = [visit.number for visit in self.sampler.visits(step)]
         docs, targets = self.all
         return TermBatch([docs[row] for row in rows], [targets[row] for row in rows])
+
+    def examples(self, batch: TermBatch) -> int:
+        """Return the number of words."""
+        return sum(map(len, batch.targets))
 
     def forward(self, batch: TermBatch) -> Outputs:
         """Return the weights of all words."""
         return [self.encoder.forward(batch.docs)]
 
     def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
-        """Return the loss of each doc."""
+        """Return the loss of each word."""
         import torch
 
         [weights] = outputs
         targets = torch.from_numpy(np.concatenate(batch.targets)).to(weights.device)
-        return BatchLoss(mean_squared_errors(weights, targets, list(map(len, batch.targets))), {})
+        return BatchLoss(squared_errors(weights, targets), {})
 
 
 def build_examples(
@@ -210,13 +187,14 @@ def build_examples(
     for pair in pairs:
         queries[pair.positive].add(pair.query_id)
     named = texts.of("query", set().union(*queries.values()))
-    words = {query_id: weighter.words(text) for query_id, text in named}
+    known = {query_id: terms(text) for query_id, text in named}
     examples = TermBatch([], [])
     for some in chunks(texts.of("doc", set(queries)), TEXTS_AT_ONCE):
         docs = weighter.tokenise([text for _, text in some])
-        for (doc_id, _), doc in zip(some, docs, strict=True):
-            recalls = recall([words[query_id] for query_id in queries[doc_id]])
+        for (doc_id, text), doc in zip(some, docs, strict=True):
+            recalls = recall([known[query_id] for query_id in queries[doc_id]])
             if doc.words:
+                own = targets(text, doc.words, recalls)
                 examples.docs.append(doc._replace(words=[]))
-                examples.targets.append(np.array(targets(doc.words, recalls), dtype=np.float32))
+                examples.targets.append(np.array(own, dtype=np.float32))
     return examples

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
-from residuum.config.schema.papers import Cases, Characteristics, Figure, Table
+from residuum.config.schema.papers import Cases, Characteristics, Claims, Figure, Table
+from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
@@ -111,12 +112,15 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
     place = registry.place(cases.role)
+    systems = {name: registry.systems[system] for name, system in cases.lists.items()}
+    reranked = {n: s.depth.fixed() for n, s in systems.items() if isinstance(s, RerankSystem)}
     return BoundCases(
         id=page,
         cases=cases,
         place="/".join(place),
         residual=residual_of(registry, [place]),
         runs={name: registry.runs(system)[0] for name, system in cases.lists.items()},
+        depths={name: depth for name, depth in reranked.items() if depth},
         scale=registry.config.scale,
         reason=reason,
     )
@@ -143,9 +147,9 @@ def family(registry: Registry, page: str) -> list[str]:
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
-    """Return why a page cannot be made at this scale; tables always can."""
+    """Return why a page cannot be made at this scale; tables and claims always can."""
     entry = registry.pages[page]
-    if isinstance(entry, Table | Characteristics):
+    if isinstance(entry, Table | Characteristics | Claims):
         return None
     place = registry.binding(entry.role)
     if place is None:

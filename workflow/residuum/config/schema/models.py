@@ -59,6 +59,9 @@ class Encoder(Strict):
     )
     query_marker: str = Field("[QRY]", description="special token before a query")
     doc_marker: str = Field("[DOC]", description="special token before a doc")
+    keep_cls: bool = Field(
+        False, description="[CLS] stands before the marker; else the marker takes its place"
+    )
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
@@ -133,10 +136,18 @@ class Loss(Strict):
 class Training(Strict):
     """How long and with which optimiser. One of epochs and steps is given."""
 
-    optimizer: Literal["adam"] = "adam"
+    optimizer: Literal["adam", "bert-adam"] = Field(
+        "adam", description="bert-adam: BERT's own, without bias correction and with epsilon 1e-6"
+    )
     learning_rate: float = Field(gt=0)
-    warmup_steps: int = Field(0, ge=0, description="steps in which the rate rises from 0, linearly")
-    decay: Literal["constant", "linear"] = Field("constant", description="linear: to 0 at the end")
+    warmup: float = Field(
+        0.0, ge=0, description="in which the rate rises from 0: share of the steps, or steps from 1"
+    )
+    decay: Literal["constant", "linear", "bert"] = Field(
+        "constant",
+        description="of the rate, on a line to 0 at the end: linear from where the warm-up ends, "
+        "bert from the first step, so that the rate falls where the warm-up ends",
+    )
     weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
@@ -187,12 +198,24 @@ class TermWeights(OnPairs):
             raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
 
 
+class ReleasedWeights(Entry):
+    """Term weights that somebody else predicted for a collection."""
+
+    kind: Literal["released-weights"]
+    source: str = Field(description="who made them and where to get them; shown if they are absent")
+    dataset: Annotated[Id, Ref("dataset")]
+    path: str = Field(description="file, or folder of files, below RESIDUUM_DATA")
+    least: Probability = Field(1.0, description="share of the docs held; others have no word")
+
+
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
     loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None
     losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
-    group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
+    group: Positive = Field(
+        1, description="stored negatives beside each positive at a visit, in turn"
+    )
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
     @property
@@ -266,4 +289,6 @@ class DualEncoder(Contrastive):
 
 
 Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
-Model = Annotated[Backbone | MaskedLanguage | Trained, Field(discriminator="kind")]
+Model = Annotated[
+    Backbone | MaskedLanguage | Trained | ReleasedWeights, Field(discriminator="kind")
+]

@@ -11,6 +11,7 @@ from residuum.config.schema.scales import HubReranker, RerankerModel
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 Part = Annotated[Id, Ref("part")]
+Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum"]
 Value = TypeVar("Value")
 Grid = TypeVar("Grid")
@@ -105,7 +106,7 @@ class LexicalSystem(Strict):
     analysis: Analysis
     boosts: dict[Id, PositiveFloat] = Field({}, description="field: factor of its BM25 score")
     joined: list[Id] = Field([], description="fields searched as one text; empty: the docs' text")
-    term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
+    term_weights: Weights | None = Field(
         None, description="model whose predicted weights take the place of tf"
     )
     bm25: Bm25
@@ -177,15 +178,32 @@ class FusionSystem(Strict):
             raise ValueError("unretrieved: name every part, or write one word for all")
 
 
-class Depth(Setting[Positive, Annotated[list[Positive], Field(min_length=1)]]):
-    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on."""
+Deep = Positive | Literal["largest"]
+
+
+class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
+    """How deep a first stage is reranked: a value, or a grid and the queries it is chosen on.
+
+    `largest` is that of the grid, so that a scale's grid decides it too.
+    """
 
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
     measure: base.JudgedMeasure | None = None
 
+    def check(self) -> None:
+        if self.value != "largest":
+            super().check()
+        elif self.grid is None or self.tune_on or self.measure:
+            raise ValueError("value largest goes with a grid, without tune_on and measure")
+
+    def fixed(self) -> int | None:
+        """Return the depth that is not tuned, or None."""
+        return max(self.grid or []) if self.value == "largest" else self.value
+
     def tried(self) -> list[int]:
         """Return the depths whose docs are scored, the least first."""
-        return sorted(set(self.grid or [])) if self.value is None else [self.value]
+        fixed = self.fixed()
+        return sorted(set(self.grid or [])) if fixed is None else [fixed]
 
 
 class RerankSystem(Strict):

@@ -1,0 +1,80 @@
+"""The optimiser of a training: Adam in two forms, its rate from step to step, decay and clipping.
+
+Usage: `optimiser = make_optimiser(model, how)`, then `take_step(optimiser, how, step, steps)` at
+each step from 0, with `how` a model's `training`. Must not know models or losses.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+from residuum.config.schema.models import Training
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+    from torch.optim import Optimizer
+
+
+class Adam(NamedTuple):
+    """What tells one form of Adam from another."""
+
+    epsilon: float
+    corrected: bool  # for the start of both moments at 0
+
+
+ADAMS = {
+    "adam": Adam(1e-8, True),  # Kingma and Ba 2015, Algorithm 1
+    "bert-adam": Adam(1e-6, False),  # google-research/bert, optimization.py
+}
+
+
+def make_optimiser(model: Module, how: Training) -> Optimizer:
+    """Return Adam with decoupled weight decay of the matrices (Loshchilov and Hutter 2019).
+
+    Biases and layer norms, which are vectors, do not decay, as in BERT's training.
+    """
+    import torch
+
+    matrices = [some for some in model.parameters() if some.ndim > 1]
+    vectors = [some for some in model.parameters() if some.ndim < 2]
+    return torch.optim.AdamW([{"params": matrices}, {"params": vectors}], lr=how.learning_rate)
+
+
+def take_step(optimiser: Optimizer, how: Training, number: int, steps: int) -> float:
+    """Take the step of a number counted from 0 with the gradients; return its learning rate."""
+    from torch.nn.utils import clip_grad_norm_
+
+    rate = learning_rate(how, number, steps)
+    for group, decay in zip(optimiser.param_groups, (how.weight_decay, 0.0), strict=True):
+        group |= settings(how, number, rate, decay, group["betas"])
+    if how.clip_norm is not None:
+        parameters = [some for group in optimiser.param_groups for some in group["params"]]
+        clip_grad_norm_(parameters, how.clip_norm)
+    optimiser.step()
+    return rate
+
+
+def settings(
+    how: Training, number: int, rate: float, decay: float, betas: tuple[float, float]
+) -> dict[str, float]:
+    """Return rate, epsilon and decay with which torch's AdamW takes the step of a form of Adam.
+
+    AdamW divides the moments m and v of step t by c = 1 - beta^t. Without that, r m / (sqrt(v) + e)
+    is its own step with rate r c1 / sqrt(c2) and epsilon e / sqrt(c2); decay takes the rate r.
+    """
+    adam = ADAMS[how.optimizer]
+    first, second = (1.0 if adam.corrected else 1 - beta ** (number + 1) for beta in betas)
+    scale = first / sqrt(second)
+    return {"lr": rate * scale, "eps": adam.epsilon / sqrt(second), "weight_decay": decay / scale}
+
+
+def learning_rate(how: Training, number: int, steps: int) -> float:
+    """Return the rate of a step from 0: it rises to the highest, then decays to 0 at `steps`."""
+    warmup = int(how.warmup * steps if how.warmup < 1 else how.warmup)
+    if number < warmup:
+        return how.learning_rate * number / warmup
+    if how.decay == "constant":
+        return how.learning_rate
+    first = warmup if how.decay == "linear" else 0
+    return how.learning_rate * (steps - number) / (steps - first)

@@ -1,0 +1,63 @@
+"""The recall of a doc's terms in its queries, which DeepCT learns, as DeepCT's own script has it.
+
+Usage: `targets(doc, words, recall([terms(query) for query in queries]))`. Source: Dai and Callan
+2019, section 3, and scripts/get_training_query_term_recall.py of AdeDZY/DeepCT with --stem and
+--stop, both of which it recommends. Must not know models or files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+
+from residuum.config.roots import packaged
+
+# data/stopwords.txt of AdeDZY/DeepCT, each word once.
+STOP_WORDS = frozenset(packaged("neural/words/deepct.txt").read_text(encoding="utf-8").split())
+TOKEN = re.compile("[a-zA-Z0-9]+")
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of a text that count, in lower case.
+
+    They consist of ASCII letters and digits; 's goes, and so do stop words.
+    """
+    words = (word.lower() for word in TOKEN.findall(text.replace("'s", " ")))
+    return [word for word in words if word not in STOP_WORDS]
+
+
+@cache
+def stem(word: str) -> str:
+    """Return the stem by which a word of a query meets one of a doc.
+
+    It is Porter's as published. The script's, NLTK's, parts with it in a few short words: dies
+    meets die there, and news does not meet new.
+    """
+    from snowballstemmer import stemmer
+
+    return str(stemmer("porter").stemWord(word))
+
+
+def terms(text: str) -> set[str]:
+    """Return the stems of the words that count."""
+    return {stem(word) for word in tokens(text)}
+
+
+def recall(queries: Collection[Iterable[str]]) -> dict[str, float]:
+    """Return QTR(t, d) = |Q(d, t)| / |Q(d)|: the share of a doc's queries that contain a term.
+
+    A query is given as its terms. Terms that no query contains are left out: their recall is 0.
+    """
+    counts = Counter(term for own in queries for term in own)
+    return {term: count / len(queries) for term, count in counts.items()}
+
+
+def targets(text: str, words: Sequence[str], recalls: Mapping[str, float]) -> list[float]:
+    """Return the target of each word that a model reads of a doc: the recall of its term, or 0.
+
+    A word that the doc's tokens lack as it is, such as café or a mark, has target 0.
+    """
+    known = {token: recalls.get(stem(token), 0.0) for token in tokens(text)}
+    return [known.get(word.lower(), 0.0) for word in words]
