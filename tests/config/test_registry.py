@@ -150,7 +150,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     with pytest.raises(ResiduumError) as caught:
         load(config)
     text = str(caught.value)
-    assert "systems/clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-siamese, " in text
+    assert "clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-siamese, " in text
     assert "Did you mean bm25?" in text
     assert f"To add one: {config}/systems/bm52.yaml" in text
 
