@@ -150,7 +150,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     with pytest.raises(ResiduumError) as caught:
         load(config)
     text = str(caught.value)
-    assert "systems/clear.yaml: parts: no system 'bm52'; known: bert-siamese, " in text
+    assert "clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-siamese, " in text
     assert "Did you mean bm25?" in text
     assert f"To add one: {config}/systems/bm52.yaml" in text
 
@@ -234,6 +234,16 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("systems/clear.yaml", {"interpolation": {"weighted": "bm25", "value": 0.5, "grid": [0.1]}},
          "give value, or grid"),
         ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
+        ("systems/guir-s2-run1.yaml", {"md5": {"msmarco-dev": 32 * "a"}},
+         "md5: no run is given for msmarco-dev"),
+        ("systems/guir-s2-run1.yaml", {"md5": {"trec-covid-round2": "A1"}},
+         "md5.trec-covid-round2: String should match pattern"),
+        ("systems/bm25-rrf.yaml", {"parts": ["bm25", "bm25"]}, "parts: 'bm25' is given twice"),
+        ("systems/bm25-rrf.yaml", {"parts": ["bm25", "bm25-bert-base"]},
+         "system 'bm25-bert-base' is of kind rerank; fitting: "),
+        ("systems/zero-shot.yaml", {"parts": ["bm25-rrf", "zero-shot-embedding"],
+          "interpolation": {"weighted": "bm25-rrf", "value": 0.5}},
+         "'bm25-rrf' is neither; write bm25-rrf: minimum"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
          "model 'clear' is of kind dual-encoder; fitting: reranker-base, reranker-large"),
         ("models/reranker-base.yaml", {"negatives": {}},

@@ -143,3 +143,8 @@ def test_the_command_checks_a_real_collection(shared_data):
     assert "ok     corpus: 3,204 docs, as pinned (Anserini)" in done.stdout
     docs = (shared_data / "cacm" / "docs.jsonl").read_text().splitlines()
     assert len(docs) == 3204 and all(json.loads(line)["doc_id"] for line in docs)
+
+
+def test_a_residual_split_names_what_was_judged_before_it():
+    text = " ".join(datasets.show(ROOT / "config", "cord19").split())
+    assert "R@1000; residual of round1" in text and text.count("residual of") == 1

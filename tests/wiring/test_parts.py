@@ -1,6 +1,7 @@
 """What the parts decide for a toy whose files can be named by hand."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -34,8 +35,14 @@ MORE = {
     },
     "cut": {"kind": "rerank", "first_stage": "bm25", "reranker": "role", "depth": {"value": 6}},
     "weighted": {**BM25, "term_weights": "deepct"},
+    "sent": {
+        "kind": "external",
+        "source": "ask them",
+        "runs": {"dev": "theirs.txt"},
+        "md5": {"dev": 32 * "a"},
+    },
+    "by-rank": {"kind": "rrf", "parts": ["bm25", "vectors"], "rank_constant": 60, "k": 7},
     "given": {**BM25, "term_weights": "theirs"},
-    "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
 DEEPCT = {"kind": "term-weights", "backbone": "start", "train_on": "train", "training": TRAINING}
 GIVEN = {"kind": "released-weights", "source": "ask them", "dataset": "toy", "path": "weights"}
@@ -125,6 +132,17 @@ def test_tuned_rm3_has_a_measure_where_a_role_of_it_is_played():
     assert part(Corpora).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
     with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one"):
         part(Corpora).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
+
+
+def test_a_fusion_by_rank_reads_the_runs_of_its_parts_and_has_their_seeds():
+    assert TOY.runs("by-rank") == ["by-rank.seed1", "by-rank.seed2"]
+    assert part(Runs).fused(named(**ON_DEV, run="by-rank.seed2")) == [
+        "r/runs/toy/dev/bm25.trec.gz",
+        "r/runs/toy/dev/vectors.seed2.trec.gz",
+    ]
+    assert tuning_place(TOY, "by-rank", DEV) is None
+    [expression] = re.findall("{run,(.*)}", Constraints(TOY).runs(Paths().run, "rrf"))
+    assert re.fullmatch(expression, "by-rank.seed2") and not re.fullmatch(expression, "fused")
 
 
 def test_a_corpus_is_encoded_and_searched_in_shards():
@@ -223,6 +241,8 @@ def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     runs = part(Runs)
     assert runs.external(named(**ON_DEV, run="sent")) == str(tmp_path / "theirs.txt")
+    assert runs.external_md5(named(**ON_DEV, run="sent")) == f"--md5 {32 * 'a'}"
+    assert runs.external_md5(named(dataset="toy", split="tune", run="sent")) == ""
     with pytest.raises(ResiduumError, match="sent has no file for toy/tune"):
         runs.external(named(dataset="toy", split="tune", run="sent"))
     why = why_unavailable(TOY, "sent", DEV, all_available)

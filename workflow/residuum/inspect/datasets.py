@@ -197,6 +197,8 @@ def show(config: Path, name: str) -> str:
         lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs"))
         for split, pin in edition.splits.items():
             texts = [f"{split}: {splits.described(pin)}", ", ".join(dataset.splits[split].measures)]
+            if earlier := dataset.judged_before(split):
+                texts.append(f"residual of {', '.join(earlier)}")
             lines.append(line("", "; ".join(filter(None, texts)), 4))
     return "\n".join(lines)
 
