@@ -25,6 +25,7 @@ rule data_split:
     """Export the queries and qrels of a split and check one against the other."""
     input:
         files=WIRING.corpora.files,
+        judged_before=WIRING.runs.residual_of,
     output:
         queries=PATHS.queries,
         qrels=PATHS.qrels,
@@ -39,10 +40,11 @@ rule data_split:
         **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.export_mb),
     params:
         **decided_by("residuum.data", "split", WIRING.corpora.spec),
+        judged_before=options.each("judged-before", "judged_before"),
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
-        "--queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
+        "{params.judged_before} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
 
 
 rule data_answers:

@@ -6,6 +6,7 @@ rule dense_search:
     input:
         embeddings=PATHS.embeddings,
         queries=PATHS.query_embeddings,
+        judged_before=WIRING.corpora.residual_of,
     output:
         PATHS.hits,
     log:
@@ -22,10 +23,11 @@ rule dense_search:
         embeddings=options.folder("embeddings"),
         queries=options.folder("queries"),
         folder=options.output_folder,
+        judged_before=WIRING.corpora.residual_options,
         compute=RESOURCES.compute,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
-        "--queries {params.queries} --k {wildcards.k} {params.compute} "
+        "--queries {params.queries} --k {wildcards.k} {params.judged_before} {params.compute} "
         "--output {params.folder} 2>&1 | tee {log}"
 
 

@@ -4,6 +4,7 @@ rule external_accept:
         run=WIRING.runs.external,
         queries=PATHS.queries,
         corpus=PATHS.corpus,
+        judged_before=WIRING.runs.residual_of,
     output:
         **recorded(run=ONLY.runs(PATHS.run, "external")),
     log:
@@ -17,9 +18,11 @@ rule external_accept:
     params:
         **decided_by("residuum.external", "accept", WIRING.runs.spec),
         corpus=options.folder("corpus"),
+        judged_before=options.each("judged-before", "judged_before"),
+        md5=WIRING.runs.external_md5,
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "
-        "--corpus {params.corpus} --spec {params.spec:q} --tag {wildcards.run} "
+        "--corpus {params.corpus} {params.judged_before} {params.md5} --spec {params.spec:q} --tag {wildcards.run} "
         "--output {output.run} 2>&1 | tee {log}"
 
 

@@ -32,6 +32,7 @@ rule lexical_search:
     input:
         index=WIRING.corpora.index_behind,
         queries=PATHS.queries,
+        judged_before=WIRING.runs.residual_of,
     output:
         **recorded(run=ONLY.runs(PATHS.run, "lexical", tunes_rm3=False)),
     log:
@@ -46,9 +47,10 @@ rule lexical_search:
     params:
         **decided_by("residuum.lexical", "search", WIRING.runs.spec),
         index=options.folder("index"),
+        judged_before=options.each("judged-before", "judged_before"),
     shell:
         "python -m residuum.lexical search --index {params.index} --queries {input.queries} "
-        "--spec {params.spec:q} --tag {wildcards.run} --threads {threads} "
+        "{params.judged_before} --spec {params.spec:q} --tag {wildcards.run} --threads {threads} "
         "--output {output.run} 2>&1 | tee {log}"
 
 

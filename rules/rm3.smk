@@ -5,6 +5,7 @@ rule rm3_tune:
         queries=PATHS.queries,
         qrels=PATHS.qrels,
         folds=WIRING.runs.folds,
+        judged_before=WIRING.runs.residual_of,
     output:
         **recorded(
             run=ONLY.runs(PATHS.run, "lexical", tunes_rm3=True),
@@ -24,8 +25,10 @@ rule rm3_tune:
         index=options.folder("index"),
         measure=WIRING.corpora.rm3_measure,
         folds=options.each("fold", "folds"),
+        judged_before=options.each("judged-before", "judged_before"),
     shell:
         "python -m residuum.rm3 tune --index {params.index} --queries {input.queries} "
-        "--qrels {input.qrels} {params.folds} --spec {params.spec:q} --measure {params.measure:q} "
+        "--qrels {input.qrels} {params.folds} {params.judged_before} --spec {params.spec:q} "
+        "--measure {params.measure:q} "
         "--tag {wildcards.run} --threads {threads} --output {output.run} "
         "--record {output.tuning} 2>&1 | tee {log}"

@@ -66,9 +66,8 @@ def _sources(results: Path, terms: int) -> None:
         record(folder, facts, [], "residuum.data", source={"seed": 1})
     trec.write_queries(split / "queries.tsv", [(q, f"text of {q}") for q in QUERIES])
     trec.write_qrels(split / "qrels.trec", [(q, "d7", 1) for q in QUERIES])
-    record(
-        split / "queries.tsv", {"queries": 12, "qrels": 12}, [], "residuum.data", source={"seed": 1}
-    )
+    facts, own = {"queries": 12, "qrels": 12}, [split / "queries.tsv", split / "qrels.trec"]
+    manifest.write(own[0], facts, {"source": {"seed": 1}}, [], "residuum.data", own)
     index = results / "index" / "data" / "en"
     index.mkdir(parents=True)
     corpus = [data / "corpus" / "manifest.json"]
@@ -147,6 +146,14 @@ def change(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text, f"{path} lacks {old}"
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def seal(path: Path) -> None:
+    """Record a changed file in its manifest, as if it had been made so."""
+    for place in path.parent.glob("*manifest.json"):
+        listed = json.loads(place.read_text(encoding="utf-8"))["files"]
+        if path.name in listed:
+            edit(place, files={**listed, path.name: manifest.described(path).model_dump()})
 
 
 def edit(path: Path, **changes: object) -> None:

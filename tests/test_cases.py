@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from residuum import cases
+from residuum import cases, rerank
 from residuum.artefacts import contracts, manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Cases
@@ -39,10 +39,10 @@ def entry(where, relevant=True, **changes):
     }
 
 
-def runs():
+def runs(lists=LISTS):
     rows = {
-        name: [(q, d, r) for q, docs in lists.items() for r, d in enumerate(docs, start=1)]
-        for name, lists in LISTS.items()
+        name: [(q, d, r) for q, docs in of.items() for r, d in enumerate(docs, start=1)]
+        for name, of in lists.items()
     }
     form = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}
     return {
@@ -117,13 +117,14 @@ def write(folder):
     return folder / "queries.tsv", folder / "qrels.trec", folder / "corpus", lists
 
 
-def find(folder, where, lists=None, **changes):
+def find(folder, where, lists=None, depths=None, **changes):
     queries, qrels_path, corpus, own = write(folder)
     spec = {
         "id": "toy-table3",
         "cases": entry(where, **changes),
         "place": "data/dev",
         "runs": {"bm25": "bm25", "clear": "clear.seed1"},
+        "depths": depths or {},
         "scale": "toy",
         "reason": "a toy.",
     }
@@ -154,6 +155,44 @@ def test_unjudged_docs_are_said_to_be_so(tmp_path):
     page = output.with_suffix(".md").read_text()
     assert "| unjudged " in page
     assert "1 of these pairs are unjudged, which does not mean not relevant." in page
+
+
+def test_a_doc_below_the_tuned_depth_rises_in_a_list_reranked_to_the_largest(tmp_path):
+    # The first stage has a b c d e; the reranker's order is e d c b a, and depth 2 was tuned.
+    first = [("q1", doc, 9.0 - rank) for rank, doc in enumerate("abcde")]
+    scores = [("q1", doc, float(rank)) for rank, doc in enumerate("abcde")]
+    for name, rows in (("first", first), ("scores", scores)):
+        frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+        trec.write_run(tmp_path / f"{name}.gz", trec.rank(frame), name)
+    lists = {"bm25": {"q1": ["z"]}, "clear": {"q1": [*"abcde"]}}
+    rule = {
+        "relevant": False,
+        "lists": {"bm25": "bm25", "clear": "clear", "reranked": "deepest"},
+        "where": [
+            {"list": "bm25", "absent": True},
+            {"list": "clear", "at_least": 3},
+            {"list": "reranked", "at_most": 2},
+        ],
+        "before": "clear",
+        "after": "reranked",
+    }
+    shown = {}
+    for value in (2, "largest"):
+        depth = {"value": value, "grid": [2, 5] if value == "largest" else None}
+        system = {"kind": "rerank", "first_stage": "f", "reranker": "r", "depth": depth}
+        places = tmp_path / "cut.gz", tmp_path / "record.json"
+        listed = tmp_path / "first.gz", tmp_path / "scores.gz"
+        rerank.cut(*listed, "x", canonical_json(system), "t", *places)
+        made = {**runs(lists), "reranked": trec.read_run(places[0])}
+        pairs = cases.matching(Cases.model_validate(entry(**rule)), made, qrels(), {"q1"})
+        shown[value] = pairs.select("doc_id", "rank.clear", "rank.reranked").rows()
+    assert shown == {2: [], "largest": [("e", 5, 1), ("d", 4, 2)]}
+
+
+def test_the_page_says_how_deep_a_list_is_reranked(tmp_path):
+    _, output = find(tmp_path, [{"list": "clear"}], depths={"clear": 1000})
+    page = output.with_suffix(".md").read_text()
+    assert "Lists: bm25: bm25; clear: clear.seed1, reranked to depth 1,000. Split" in page
 
 
 def test_a_rule_that_nothing_meets_says_so(tmp_path):

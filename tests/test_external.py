@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -21,7 +22,7 @@ def accept(tmp_path):
     trec.write_queries(tmp_path / "queries.tsv", [("q1", "a"), ("q2", "b")])
     trec.write_qrels(tmp_path / "qrels.trec", [("q1", "d1", 1), ("q2", "d3", 1)])
 
-    def run(text):
+    def run(text, **options):
         (tmp_path / "their.txt").write_text(text)
         external.accept(
             run=tmp_path / "their.txt",
@@ -30,6 +31,7 @@ def accept(tmp_path):
             spec=SPEC,
             tag="theirs",
             output=tmp_path / "out.trec.gz",
+            **options,
         )
         return tmp_path / "out.trec.gz"
 
@@ -40,6 +42,17 @@ def test_a_good_run_keeps_its_own_order_of_ties(accept):
     result = trec.read_run(accept(GOOD))
     assert result["doc_id"].to_list() == ["d2", "d1", "d3"], "ranked as they ranked, not by id"
     assert result["score"].to_list() == [3.5, 3.5, 0.25]
+
+
+def test_a_file_with_another_md5_than_published_is_not_run_and_says_where_to_get_it(accept, capsys):
+    published = "60b725f10c9c85c70d97880dfe8191b3"  # of the two bytes "a\\n", by coreutils' md5sum
+    path = accept("a\n", md5=published)
+    assert "expected 6 columns" in capsys.readouterr().err, "the MD5 is right, the run is none"
+    path = accept(GOOD, md5=published)
+    with pytest.raises(NotRun) as caught:
+        trec.read_run(path)
+    says = r"their\.txt: its MD5 is [0-9a-f]{32}, the published run has 60b725f1\w+: .* them$"
+    assert re.search(says, str(caught.value))
 
 
 @pytest.mark.parametrize(

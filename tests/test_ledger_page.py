@@ -62,14 +62,14 @@ def test_counts_have_a_line_per_paper_and_kind():
     counts = ledger.counts(ROWS)
     header, *body = lines(counts, "| ")
     assert header[2:] == [
-        "holds", "inconclusive", "reversed", "not run",
+        "holds", "these models only", "inconclusive", "reversed", "not run",
         "reproduced", "close", "differs", "not comparable",
     ]  # fmt: skip
     dash = layout.DASH
     assert body == [
-        ["toy", "comparisons", "1", "0", "1", "1", dash, dash, dash, dash],
-        ["toy", "numbers", dash, dash, dash, "2", "1", "0", "2", "0"],
-        ["other", "numbers", dash, dash, dash, "0", "0", "0", "0", "1"],
+        ["toy", "comparisons", "1", "0", "0", "1", "1", dash, dash, dash, dash],
+        ["toy", "numbers", dash, dash, dash, dash, "2", "1", "0", "2", "0"],
+        ["other", "numbers", dash, dash, dash, dash, "0", "0", "0", "0", "1"],
     ]
 
 
@@ -98,7 +98,7 @@ def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
     result = lines(page, "| ours") + lines(page, "| theirs")
     assert len(result) == len(ROWS)
     assert result[0] == [
-        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "reproduced",
+        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "", "", "reproduced",
         r"\|delta\| is more than 0.005",
     ]  # fmt: skip
     assert result[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]

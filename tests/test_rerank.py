@@ -195,6 +195,18 @@ def test_a_fixed_depth_needs_no_tuning_split(tmp_path: Path, write: Writer) -> N
         rerank.cut(run, scores, "x", system(), "tag", tmp_path / "cut.gz", tmp_path / "r.json")
 
 
+def test_the_largest_depth_is_that_of_the_grid(tmp_path: Path, write: Writer) -> None:
+    run, scores = write("run.gz", FIRST), write("scores.gz", SCORES)
+    deepest: dict[str, Any] = {"value": "largest", "tune_on": None, "measure": None}
+    record = do_cut(tmp_path, run, scores, **deepest)
+    assert record["choices"][0]["setting"] == {"depth": 4}
+    best_first = sorted(SCORES["q"], key=lambda doc: (-SCORES["q"][doc], doc))
+    assert trec.read_run(tmp_path / "cut.gz")["doc_id"].to_list() == best_first
+    for wrong in ({"grid": None}, {"measure": "RR@2"}):
+        with pytest.raises(ValueError, match="value largest goes with a grid"):
+            system(**{**deepest, **wrong})
+
+
 def test_a_candidate_without_a_score_is_an_error(tmp_path: Path, write: Writer) -> None:
     run = write("run.gz", FIRST)
     scores = write("scores.gz", {"q": {"a": 1, "b": 2, "d": 3}})

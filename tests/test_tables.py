@@ -64,7 +64,7 @@ def test_a_missing_run_is_never_a_zero(made):
 def test_markdown_prints_values_markers_and_what_they_rest_on(made):
     markdown = made[1]
     assert "2 Ours" in markdown
-    assert "0.450 ±0.071 ¹" in markdown
+    assert "0.450 ¹ ±0.071" in markdown
     assert "dev RR@10: data/dev in the role of dev (the paper's MRR@10), 40 queries." in markdown
     assert "9999 sign flips, seed 1" in markdown
     assert "correction none, family: each column" in markdown
@@ -96,14 +96,15 @@ def test_as_many_digits_are_shown_as_the_paper_prints(tmp_path):
     reported = {"base": {"rr": "0.3000 ^2"}, "ours": {"rr": "0.4"}}
     markdown = render(tmp_path, {}, job(reported=reported))[1]
     assert shown(markdown, "1 Base", 2) == "0.3000"
-    assert shown(markdown, "2 Ours", 2).startswith("0.4500 ±0.0707")
+    assert shown(markdown, "2 Ours", 2) == "0.4500 ¹ ±0.0707"
 
 
 def test_latex_is_booktabs_with_raised_markers(made):
     latex = made[2]
-    assert r"0.450 $\pm$0.071$^{1}$" in latex
+    assert r"0.450$^{1}_{\pm 0.071}$" in latex
     assert r"\caption{Toy \& table}" in latex
-    assert latex.count(r"\\") == 1 + 4, "one header and four rows"
+    assert latex.count(r" \\") == 2 + 2 + 4, "two lines of header, two groups, four rows"
+    assert "Superscripts" in latex.partition(r"\end{table*}")[2], "notes stand below the float"
     assert all(rule in latex for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
 
 

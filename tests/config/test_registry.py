@@ -91,6 +91,15 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     assert result == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
+def test_published_lexical_scores_are_compared_on_passages_as_they_are_distributed():
+    loaded = load(scale="full")
+    table = loaded.pages["lexical-baselines-msmarco_passage"]
+    assert {loaded.place(c.role).dataset for c in table.columns} == {"msmarco-passage-raw"}
+    raw, mended = (loaded.datasets[f"msmarco-passage{end}"] for end in ("-raw", ""))
+    assert (raw.splits, raw.editions) == (mended.splits, mended.editions)
+    assert raw.source.docs == "msmarco-passage/raw"
+
+
 def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(config):
     assert load(scale="full").shards("msmarco-passage") == 18  # 8,841,823 docs, 500,000 each
     assert load(scale="full").shards("msmarco-document") == 39, "3,213,835 docs of 6 passages"
@@ -266,6 +275,23 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("datasets/robust04.yaml",
          {"splits": {"test": {"irds": "x", "folds": ["b"]}, "a": {"irds": "y"}}, **ONE,
           "downloads": []}, "splits.test.folds: no split 'b'; known: a, test"),
+        ("datasets/robust04.yaml",
+         {"splits": {"test": {"irds": "x", "residual_of": ["test"]}}, **ONE, "downloads": []},
+         "splits.test.residual_of: 'test' is the split itself, or is given twice"),
+        ("datasets/robust04.yaml",
+         {"splits": {"test": {"irds": "x", "residual_of": ["b"]}}, **ONE, "downloads": []},
+         "splits.test.residual_of: no split 'b'; known: test"),
+        ("datasets/robust04.yaml",
+         {"splits": {"test": {"irds": "x", "residual_of": ["b"]}, "b": {"irds": "y",
+          "unjudged": True}}, **ONE, "downloads": []},
+         "splits.test.residual_of: 'b' has no judgements of docs"),
+        ("datasets/robust04.yaml",
+         {"splits": {"a": {"irds": "x"}, "b": {"irds": "y"}, "test": {"residual_of": ["b"],
+          "holdout": {"of": "a", "queries": 1, "seed": 1}}}, **ONE, "downloads": []},
+         "splits.test.residual_of: a holdout has that of 'a'"),
+        ("datasets/generated-mini.yaml", {"splits": {"train": {"residual_of": ["dev"]}}},
+         ("models/clear.yaml: train_on: generated-mini/train is residual: docs judged in dev",
+          "models/deepct.yaml: train_on: generated-mini/train is residual")),
         ("datasets/cacm.yaml", {"splits": {"test": {"holdout": {"of": "all", "queries": 1,
          "seed": 1}}}}, "splits.test.holdout.of: no split 'all'; known: test"),
         ("datasets/cacm.yaml", {"budgets": ["tripled"]}, "mean triplet? To add one: budgets: of a"),

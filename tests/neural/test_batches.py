@@ -7,7 +7,14 @@ import pytest
 
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
-from residuum.neural.batches import Batch, EpochSampler, draw_batch, other_positives, part_of
+from residuum.neural.batches import (
+    Batch,
+    EpochSampler,
+    Visit,
+    draw_batch,
+    other_positives,
+    part_of,
+)
 
 
 def pairs(count: int, pool: int = 4) -> list[Tuple]:
@@ -36,7 +43,7 @@ def test_each_epoch_visits_every_pair_once_in_its_own_order() -> None:
 
 
 def test_visits_of_a_step_follow_from_its_number_alone() -> None:
-    visits = [number for step in range(5) for number, _ in EpochSampler(10, 4, seed=1).visits(step)]
+    visits = [v.number for step in range(5) for v in EpochSampler(10, 4, seed=1).visits(step)]
     assert sorted(visits[:10]) == sorted(visits[10:]) == list(range(10))
 
 
@@ -53,13 +60,37 @@ def test_rows_belong_together() -> None:
         assert batch.negatives[i] == [f"n{negative:.0f}"]
 
 
-def test_negatives_are_drawn_uniformly_and_anew_each_visit() -> None:
-    batches = stream(20, 20, seed=1)
-    drawn = Counter(
-        doc for step in range(200) for group in batches(step).negatives for doc in group
-    )
+@pytest.mark.parametrize("group", [1, 2, 3])
+def test_as_many_visits_as_negatives_take_each_as_often_and_no_doc_twice_at_once(
+    group: int,
+) -> None:
+    batches = stream(10, 4, seed=1, group=group)
+    visits = [
+        visit
+        for batch in map(batches, range(20))  # 80 visits: of each of 10 pairs 8, with 4 negatives
+        for visit in zip(batch.query_ids, batch.negatives, strict=True)
+    ]
+    for query in {query for query, _ in visits}:
+        taken = [docs for other, docs in visits if other == query]
+        assert all(len({*docs}) == group for docs in taken)
+        for some in (taken[:4], taken[4:], taken[2:6]):
+            counts = Counter(doc for docs in some for doc in docs)
+            assert counts == dict.fromkeys(("n0", "n1", "n2", "n3"), group)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+def test_at_any_visit_each_negative_is_as_likely(epoch: int) -> None:
+    """Of 4,000 draws, 20 pairs with 200 seeds, each of 4 negatives has 1,000, to 5 deviations."""
+    drawn = Counter(doc for seed in range(200) for (doc,) in stream(20, 20, seed)(epoch).negatives)
     assert set(drawn) == {"n0", "n1", "n2", "n3"}
-    assert all(abs(count - 1000) < 150 for count in drawn.values())  # 5 standard deviations
+    assert all(abs(count - 1000) < 5 * (4000 * 0.25 * 0.75) ** 0.5 for count in drawn.values())
+
+
+def test_pairs_and_seeds_start_at_negatives_of_their_own() -> None:
+    first = {seed: stream(20, 20, seed)(0) for seed in (1, 2)}
+    of_pair = [dict(zip(b.query_ids, b.negatives, strict=True)) for b in first.values()]
+    assert of_pair[0] != of_pair[1]
+    assert len({doc for (doc,) in of_pair[0].values()}) == 4
 
 
 def test_a_batch_larger_than_the_pairs_is_full() -> None:
@@ -92,13 +123,13 @@ def test_groups_follow_from_seed_and_step_and_hold_distinct_negatives() -> None:
 
 
 def test_a_pool_smaller_than_the_group_repeats() -> None:
-    (group,) = draw_batch(pairs(1, pool=2), 5, [(0, 7)]).negatives
-    assert len(group) == 5 and {*group} <= {"n0", "n1"}
+    (group,) = draw_batch(pairs(1, pool=2), 5, [Visit(0, 7, 0)]).negatives
+    assert group == ["n1", "n0", "n1", "n0", "n1"]
 
 
 def test_without_groups_a_batch_has_positives_only() -> None:
     bare = Tuple("q9", "d9", 1.0, [], [])
-    batch = draw_batch([bare], 0, [(0, 7), (0, 8)])
+    batch = draw_batch([bare], 0, [Visit(0, 7, 0), Visit(0, 7, 1)])
     assert batch == Batch(["q9"] * 2, ["d9"] * 2, [[], []], [[1.0], [1.0]])
     assert batch.docs == ["d9", "d9"]
 

@@ -37,18 +37,21 @@ def test_an_exact_p_has_no_error():
 def test_seeds():
     held = {
         "significant": True,
+        "difference": 0.1,
         "seeds_agreeing": "3/3",
         "p_over_seeds": 0.01,
         "holds_over_seeds": True,
     }
     partly = {
         "significant": True,
+        "difference": 0.1,
         "seeds_agreeing": "2/3",
         "p_over_seeds": 0.07,
         "holds_over_seeds": False,
     }
-    not_significant = {"seeds_agreeing": "1/3", "p_mixed_effects": 0.5}
-    line, models = noted(held, partly, partly, not_significant, {"significant": True})
+    not_significant = {"seeds_agreeing": "1/3", "p_over_seeds": 0.5, "holds_over_seeds": False}
+    alone = {"significant": True, "difference": 0.1}
+    line, models = noted(held, partly, partly, not_significant, alone)
     assert "of 3 significant comparisons between rows with seeds, 1 hold" in line
     assert "2 of 3 for 2, 3 of 3 for 1" in line
     assert models == "Of these models only, not over seeds: x-y; x-y."

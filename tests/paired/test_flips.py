@@ -51,7 +51,7 @@ def test_only_queries_that_differ_count_for_enumeration():
     d = np.zeros(500)
     d[[3, 100, 499]] = [0.1, 0.2, 0.3]
     result = resampling.permutation(against_zero(d[None]), 7, seed=1)[0]
-    assert result == (2 / 8, 0.0, "exact, 2^3 sign flips")
+    assert result == (2 / 8, 0.0, "exact, 2^3 sign flips", 1)
     assert resampling.permutation(against_zero(d[None]), 6, seed=1)[0].method == "6 sign flips"
 
 

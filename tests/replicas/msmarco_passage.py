@@ -23,7 +23,7 @@ def write(home: Path) -> Replica:
     """
     drawn, base = marco.draw(), home / NAME
     texts = [_ornate(i, text) for i, text in enumerate(drawn.texts)]
-    collection = "".join(f"{i}\t{_mangled(i, text)}\n" for i, text in enumerate(texts))
+    collection = "".join(f"{i}\t{mangled(i, text)}\n" for i, text in enumerate(texts))
     queries = {name: marco.tsv(rows) for name, rows in drawn.queries.items()}
     small = {
         "collection.tsv": collection,
@@ -80,7 +80,7 @@ def _ornate(position: int, text: str) -> str:
     return f"{text} See {ODD}." if position % 7 == 3 else text
 
 
-def _mangled(position: int, text: str) -> str:
+def mangled(position: int, text: str) -> str:
     """Encode every second of the words that are not ASCII twice, in some passages all of them."""
     words, seen = text.split(" "), 0
     for i, word in enumerate(words):

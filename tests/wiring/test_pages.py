@@ -15,7 +15,7 @@ from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
-from residuum.wiring.pages import BINDERS, Pages, gaps
+from residuum.wiring.pages import BINDERS, Pages, bind_cases, gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -82,6 +82,13 @@ def test_a_figure_and_a_case_study_read_their_split(pages):
     ]
     assert pages.lists(cases) == lists
     assert pages.list_options(cases) == f"--list bm25={lists[0]} --list clear={lists[1]}"
+
+
+@pytest.mark.parametrize(("scale", "largest"), [("mini", 50), ("full", 1000)])
+def test_a_case_of_a_reranked_list_is_cut_at_the_grids_largest_depth(scale, largest):
+    for page in ("clear-table4", "dualrm-table3"):
+        bound = bind_cases(load(scale=scale), page, all_available)
+        assert bound.depths == {"reranked": largest}
 
 
 def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):

@@ -18,7 +18,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.papers import Cases, Condition
-from residuum.pages import layout
+from residuum.pages import layout, notes
 from residuum.pages.layout import TextCell
 from residuum.wiring.bound import BoundCases
 
@@ -53,10 +53,10 @@ def find(
     table = kept.with_columns(query, text, cut)
     columns = ["query_id", "query", "doc_id", "relevance", *(f"rank.{name}" for name in runs)]
     written = table.select(*columns, "gain", "shown", "excerpt")
-    layout.write(output, written, page(job, pairs, len(judged), table))
+    own = layout.write(output, written, page(job, pairs, len(judged), table))
     counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
     inputs = [queries, qrels, corpus / "manifest.json", *paths.values()]
-    manifest.write(output, counts, job, inputs, "residuum.cases")
+    manifest.write(output, counts, job, inputs, "residuum.cases", own)
 
 
 def matching(
@@ -161,8 +161,10 @@ def _notes(job: BoundCases, pairs: pl.DataFrame, examined: int, shown: int) -> I
     if unjudged := pairs["relevance"].null_count():
         yield f"{unjudged} of these pairs are unjudged, which does not mean not relevant."
     yield "Bold: words of the query that the doc has in the same form, without stop words."
-    lists = ", ".join(f"{name}: {job.runs[name]}" for name in cases.lists)
+    depths = {name: f", reranked to depth {depth:,}" for name, depth in job.depths.items()}
+    lists = "; ".join(f"{name}: {job.runs[name]}{depths.get(name, '')}" for name in cases.lists)
     yield f"Lists: {lists}. Split {job.place} in the role of {cases.role}."
+    yield from notes.residual(job)
     yield f"Scale {job.scale}: {job.reason}"
 
 

@@ -4,13 +4,14 @@ Command: `python -m residuum.data corpus|split|answers ...`. Where a collection 
 business of residuum.collections. Must not know models, indexes or measures.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -71,11 +72,16 @@ def _collection(spec: str, dataset_file: Path | None) -> Collection:
 
 
 def _write_manifest(
-    artefact: Path, facts: Mapping[str, object], collection: Collection, split: str | None
+    artefact: Path,
+    facts: Mapping[str, object],
+    collection: Collection,
+    split: str | None,
+    others: Sequence[Path] = (),
+    own: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
     inputs = [resolve(name, collection.access) for name in collection.source_files(split)]
-    manifest.write(artefact, facts, spec, inputs, "residuum.data")
+    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own)
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
@@ -112,17 +118,23 @@ def split(
     queries: Annotated[Path, typer.Option(help="queries.tsv to write")],
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
     dataset_file: DatasetFile = None,
+    judged_before: command.JudgedBefore = None,
 ) -> None:
-    """Write queries and qrels of one split, checked against each other; or why none are public."""
+    """Write queries and qrels of one split, checked against each other; or why none are public.
+
+    Those of a residual split judge no pair that an earlier round judged.
+    """
     collection = _collection(spec, dataset_file)
-    rows = splits.load(dataset, collection, name)
+    rows, residual = splits.load(dataset, collection, name), Residual(judged_before)
+    residual.check(rows.qrels, f"{dataset}/{name}")
     trec.write_queries(queries, rows.queries)
     if collection.judged(name):
         trec.write_qrels(qrels, rows.qrels)
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
     facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
-    _write_manifest(queries, facts, collection, name)
+    own = [queries, qrels]
+    _write_manifest(queries, facts, collection, name, residual.paths, own)
 
 
 @app.command()

@@ -19,6 +19,7 @@ import polars as pl
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import DenseSystem
@@ -45,20 +46,32 @@ def search_shard(
     output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
     threads: Annotated[int, typer.Option(help="CPU threads")] = 1,
     device: command.Device = "auto",
+    judged_before: Annotated[
+        list[str] | None, typer.Option(help="SPLIT=QRELS of an earlier round of a split; repeat")
+    ] = None,
 ) -> None:
-    """Write, for each split, the shard's k docs per query with the largest inner product."""
+    """Write, for each split, the shard's k docs per query with the largest inner product.
+
+    Docs that an earlier round judged for a query are left out of its k.
+    """
     shard, splits = _facts([embeddings, queries])
     ids, vectors = contracts.read_vectors(embeddings)
     gpu, counts = _gpu(device, threads), {}
+    earlier = [
+        (name, Path(path)) for name, _, path in (t.partition("=") for t in judged_before or [])
+    ]
     with files.whole_directory(output) as folder:
         for split in splits["queries"]:
+            residual = Residual([path for name, path in earlier if name == split])
             query_ids, rows = contracts.read_vectors(queries / split)
-            frames = best_hits(ids, vectors, np.asarray(rows), k, gpu)
-            run = pl.concat([trec.rank(_with_ids(frame, query_ids), k) for frame in frames])
+            frames = best_hits(ids, vectors, np.asarray(rows), k + residual.most, gpu)
+            named = (residual.left(_with_ids(frame, query_ids)) for frame in frames)
+            run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
         facts = {"shard": shard["shard"], "weights": shard["weights"], "hits": counts}
         inputs = [path / "manifest.json" for path in (embeddings, queries)]
+        inputs += dict.fromkeys(path for _, path in earlier)
         manifest.write(folder, facts, {"k": k}, inputs, "residuum.dense")
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, indexes, manifest, trec
+from residuum.artefacts import contracts, indexes, manifest, residual, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
@@ -32,7 +32,8 @@ def run(
 ) -> None:
     """Write query_id, measure, value for every judged query; missing from the run = 0.
 
-    Where the run was refused, so are the metrics. The manifest has the index of the run's.
+    Where the run was refused, so are the metrics. The manifest has of the run's the index, and how
+    many docs judged before were removed from it.
     """
     inputs = [qrels, *([answers, corpus / "manifest.json"] if answers and corpus else [])]
     try:
@@ -46,8 +47,10 @@ def run(
         facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": averages}
         shown = ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
-        if index := indexes.recorded(run):
-            facts["index"] = index
+        index, removed = indexes.recorded(run), residual.removed(run)
+        facts |= {"index": index} if index else {}
+        facts |= {residual.REMOVED: removed} if removed is not None else {}
+        if index or removed is not None:
             inputs = [manifest.beside(run), *inputs]
     except NotRun as reason:
         trec.write_refusal(output, str(reason))

@@ -4,6 +4,7 @@ Command: `python -m residuum.external accept ...`, or `weights ...`. The reason 
 takes its place and shows in the tables. Must not know how a run was made or which table shows it.
 """
 
+import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, files, manifest, released, trec
+from residuum.artefacts import contracts, files, manifest, released, residual, trec
 from residuum.artefacts.streams import DiskDict, disk_dict
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -32,10 +33,17 @@ def accept(
     spec: Annotated[str, typer.Option(help="schema.ExternalSystem as JSON")],
     tag: command.Tag,
     output: command.Run,
+    judged_before: command.JudgedBefore = None,
+    md5: Annotated[str | None, typer.Option(help="published MD5 of the run, unpacked")] = None,
 ) -> None:
-    """Check a run against the queries and the corpus, and write it in our form."""
-    system = command.parse_spec(ExternalSystem, spec)
+    """Check a run against the queries and the corpus, and write it in our form.
+
+    Docs that an earlier round judged for a query are taken out and counted, as NIST does with what
+    is sent in.
+    """
+    system, earlier = command.parse_spec(ExternalSystem, spec), residual.Residual(judged_before)
     try:
+        _check_md5(run, md5, system.source)
         ranked = trec.read_run(run)
     except ResiduumError as error:
         fault = str(error)
@@ -46,10 +54,22 @@ def accept(
         trec.write_refusal(output, fault)
         facts: dict[str, object] = {"not_run": fault}
     else:
-        facts = {"hits": ranked.height, "answered": ranked["query_id"].n_unique()}
-        trec.write_run(output, ranked, tag)
-    inputs = [run, queries, corpus / "manifest.json"]
+        left = earlier.left(ranked).with_columns(rank=trec.POSITION)
+        facts = {"hits": left.height, "answered": left["query_id"].n_unique()}
+        facts |= {residual.REMOVED: ranked.height - left.height} if earlier.paths else {}
+        trec.write_run(output, left, tag)
+    inputs = [run, queries, corpus / "manifest.json", *earlier.paths]
     manifest.write(output, facts, system, inputs, "residuum.external")
+
+
+def _check_md5(path: Path, published: str | None, source: str) -> None:
+    """Refuse a file that is not the published one, where its MD5 is known."""
+    if published is None:
+        return
+    found = hashlib.md5(files.read_bytes(path), usedforsecurity=False).hexdigest()
+    if found != published:
+        fault = f"its MD5 is {found}, the published run has {published}"
+        raise ResiduumError(f"{path}: {fault}: it is another one, cut short or edited. {source}")
 
 
 def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) -> str:

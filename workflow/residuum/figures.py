@@ -83,10 +83,11 @@ def draw(
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
     points = compare(job, measured(job, pl.concat([trec.read_depths(path) for path in depths])))
-    save(job, points, output)
+    own = save(job, points, output)
     page = caption(job, points, [cost(path) for path in scored])
-    layout.write(output, frame(points), page, image=f"{output.stem}.png")
-    manifest.write(output, {"points": len(points)}, job, [*depths, *scored], "residuum.figures")
+    own += layout.write(output, frame(points), page, image=f"{output.stem}.png")
+    inputs = [*depths, *scored]
+    manifest.write(output, {"points": len(points)}, job, inputs, "residuum.figures", own)
 
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
@@ -194,11 +195,12 @@ def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[
     yield from costs
     if absent := [series.label for series in figure.series if series not in [first, *others]]:
         yield f"Not drawn, without runs at this scale: {', '.join(absent)}."
+    yield from notes.residual(job)
     yield f"Scale {job.scale}: {job.reason}"
 
 
-def save(job: BoundFigure, points: list[Point], output: Path) -> None:
-    """Write the drawing as .pdf and .png beside `output`."""
+def save(job: BoundFigure, points: list[Point], output: Path) -> list[Path]:
+    """Write the drawing as .pdf and .png beside `output`; return both files."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -224,6 +226,7 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
         for form, left_out in WITHOUT.items():
             with files.whole(output.with_suffix(f".{form}")) as temporary:
                 figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
+    return [output.with_suffix(f".{form}") for form in WITHOUT]
 
 
 def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:

@@ -50,9 +50,11 @@ def write(
             job, grids.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, [])
         )
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
-    files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
+    reading = output.with_suffix(".md")
+    files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
     made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
-    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
+    own = [output, reading]
+    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:
@@ -96,14 +98,18 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         parts += [f"## {paper}", *_in_short(rows)]
     parts += [
         "## Every number and comparison",
-        "A comparison's reported and measured values are differences. A number that is not "
-        "comparable, without a reason beside it, is so for the scale's reason, given above.",
+        "A comparison's reported and measured values are differences; effect ratio: measured over "
+        "reported one; delta RI: reported relative improvement less the measured one. A number "
+        "that is not comparable, without a reason beside it, is so for the scale's reason, given "
+        "above.",
     ]
-    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance", "verdict"]
+    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance"]
+    header += ["effect ratio", "delta RI", "verdict"]
     for _, rows in _grouped(ledger, lambda row: row.table):
         lines = []
         for r in rows:
             changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
+            changes += [_rounded(r.effect_ratio, ".3g"), _rounded(r.delta_ri, "+.3g")]
             why = "" if r.reason == reason else plain(r.reason)
             lines.append([r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why])
         parts.append(f"### {rows[0].printed_in}\n\n{grid([*header, 'reason'], lines)}")

@@ -148,8 +148,8 @@ def cut(
     Below it the first stage's order stands, in scores that fall by 1, from the reranker's lowest.
     """
     system = command.parse_spec(RerankSystem, spec)
-    if system.depth.value is not None:
-        chosen = Record(choices=[Choice(setting={"depth": system.depth.value})])
+    if fixed := system.depth.fixed():
+        chosen = Record(choices=[Choice(setting={"depth": fixed})])
     elif curve:
         chosen = best_depth(trec.read_depths(curve), name, system.depth, curve)
     else:

@@ -13,6 +13,7 @@ import typer
 
 from residuum import lexical
 from residuum.artefacts import trec
+from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -38,6 +39,7 @@ def tune(
     record: Annotated[Path, typer.Option(help="JSON to write: folds, settings and their values")],
     threads: command.JavaThreads = 1,
     fold: command.Folds = None,
+    judged_before: command.JudgedBefore = None,
 ) -> None:
     """Search at every setting, choose by cross-validation, and search each fold at its setting."""
     system = command.parse_spec(LexicalSystem, spec)
@@ -50,34 +52,41 @@ def tune(
     tuning = {query_id: texts[query_id] for query_id in sorted(set(judged["query_id"]))}
     fold_of = read_folds(texts, fold or [])  # the collection's own, or drawn ones
     fold_of = fold_of or split_folds(list(texts), set(tuning), rm3.folds, rm3.seed)
-    grid = rm3.grid.settings()
-    values = _values(searcher, grid, tuning, judged, measure)
+    grid, residual = rm3.grid.settings(), Residual(judged_before)
+    values = _values(searcher, grid, tuning, judged, measure, residual)
     settings = [setting.model_dump() for setting in grid]
     choice = choose(settings, values, list(tuning), measure, fold_of)
     chosen = {q: Rm3.model_validate(setting) for q, setting in choice.of_queries().items()}
     hits: list[pl.DataFrame] = []
     for setting in dict.fromkeys(chosen.values()):
         own = [(q, text) for q, text in texts.items() if chosen[q] == setting]
-        hits += searcher.search(own, system.k, setting)
-    run = trec.rank(pl.concat(hits), system.k)
-    inputs = [index / "manifest.json", queries, qrels, *(fold or [])]
+        hits += searcher.search(own, system.k + residual.most, setting)
+    run = trec.rank(residual.left(pl.concat(hits)), system.k)
+    inputs = [index / "manifest.json", queries, qrels, *(fold or []), *residual.paths]
     facts = {"queries": len(texts), "measure": measure, **choice.facts()}
     lexical.write(output, [run], tag, facts, searcher, inputs, "residuum.rm3")
     choice.write(record, system, inputs, "residuum.rm3")
 
 
 def _values(
-    searcher: Searcher, grid: list[Rm3], texts: dict[str, str], qrels: pl.DataFrame, measure: str
+    searcher: Searcher,
+    grid: list[Rm3],
+    texts: dict[str, str],
+    qrels: pl.DataFrame,
+    measure: str,
+    residual: Residual,
 ) -> Values:
     """Return the measure of each setting and query, given by sorted ids; hits are not kept."""
     k = searcher.system.k
     depth = min(k, cutoff(measure) or k)
     values: dict[Rm3, list[float]] = {setting: [] for setting in grid}
     searches = -(-len(texts) // CHUNK) * len(grid)
-    lists = searcher.search_grid(texts.items(), list(values), min(k, depth + SLACK))
+    deep = min(k, depth + SLACK) + residual.most
+    lists = searcher.search_grid(texts.items(), list(values), deep)
     for query_ids, setting, hits in track(lists, "tune", searches, "searches"):
         judged = qrels.filter(pl.col("query_id").is_in(query_ids))
-        values[setting] += evaluate(trec.rank(hits, depth), judged, [measure])["value"].to_list()
+        run = trec.rank(residual.left(hits), depth)
+        values[setting] += evaluate(run, judged, [measure])["value"].to_list()
     return np.array([values[setting] for setting in grid])
 
 

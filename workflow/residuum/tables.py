@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from residuum.artefacts import indexes, manifest
+from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import DEPTH, Row
@@ -41,11 +41,21 @@ def render(
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, metrics)
-    captions = list(notes.caption(job, cells, tests, records))
-    layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
+    captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
+    own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
-    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
+    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables", own)
+
+
+def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
+    """Count the docs judged before that were taken out of external runs, by their rows."""
+    cells = [cell for cell in job.cells() if job.places[cell[1].id] in job.residual]
+    files = [
+        (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
+    ]
+    found = {row: residual.removed(path) for row, path in files}
+    return {row: count for row, count in found.items() if count is not None}
 
 
 def tidy(
@@ -116,8 +126,12 @@ def number(cell: GridCell, digits: int) -> str:
     if cell.measure == DEPTH:
         span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
         return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"
-    deviation = f" ±{cell.std:.{digits}f}" if cell.std is not None else ""
-    return f"{cell.measured:.{digits}f}{deviation}"
+    return f"{cell.measured:.{digits}f}"
+
+
+def spread(cell: GridCell, digits: int) -> str:
+    """Return the standard deviation over seeds for display."""
+    return "" if cell.std is None or cell.measure == DEPTH else f"±{cell.std:.{digits}f}"
 
 
 def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
@@ -131,9 +145,13 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
     for row in job.table.rows:
         mark = row.index or ("-" if row.below else "")
         own = [cell for cell in cells if cell.row == row.id]
-        shown = (TextCell(number(cell, digits), cell.beats, cell.below) for cell in own)
+        shown = [
+            TextCell(number(cell, digits), cell.beats, cell.below, spread=spread(cell, digits))
+            for cell in own
+        ]
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
-    header = ["", "Model", *(notes.header(job, column) for column in job.table.columns)]
+    names = (notes.header(job, column).replace(" ", "\n", 1) for column in job.table.columns)
+    header = ["", "Model", *names]
     align = "ll" + "c" * len(job.table.columns)
     return layout.Layout(job.table.title, job.table.printed_in, header, rows, captions, align)
 

@@ -25,6 +25,10 @@ Corpus = Annotated[Path, typer.Option(help="corpus folder with its manifest.json
 Queries = Annotated[Path, typer.Option(help="queries.tsv of the split: query_id TAB text")]
 Qrels = Annotated[Path, typer.Option(help="TREC qrels of the split")]
 Folds = Annotated[list[Path] | None, typer.Option(help="queries of a collection's fold; repeat")]
+JudgedBefore = Annotated[
+    list[Path] | None,
+    typer.Option(help="qrels of an earlier round, whose docs are left out; repeat"),
+]
 Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
 Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]

@@ -13,7 +13,7 @@ from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream,
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
-from residuum.config.schema.datasets import GeneratedArticles
+from residuum.config.schema.generated import GeneratedArticles
 
 USED, ELSEWHERE, ASIDE = 0.5, 0.4, 0.5
 COVERED = 4

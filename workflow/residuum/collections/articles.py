@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from residuum.collections import worlds
 from residuum.collections.article_facts import Facts, World, faults, words
 from residuum.collections.worlds import Grades, Stream, Topic, enumerated
-from residuum.config.schema.datasets import GeneratedArticles
+from residuum.config.schema.generated import GeneratedArticles
 
 ALIAS, CONTROL, PLAIN = 0.5, 0.25, 0.2
 IN_ABSTRACT, IN_BODY = 3, 4  # collocates of the aspect of a study
 NOT_RELEVANT = 40
+NEW = 7  # of TREC-COVID's 35 topics of round 2, 30 are of round 1
 
 Parts = tuple[str, list[str], list[str]]  # title, and the sentences of abstract and body
 
@@ -31,8 +32,24 @@ def generate(recipe: GeneratedArticles) -> worlds.Generated:
     grades = Grades(names, lambda position, topic: facts[position].relevance(topic))
     topics = world.draw_topics(rng, grades)
     questions = [_question(rng, world, topic) for topic in topics]
-    judgements = grades.judged(Stream(recipe.seed, "judgements"), topics, NOT_RELEVANT)
-    return worlds.named("a", docs, {"judged": (questions, list(judgements))})
+    rng = Stream(recipe.seed, "judgements")
+    judgements = list(grades.judged(rng, topics, NOT_RELEVANT))
+    made = worlds.named("a", docs, {"judged": (questions, judgements)})
+    return _in_rounds(made, rng, recipe.judged_before) if recipe.judged_before else made
+
+
+def _in_rounds(made: worlds.Generated, rng: Stream, share: float) -> worlds.Generated:
+    """Draw an earlier round's share of the judgements, of all topics that are not new since.
+
+    As TREC-COVID's: what one round judged the next does not, and each seventh topic is new.
+    """
+    old = [query for number, query in enumerate(made.queries["judged"], 1) if number % NEW]
+    ids = {query_id for query_id, _ in old}
+    first = [row for row in made.qrels["judged"] if row[0] in ids and rng.happens(share)]
+    known = set(first)
+    later = [row for row in made.qrels["judged"] if row not in known]
+    queries, qrels = made.queries | {"earlier": old}, {"judged": later, "earlier": first}
+    return made._replace(queries=queries, qrels=qrels)
 
 
 def _question(rng: Stream, world: World, topic: Topic) -> str:

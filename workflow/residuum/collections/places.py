@@ -13,7 +13,7 @@ from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream,
 from residuum.config import entries
 from residuum.config.roots import packaged
 from residuum.config.schema.base import Strict
-from residuum.config.schema.datasets import GENERATED_SPLITS, GeneratedSource
+from residuum.config.schema.generated import GENERATED_SPLITS, GeneratedSource
 
 SPLITS = GENERATED_SPLITS["generated"]
 MENTION, ASIDE, FILLER = 0.75, 0.75, 0.2

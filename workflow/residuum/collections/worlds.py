@@ -60,6 +60,9 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
 def split(collection: Collection, name: str) -> Rows:
     """Return the queries and qrels of a split."""
     generated = generate(collection)
+    if name not in generated.queries:
+        made = ", ".join(generated.queries)
+        raise ResiduumError(f"source: this recipe makes no split {name}, but {made}")
     return Rows(generated.queries[name], generated.qrels[name])
 
 

@@ -90,7 +90,6 @@ def _refuse_bombs(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_UniqueKeys):
         line = event.start_mark.line + 1 if event.start_mark else 0
-        line = event.start_mark.line + 1 if event.start_mark else 0
         if isinstance(event, yaml.AliasEvent):
             raise yaml.YAMLError(f"line {line}: an alias (*{event.anchor}); write the value out")
         depth += isinstance(event, yaml.CollectionStartEvent)

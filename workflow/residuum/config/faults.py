@@ -35,7 +35,8 @@ def between(registry: Registry) -> list[str]:
         for rules in (_names, _rules, _page_rules)
         for key, text in rules(registry, entry)
     ]
-    return [*faults, *_cycles(registry), *_seedless(registry), *_unjudged(registry)]
+    whole = (_cycles, _seedless, _unjudged, _trained_on_residual)
+    return [*faults, *(text for rule in whole for text in rule(registry))]
 
 
 def _names(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
@@ -175,6 +176,23 @@ def _seedless(registry: Registry) -> Iterator[str]:
         if not registry.seeds_of(name):
             models = ", ".join(registry.trained_behind(name))
             yield f"{registry.file('system', name)}: its models have no seed in common: {models}"
+
+
+def _trained_on_residual(registry: Registry) -> Iterator[str]:
+    """Yield the models trained on residual splits, whose relevant docs could become negatives."""
+    before = {
+        Place(name, split): entry.judged_before(split)
+        for name, entry in registry.datasets.items()
+        for split in entry.splits
+    }
+    own = [Place(name, entry.own.train or "") for name, entry in registry.datasets.items()]
+    for name, model in registry.models.items():
+        role = getattr(model, "train_on", None)
+        for place in own if role == OWN else filter(None, [role and registry.binding(role)]):
+            if earlier := before.get(place):
+                where = f"{registry.file('model', name)}: train_on: {'/'.join(place)} is residual"
+                text = f"docs judged in {', '.join(earlier)} could be its negatives"
+                yield f"{where}: {text}. Train on a split that has all judgements"
 
 
 def _unjudged(registry: Registry) -> Iterator[str]:

@@ -17,7 +17,8 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.collections import splits
 from residuum.config import entries, roots
-from residuum.config.schema.datasets import GENERATED_SPLITS, Dataset, Download
+from residuum.config.schema.datasets import Dataset, Download
+from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.inspect.text import Finding, line
 from residuum.pages import layout
 
@@ -57,9 +58,10 @@ class File(NamedTuple):
 def load(config: Path) -> dict[str, Dataset]:
     """Load config/datasets; a fault in any of them is an error that names it."""
     faults: list[str] = []
-    datasets = entries.load_folder(config / "datasets", Dataset, faults)
-    if not datasets and not faults:
-        faults = [f"{config}/datasets: no such files. Run this in the project's folder."]
+    folder = config / "datasets"
+    if not any(folder.glob("*.yaml")):
+        raise ResiduumError(f"{folder}: no such files. Run this in the project's folder.")
+    datasets = entries.load_folder(folder, Dataset, faults)
     if faults:
         raise ResiduumError("\n".join(faults))
     return datasets

@@ -210,7 +210,7 @@ class MaskedLearner(Learner[MaskedBatch]):
         pretrained.save(self.model, self.tokenizer, folder)
 
     def batch(self, step: int) -> MaskedBatch:
-        docs = [self.docs.row(self._with_text[number]) for number, _ in self.sampler.visits(step)]
+        docs = [self.docs.row(self._with_text[one.number]) for one in self.sampler.visits(step)]
         seed = derive(self.start.seed, "mask", str(step))
         return mask(docs, self.alphabet, self.spec.mask, seed)
 

@@ -52,43 +52,55 @@ def part_of(pairs: Sequence[Tuple], part: tuple[int, int]) -> list[Tuple]:
     return sorted(pairs, key=digest)[number - 1 :: parts]
 
 
+class Visit(NamedTuple):
+    """A visit of something: its number, where the turns of its negatives start, the epoch."""
+
+    number: int
+    start: int
+    epoch: int
+
+
 class EpochSampler:
-    """An endless sequence of full batches of numbers; each epoch has a new order of its own."""
+    """An endless sequence of full batches of visits; each epoch has a new order of its own."""
 
     def __init__(self, count: int, batch_size: int, seed: int) -> None:
         self.count, self.batch_size, self.seed = count, batch_size, seed
-        self._epoch = lru_cache(maxsize=2)(self._draw_epoch)  # a batch may span two epochs
+        self._order = lru_cache(maxsize=2)(self._draw_order)  # a batch may span two epochs
         if not count:
             raise ResiduumError(
                 "no training pair is left: the tuples are empty, their part is, or no pair "
                 "has a negative. Check the train split's qrels and the model's negatives."
             )
+        random = self._random(0)
+        order, self._starts = random.permutation(count), np.empty(count, dtype=np.int64)
+        self._starts[order] = random.integers(2**62, size=count)
 
     def steps(self, epochs: float) -> int:
         """Return the number of steps in which everything has been visited `epochs` times."""
         return max(1, math.ceil(epochs * self.count / self.batch_size))
 
-    def visits(self, step: int) -> list[tuple[int, int]]:
-        """Return the visits of a step, counted from 0: what is visited, a large random number."""
+    def visits(self, step: int) -> list[Visit]:
+        """Return the visits of a step, counted from 0; a start is a large random number."""
         visits = []
         for position in range(step * self.batch_size, (step + 1) * self.batch_size):
             epoch, offset = divmod(position, self.count)
-            order, draws = self._epoch(epoch)
-            visits.append((int(order[offset]), int(draws[offset])))
+            number = int(self._order(epoch)[offset])
+            visits.append(Visit(number, int(self._starts[number]), epoch))
         return visits
 
-    def _draw_epoch(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        random = np.random.default_rng(derive(self.seed, "batches", str(epoch)))
-        order = random.permutation(self.count)
-        return order, random.integers(2**62, size=self.count)
+    def _random(self, epoch: int) -> np.random.Generator:
+        return np.random.default_rng(derive(self.seed, "batches", str(epoch)))
+
+    def _draw_order(self, epoch: int) -> np.ndarray:
+        return self._random(epoch).permutation(self.count)
 
 
-def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[tuple[int, int]]) -> Batch:
-    """Return the batch of some visits, each of which draws its group of negatives anew."""
+def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> Batch:
+    """Return the batch of some visits, each of which takes a group of its pair's negatives."""
     batch = Batch([], [], [], [])
-    for number, draw in visits:
-        pair = pairs[number]
-        picks = draw_group(len(pair.negatives), group, draw)
+    for visit in visits:
+        pair = pairs[visit.number]
+        picks = turns(len(pair.negatives), group, visit)
         batch.query_ids.append(pair.query_id)
         batch.positives.append(pair.positive)
         batch.negatives.append([pair.negatives[pick] for pick in picks])
@@ -97,16 +109,15 @@ def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[tuple[int, i
     return batch
 
 
-def draw_group(pool: int, group: int, draw: int) -> list[int]:
-    """Return which of a pool's negatives a visit takes, uniformly (CLEAR, section 3.3).
+def turns(pool: int, group: int, visit: Visit) -> list[int]:
+    """Return which of a pool's negatives a visit takes (CLEAR, section 3.3).
 
-    They are drawn without replacement, from a pool that is too small with it. The visit's random
-    number is itself the draw of a single one, which costs no generator.
+    The pool is stored in random order. The visits of a pair go through it in turn, from a random
+    start: any visit takes each with the same probability, and `pool` visits take each `group`
+    times. A group larger than the pool goes round it.
     """
-    if group < 2:
-        return [draw % pool for _ in range(group)]
-    picks = np.random.default_rng(draw).choice(pool, group, replace=pool < group)
-    return [int(pick) for pick in picks]
+    first = visit.start + visit.epoch * group
+    return [(first + place) % pool for place in range(group)]
 
 
 def other_positives(batch: Batch, rows: slice, known: Mapping[str, set[str]]) -> np.ndarray:

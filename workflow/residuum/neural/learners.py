@@ -172,7 +172,7 @@ def usable(part: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:
     if small := sum(len(pair.negatives) < group for pair in kept):
         log(
             f"{small} of {len(part)} training pairs have fewer than {group} negatives: "
-            "drawn with replacement"
+            "some are taken twice"
         )
     return kept
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from residuum.artefacts import files
+from residuum.artefacts import files, intact
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
@@ -49,6 +49,7 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
     """
     name, revision, dropout, whole = source
     where = {"revision": revision} if revision else {}
+    intact.check_folder(Path(name))  # one of the hub has none here
     with _explained(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
         import torch
         from transformers import AutoConfig, AutoTokenizer

@@ -158,7 +158,7 @@ class TermLearner(Learner[TermBatch]):
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
 
     def batch(self, step: int) -> TermBatch:
-        rows = [number for number, _ in self.sampler.visits(step)]
+        rows = [visit.number for visit in self.sampler.visits(step)]
         docs, targets = self.all
         return TermBatch([docs[row] for row in rows], [targets[row] for row in rows])
 

@@ -11,32 +11,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from residuum.artefacts import files
+from residuum.pages import latex as typeset
 
 if TYPE_CHECKING:
     import polars as pl
 
 DASH = "\N{EN DASH}"
 MORE = "<!-- more -->"  # in a long page: what stands above is enough to print
-LATEX = str.maketrans(
-    {**{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-)
-SYMBOLS = {"±": r"$\pm$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", DASH: "--"}
 MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\|*`<["})
 ACTIVE, ESCAPED = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\("), r"\\\g<0>"  # HTML tags, and links
 SUPERSCRIPTS = str.maketrans("0123456789-,", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ ")
 
 
 class TextCell(NamedTuple):
-    """A text, its superscript, an arrow for "below", and the (start, end) of what is bold."""
+    """A text, its superscript, an arrow for "below", the (start, end) of what is bold, a spread."""
 
     text: str
     superscript: str = ""
     below: bool = False
     bold: Sequence[tuple[int, int]] = ()
+    spread: str = ""  # as ±0.012; superscript and arrow belong to the text and stand before it
 
 
 class Layout(NamedTuple):
-    """A grid under its title; `align` holds the LaTeX column types, where LaTeX is written."""
+    """A grid under its title; `align` holds the LaTeX column types, where LaTeX is written.
+
+    A line break in a header is one in LaTeX and a space in Markdown.
+    """
 
     title: str
     printed_in: str
@@ -46,18 +47,23 @@ class Layout(NamedTuple):
     align: str = ""
 
 
-def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> None:
-    """Write the rows as .tsv, unrounded, the page as .md and, unless it captions an image, .tex."""
-    files.write_text(output, rows.write_csv(separator="\t"))
-    files.write_text(output.with_suffix(".md"), markdown(page, image))
-    if not image:
-        files.write_text(output.with_suffix(".tex"), latex(page))
+def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> list[Path]:
+    """Write the rows as .tsv, unrounded, the page as .md and, unless it captions an image, .tex.
+
+    Returns the files that were written.
+    """
+    texts = {".tsv": rows.write_csv(separator="\t"), ".md": markdown(page, image)}
+    texts |= {} if image else {".tex": latex(page, output.stem)}
+    for ending, text in texts.items():
+        files.write_text(output.with_suffix(ending), text)
+    return [output.with_suffix(ending) for ending in texts]
 
 
 def markdown(page: Layout, image: str = "") -> str:
     """Render as Markdown that reads as plain text too; an image stands between title and grid."""
     picture = [f"![{page.title}]({image})"] if image else []
-    table = [grid(page.header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
+    header = [text.replace("\n", " ") for text in page.header]
+    table = [grid(header, [list(map(_plain, row)) for row in page.rows])] if page.rows else []
     notes = "\n".join(f"- {ACTIVE.sub(ESCAPED, note)}" for note in page.notes)
     parts = [f"## {page.title}", f"({page.printed_in})", *picture, *table, notes]
     return "\n\n".join(parts) + "\n"
@@ -76,7 +82,8 @@ def grid(header: list[str], body: list[list[str]]) -> str:
 
 def _plain(cell: TextCell) -> str:
     superscript = f" {raised(cell.superscript).translate(SUPERSCRIPTS)}" if cell.superscript else ""
-    return _text(cell, plain, "**", "**") + superscript + (" ↓" if cell.below else "")
+    marked = _text(cell, plain, "**", "**") + superscript + (" ↓" if cell.below else "")
+    return f"{marked} {cell.spread}" if cell.spread else marked
 
 
 def plain(text: str) -> str:
@@ -106,34 +113,12 @@ def raised(beats: str) -> str:
     return digits if digits.isdigit() and all(len(i) == 1 for i in beats.split(",")) else beats
 
 
-def latex(page: Layout) -> str:
-    """Render as a LaTeX table in booktabs style; without rows, the notes alone."""
-    rows = "\n".join(" & ".join(map(_typeset, row)) + r" \\" for row in page.rows)
-    grid = rf"""\begin{{tabular}}{{{page.align}}}
-\toprule
-{" & ".join(map(escape, page.header))} \\
-\midrule
-{rows}
-\bottomrule
-\end{{tabular}}
-"""
-    notes = "".join(f"\\par\\footnotesize {escape(note)}\n" for note in page.notes)
-    return rf"""% needs \usepackage{{booktabs}}
-\begin{{table}}
-\caption{{{escape(page.title)}}}
-{grid * bool(page.rows)}{notes}\end{{table}}
-"""
+def latex(page: Layout, label: str) -> str:
+    """Render as LaTeX tables in booktabs style; without rows, the notes alone."""
+    rows = [list(map(_typeset, row)) for row in page.rows]
+    return typeset.table(page.title, label, page.header, page.align, rows, page.notes)
 
 
-def _typeset(cell: TextCell) -> str:
-    superscript = raised(cell.superscript).replace("-", r"\textrm{--}")
-    raised_text = f"$^{{{superscript}}}$" if superscript else ""
-    return _text(cell, escape, r"\textbf{", "}") + raised_text + r"$^{\downarrow}$" * cell.below
-
-
-def escape(text: str) -> str:
-    """Write text so that LaTeX prints it literally."""
-    text = text.replace("\\", "\0").translate(LATEX).replace("\0", r"\textbackslash{}")
-    for symbol, command in SYMBOLS.items():
-        text = text.replace(symbol, command)
-    return text
+def _typeset(cell: TextCell) -> typeset.Cell:
+    text = _text(cell, typeset.escape, r"\textbf{", "}")
+    return typeset.cell(text, cell.text, raised(cell.superscript) + "↓" * cell.below, cell.spread)

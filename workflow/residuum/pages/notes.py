@@ -5,7 +5,7 @@ alpha)]` under any page with comparisons. Must not know how any of it was comput
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from residuum.artefacts import indexes
 from residuum.config.schema.papers import DEPTH, Column, Tests
@@ -13,7 +13,7 @@ from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.paired import Comparison
 from residuum.tuning.choosing import Choice, Tuned
-from residuum.wiring.bound import BoundTable
+from residuum.wiring.bound import Bound, BoundTable
 
 NO_DEPTH = "no depth: not a rerank system"
 EMPTY: tuple[object, ...] = (None, [], {})
@@ -83,10 +83,19 @@ def caption(
     cells: Sequence[GridCell],
     tests: Sequence[Comparison],
     records: Sequence[Tuned],
+    removed: Mapping[str, int],
 ) -> Iterator[str]:
-    """Yield the lines under a table: what each column is, the tests, the systems' parameters."""
+    """Yield the lines under a table: what each column is, the tests, the systems' parameters.
+
+    `removed` counts the docs judged before that were taken out of the external run of a row.
+    """
     for column in job.table.columns:
         yield _column(job, column, cells)
+    yield from residual(job)
+    if removed:
+        counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
+        yield f"Such docs in external runs, removed as NIST does with submissions: {counts}."
+    yield from job.table.notes
     baselines = " and ".join(job.table.baselines)
     only = f"compared with {baselines} only, " if baselines else ""
     yield (
@@ -130,6 +139,15 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
         )
     n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
     return f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries."
+
+
+def residual(job: Bound) -> Iterator[str]:
+    """Yield what left the runs on residual splits."""
+    for split_ref, earlier in job.residual.items():
+        yield (
+            f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query leave "
+            "every run of it before the cut at k, whatever their relevance."
+        )
 
 
 def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages.grids import Grid, GridCell
-from residuum.paired import Comparison, adjust
+from residuum.paired import Comparison, adjust, reproduction
 from residuum.wiring.bound import BoundTable
 
 VERDICTS = {
@@ -43,6 +43,8 @@ class LedgerRow:
     reported: float | None = None
     measured: float | None = None
     delta: float | None = None
+    effect_ratio: float | None = None
+    delta_ri: float | None = None
     tolerance: float | None = None
     p_adjusted: float | None = None
     p_over_seeds: float | None = None
@@ -142,6 +144,7 @@ def _comparison(
     gap = None if a is None or b is None else round(a - b, 6)
     difference = tested and tested.sign * tested.test.difference
     delta = None if difference is None or gap is None else difference - gap
+    ratio, relative = _effects(own, other) if tested else (None, None)
     absent = own if own.measured is None else other
     not_run = "not run", f"{absent.row}: {absent.not_run}"
     verdict, why = comparison_verdict(claim, tested) if tested else not_run
@@ -154,6 +157,8 @@ def _comparison(
         reported=gap,
         measured=difference,
         delta=delta,
+        effect_ratio=ratio,
+        delta_ri=relative,
         p_adjusted=test.p_adjusted if test else None,
         p_over_seeds=test.p_over_seeds if test else None,
         seeds_agreeing=test.seeds_agreeing if test else None,
@@ -161,6 +166,15 @@ def _comparison(
         under_holm=under_holm,
         reason=why,
     )
+
+
+def _effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]:
+    """Return effect ratio and difference of relative improvement, of means: none print queries."""
+    a, b, ours, theirs = own.reported, other.reported, own.measured, other.measured
+    if a is None or b is None or ours is None or theirs is None:
+        return None, None
+    ratio = reproduction.effect_ratio(round(a - b, 6), ours - theirs)
+    return ratio, reproduction.delta_ri((a, b), (ours, theirs))
 
 
 def comparison_verdict(claim: str, tested: Tested) -> Verdict:

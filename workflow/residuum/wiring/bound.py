@@ -31,11 +31,12 @@ RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
 class Bound(Strict):
-    """What every bound page says: its id, the scale, and why its numbers compare or do not."""
+    """What every bound page says: its id, the scale, why its numbers compare, residual splits."""
 
     id: str
     scale: str
     reason: str
+    residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: what was judged before
 
 
 class BoundTable(Bound):
@@ -87,8 +88,10 @@ class BoundTable(Bound):
         return sorted({name for cell in self.cells() for name in self.metrics_of(*cell)})
 
     def metrics_records(self) -> list[str]:
-        """Return the manifests of those files, if the table states the index of its numbers."""
-        return [name + MANIFEST for name in self.metrics_files()] if self.table.index else []
+        """Return the manifests of those that say what the table states: an index, docs removed."""
+        stated, split_of = self.table.index is not None, self.places
+        cells = [cell for cell in self.cells() if stated or split_of[cell[1].id] in self.residual]
+        return sorted({name + MANIFEST for cell in cells for name in self.metrics_of(*cell)})
 
 
 class BoundCharacteristics(Bound):
@@ -127,6 +130,7 @@ class BoundCases(Bound):
     cases: Cases
     place: str
     runs: dict[str, str]
+    depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed
 
 
 def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:

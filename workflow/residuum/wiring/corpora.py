@@ -128,6 +128,21 @@ class Corpora(Part):
         splits = encoded_splits(self.registry, dataset, wildcards.model, seed)
         return [self.paths.queries.fill(dataset=dataset, split=split) for split in splits]
 
+    def residual_of(self, wildcards: Wildcards) -> list[str]:
+        """Return the qrels of the earlier rounds of all splits that a dense model searches."""
+        return list(dict.fromkeys(path for _, path in self._residual_of(wildcards)))
+
+    def residual_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those, each with the residual split."""
+        named = self._residual_of(wildcards)
+        return " ".join(f"--judged-before {split}={path}" for split, path in named)
+
+    def _residual_of(self, wildcards: Wildcards) -> list[tuple[str, str]]:
+        dataset, seed = wildcards.dataset, int(wildcards.seed)
+        splits = encoded_splits(self.registry, dataset, wildcards.model, seed)
+        earlier = {split: self.judged_before(Place(dataset, split)) for split in splits}
+        return [(split, path) for split, paths in earlier.items() for path in paths]
+
     def shard(self, wildcards: Wildcards) -> str:
         """Return the options that name a shard of a corpus."""
         return f"--shard {int(wildcards.shard)} --of {self.registry.shards(wildcards.dataset)}"

@@ -4,7 +4,7 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from shlex import quote
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
 from residuum.config.schema.papers import Cases, Characteristics, Figure, Table
+from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
@@ -39,6 +40,15 @@ class Gap(NamedTuple):
     unbound: bool = False
 
 
+def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str, list[str]]:
+    """Return the earlier rounds of those splits that are residual, all as <dataset>/<split>."""
+    of: dict[str, list[str]] = {}
+    for dataset, split in filter(None, places):
+        if earlier := registry.datasets[dataset].judged_before(split):
+            of[f"{dataset}/{split}"] = [f"{dataset}/{name}" for name in earlier]
+    return of
+
+
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
@@ -58,6 +68,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
             r: registry.systems[n].model_dump(exclude=FOR_READERS) for r, n in systems.items()
         },
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
+        residual=residual_of(registry, places.values()),
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,
@@ -90,6 +101,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         figure=figure,
         tests=registry.tests[figure.tests],
         place="/".join(place),
+        residual=residual_of(registry, [place]),
         runs={series.id: registry.runs(series.system) for series in drawn},
         scale=registry.config.scale,
         reason=reason,
@@ -99,11 +111,16 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
+    place = registry.place(cases.role)
+    systems = {name: registry.systems[system] for name, system in cases.lists.items()}
+    reranked = {n: s.depth.fixed() for n, s in systems.items() if isinstance(s, RerankSystem)}
     return BoundCases(
         id=page,
         cases=cases,
-        place="/".join(registry.place(cases.role)),
+        place="/".join(place),
+        residual=residual_of(registry, [place]),
         runs={name: registry.runs(system)[0] for name, system in cases.lists.items()},
+        depths={name: depth for name, depth in reranked.items() if depth},
         scale=registry.config.scale,
         reason=reason,
     )

@@ -60,6 +60,11 @@ class Part:
         """Fill in a template for a split, or for its corpus."""
         return template.fill(dataset=place.dataset, split=place.split, **wildcards)
 
+    def judged_before(self, place: Place) -> list[str]:
+        """Return the qrels of the earlier splits whose judged docs leave the runs of a split."""
+        splits = self.registry.datasets[place.dataset].judged_before(place.split)
+        return [self.fill(self.paths.qrels, Place(place.dataset, split)) for split in splits]
+
     def run(self, system: str, seed: int | None, place: Place) -> str:
         """Return the run of a system for a seed, which unseeded systems ignore."""
         return self.fill(self.paths.run, place, run=self.registry.run(system, seed))

@@ -8,44 +8,13 @@ from pydantic import AfterValidator, Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema import base
-from residuum.config.schema.base import Id, Name, Positive, Probability, SplitId, Strict
+from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
+from residuum.config.schema.generated import (
+    GENERATED_SPLITS,
+    GeneratedArticles,
+    GeneratedSource,
+)
 from residuum.config.schema.models import Windows
-
-GENERATED_SPLITS = {
-    "generated": ("train", "tune", "dev", "judged"),
-    "generated-articles": ("judged",),
-}
-
-
-class GeneratedSource(Strict):
-    """A collection made by residuum.collections.places; see docs/generated-collection.md."""
-
-    kind: Literal["generated"]
-    seed: int
-    entities: Positive
-    passages: Positive = Field(description="attribute passages")
-    listings: int = Field(ge=0, description="listing pages, lexical distractors")
-    stubs: int = Field(ge=0, description="question stubs, lexical distractors")
-    train_pairs: Positive
-    train_share: Probability = Field(description="share of passages that train pairs come from")
-    tune: Positive
-    dev: Positive
-    judged: Positive
-    shift: Probability = Field(description="probability that a concept changes its surface form")
-
-
-class GeneratedArticles(Strict):
-    """Docs with title, abstract and body, made by residuum.collections.articles; same page."""
-
-    kind: Literal["generated-articles"]
-    seed: int
-    articles: Positive = Field(description="studies of one aspect of a condition")
-    reviews: int = Field(ge=0, description="papers that cover several aspects, partially relevant")
-    notices: int = Field(ge=0, description="calls and letters, lexical distractors")
-    conditions: Positive = Field(description="invented illnesses")
-    agents: Positive = Field(description="invented drugs")
-    judged: Positive
-    shift: Probability = Field(description="probability that a concept leaves its usual form")
 
 
 class Sample(Strict):
@@ -145,6 +114,9 @@ class Split(Strict):
     answers_field: str | None = Field(None, description="field of an ir_datasets query's answers")
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
     folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
+    residual_of: list[SplitId] = Field(
+        [], description="earlier splits, whose judged docs leave every run of the same query"
+    )
     holdout: Holdout | None = None
     positive_level: Positive = Field(1, description="least relevance of a train positive")
     measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
@@ -197,6 +169,7 @@ class Collection(Strict):
                 if fold == name or split.folds.count(fold) > 1:
                     text = f"'{fold}' is the split itself, or is given twice"
                     raise ValueError(f"{key}.folds: {text}")
+            self._check_residual(key, name, split)
             if kind != "irds" and (split.irds or split.answers_field):
                 text = f"irds and answers_field go with source irds, not with {kind}"
                 raise ValueError(f"{key}: {text}")
@@ -211,6 +184,16 @@ class Collection(Strict):
             if missing := [needs for needs in needed if getattr(split, needs) is None]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
+    def _check_residual(self, key: str, name: str, split: Split) -> None:
+        if split.holdout and split.residual_of:
+            raise ValueError(f"{key}.residual_of: a holdout has that of '{split.holdout.of}'")
+        for earlier in split.residual_of:
+            if earlier == name or split.residual_of.count(earlier) > 1:
+                text = f"'{earlier}' is the split itself, or is given twice"
+                raise ValueError(f"{key}.residual_of: {text}")
+            if earlier in self.splits and not self.judged(earlier):
+                raise ValueError(f"{key}.residual_of: '{earlier}' has no judgements of docs")
+
     def origin(self, split: str) -> str:
         """Return the split whose source a split is read from: itself, or what it is held out of."""
         holdout = self.splits[split].holdout
@@ -220,6 +203,14 @@ class Collection(Strict):
         """Say whether the docs of a split are judged, so that measures of relevance exist."""
         entry = self.splits[self.origin(split)]
         return entry.questions is None and not entry.unjudged
+
+    def judged_before(self, split: str) -> list[str]:
+        """Return the splits whose judged docs leave the runs of a split; with their holdouts."""
+        named = self.splits[self.origin(split)].residual_of
+        drawn = [
+            n for n, other in self.splits.items() if other.holdout and other.holdout.of in named
+        ]
+        return [*named, *drawn]
 
     def source_files(self, split: str | None) -> list[str]:
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
@@ -259,10 +250,11 @@ class Dataset(Collection):
 
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and
-        is not there; ir_datasets downloads the rest."""
-        of = self.origin(split) if split else None
-        own = [d for d in self.downloads if (of in d.splits if of else not d.splits)]
-        needed = [data / name for name in self.source_files(split)]
+        is not there; ir_datasets downloads the rest. What a residual split leaves out is needed."""
+        read = [split, *self.judged_before(split)] if split else []
+        of = [self.origin(each) for each in read]
+        own = [d for d in self.downloads if ({*of} & {*d.splits} if of else not d.splits)]
+        needed = [data / name for each in read or (None,) for name in self.source_files(each)]
         needed += [path for download in own if (path := download.by_hand(data, irds_home))]
         return [path for path in dict.fromkeys(needed) if not path.exists()]
 
@@ -285,7 +277,7 @@ class Dataset(Collection):
         return {**self.for_corpus(), "splits": self._sources(kin), "editions": pins}
 
     def _sources(self, names: Iterable[str]) -> dict[str, object]:
-        of_users = {"folds", "positive_level", "measures"}  # what readers of the export decide
+        of_users = {"folds", "residual_of", "positive_level", "measures"}  # what its readers decide
         return {
             name: self.splits[name].model_dump(mode="json", exclude=of_users, exclude_defaults=True)
             for name in sorted(names)

@@ -213,7 +213,9 @@ class Contrastive(OnPairs):
 
     loss: Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")] | None = None
     losses: list[Annotated[Loss, Kinds("residuum.neural.losses:LOSSES")]] = Field(default=[])
-    group: Positive = Field(1, description="sampled negatives beside each positive at a visit")
+    group: Positive = Field(
+        1, description="stored negatives beside each positive at a visit, in turn"
+    )
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
     @property

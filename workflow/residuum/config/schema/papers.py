@@ -136,6 +136,7 @@ class Table(Reported):
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
+    notes: list[str] = Field([], description="printed under the table: what no cell can say")
 
 
 class Characteristic(Strict):

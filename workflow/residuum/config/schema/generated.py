@@ -1,0 +1,49 @@
+"""Recipes of the generated collections, sources in config/datasets/*.yaml, and their splits.
+
+Must not know how anything is made of them.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from residuum.config.schema.base import Positive, Probability, Strict
+
+GENERATED_SPLITS = {
+    "generated": ("train", "tune", "dev", "judged"),
+    "generated-articles": ("judged", "earlier"),
+}
+
+
+class GeneratedSource(Strict):
+    """A collection made by residuum.collections.places; see docs/generated-collection.md."""
+
+    kind: Literal["generated"]
+    seed: int
+    entities: Positive
+    passages: Positive = Field(description="attribute passages")
+    listings: int = Field(ge=0, description="listing pages, lexical distractors")
+    stubs: int = Field(ge=0, description="question stubs, lexical distractors")
+    train_pairs: Positive
+    train_share: Probability = Field(description="share of passages that train pairs come from")
+    tune: Positive
+    dev: Positive
+    judged: Positive
+    shift: Probability = Field(description="probability that a concept changes its surface form")
+
+
+class GeneratedArticles(Strict):
+    """Docs with title, abstract and body, made by residuum.collections.articles; same page."""
+
+    kind: Literal["generated-articles"]
+    seed: int
+    articles: Positive = Field(description="studies of one aspect of a condition")
+    reviews: int = Field(ge=0, description="papers that cover several aspects, partially relevant")
+    notices: int = Field(ge=0, description="calls and letters, lexical distractors")
+    conditions: Positive = Field(description="invented illnesses")
+    agents: Positive = Field(description="invented drugs")
+    judged: Positive
+    shift: Probability = Field(description="probability that a concept leaves its usual form")
+    judged_before: Probability = Field(
+        0, description="share of the judgements that an earlier round made: the split `earlier`"
+    )

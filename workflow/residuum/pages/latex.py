@@ -1,0 +1,212 @@
+r"""A grid as LaTeX that fits a page: parted where it is too wide or long, notes below the float.
+
+Usage: `table("Runs", "runs", ["Run", "dev\nRR@10"], "lc", rows, notes)`, each row of `Cell(text,
+width)`. Needs booktabs and no other package; `table*` spans both columns where a class has two.
+Must not know what a cell means.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby
+from typing import NamedTuple
+
+# Widths are in digits of \footnotesize (4.25pt of Computer Modern, wider than Times and
+# Libertine). The narrowest text block is that of article, 345pt; LNCS has 347pt, ACL 455pt, acmart
+# 506pt. Heights are in lines; LNCS's 549pt hold 57.
+WIDTH, LINES = 78.0, 42
+HELD = 10  # floats without a page of their own before TeX is told to set them: it holds 18
+GAP = 1.42  # \tabcolsep of 3pt on both sides of a column
+NAMES = 42.0  # what the columns that name the rows share; one that is wider breaks its lines
+SMALL = 0.86  # a raised or lowered character
+FRAME = 5  # lines of a grid's rules, header and distance
+SPECIAL = str.maketrans(
+    {
+        **{c: f"\\{c}" for c in "&%$#_{}"},
+        **{c: f"${c}$" for c in "<>|"},
+        **{c: f"{{{c}}}" for c in "[]*"},  # what \\ would take as its argument
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "↓": r"$\downarrow$",
+        "→": r"$\rightarrow$",
+        "\N{EN DASH}": "--",
+    }
+)
+MINUS = re.compile(r"(?<![\w.)])-(?=\d)")
+BREAKS = re.compile(r"(\\_|[./+])(?=\w)")
+COLUMN = re.compile(r"[lcr]|p\{[^}]*\}")
+FRACTION = re.compile(r"[\d.]+")
+WIDE, NARROW = "@%±→↓+=—<>", " .,:;'()[]/|!-ijlI"
+NOTES = r"\providecommand{\residuumnotes}[1]{\par{\footnotesize\raggedright #1\par}}"
+HEAD = r"% needs \usepackage{booktabs}; leave out notes: \newcommand{\residuumnotes}[1]{} before it"
+
+
+class Cell(NamedTuple):
+    """A typeset text and its width in digits."""
+
+    text: str
+    width: float
+
+
+Rows = Sequence[Sequence[Cell]]
+
+
+def escape(text: str) -> str:
+    """Write text so that LaTeX prints it literally; a minus before a digit is one."""
+    return "$-$".join(part.translate(SPECIAL) for part in MINUS.split(text))
+
+
+def width(text: str) -> float:
+    """Estimate the width of a text in digits."""
+    digits = (1.5 if c.isupper() or c in WIDE else 0.6 if c in NARROW else 1.0 for c in text)
+    return sum(digits) + 0.9 * len(MINUS.findall(text))
+
+
+def cell(text: str, plain: str, raised: str = "", lowered: str = "") -> Cell:
+    """Return a typeset text with its marks above and below its end; `plain` is what is measured."""
+    marks = (f"^{{{_mark(raised)}}}" if raised else "") + (
+        f"_{{{_mark(lowered)}}}" if lowered else ""
+    )
+    beside = SMALL * max(width(raised), width(lowered))
+    return Cell(f"{text}${marks}$" if marks else text, width(plain) + beside)
+
+
+def _mark(text: str) -> str:
+    symbols = {"±": r"\pm ", "↓": r"\downarrow", "-": r"\textrm{--}"}
+    return "".join(symbols.get(c, c) for c in text)
+
+
+def table(
+    title: str, label: str, header: list[str], align: str, rows: Rows, notes: Sequence[str]
+) -> str:
+    r"""Return floats of one caption and, below them, the notes as argument of \residuumnotes.
+
+    `align` has a column type per column, p{} with a share of \linewidth. The leading `l` columns
+    name the rows and stand in every part; of several, one without a header names groups of rows.
+    A line break in a header stacks it; columns that share what stands above it are spanned.
+    """
+    listed = "\n\\par ".join(map(escape, notes))
+    below = f"{NOTES}\n\\residuumnotes{{%\n{listed}\n}}\n" if notes else ""
+    grids = _Grid(header, COLUMN.findall(align), rows).parts() if rows else []
+    floats: list[str] = []
+    for number, parts in enumerate(_floats(grids), start=1):
+        again = "\\addtocounter{table}{-1}\n" if floats else ""
+        named = " (continued)" if floats else f"}}\\label{{tab:{label}"
+        inside = "\n\n\\medskip\n".join(parts)
+        floats.append(
+            f"{again}\\begin{{table*}}\n\\caption{{{escape(title)}{named}}}\n"
+            f"\\centering\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}\n{inside}\n\\end{{table*}}\n"
+            + "\\clearpage\n"
+            * (number % HELD == 0)
+        )
+    return f"{HEAD}\n{''.join(floats)}{below}"
+
+
+def _floats(parts: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
+    """Yield the grids that stand in one float, as many as its height holds."""
+    held: list[str] = []
+    height = 0
+    for text, lines in parts:
+        if held and height + lines > LINES:
+            yield held
+            held, height = [], 0
+        held.append(text)
+        height += lines
+    if held:
+        yield held
+
+
+class _Grid:
+    """A grid and the widths of its columns."""
+
+    def __init__(self, header: list[str], types: list[str], rows: Rows) -> None:
+        self.tops = [text.rpartition("\n")[0] for text in header]
+        self.bottoms = [text.rpartition("\n")[2] for text in header]
+        self.types, self.rows = types, rows
+        names = next((i for i, kind in enumerate(types) if kind != "l"), len(types))
+        self.grouped = names > 1 and not header[0]
+        self.names = [*range(int(self.grouped), names)]
+        self.values = [*range(names, len(types))]
+        self.longest = NAMES / max(1, len(self.names))
+        self.shown = [*self.names, *self.values]
+        self.widths = [self._width(column) for column in range(len(types))]
+
+    def _width(self, column: int) -> float:
+        if self.types[column][0] == "p":
+            return float(FRACTION.findall(self.types[column])[0]) * WIDTH
+        widest = max([width(self.bottoms[column]), *(row[column].width for row in self.rows)])
+        if column in self.names:
+            return min(widest, self.longest)
+        return max(widest, width(self.tops[column]) / self.tops.count(self.tops[column]))
+
+    def parts(self) -> list[tuple[str, int]]:
+        """Return grids that are narrow and short enough, each with its height in lines."""
+        result = []
+        for columns in self._side_by_side():
+            for rows in self._below_each_other():
+                shown = [*self.names, *columns]
+                lines = "\n".join(self._lines(shown, rows))
+                text = (
+                    f"\\begin{{tabular}}{{{''.join(map(self._type, shown))}}}\n\\toprule\n"
+                    f"{self._header(shown)}\n\\midrule\n{lines}\n\\bottomrule\n\\end{{tabular}}"
+                )
+                result.append((text, FRAME + sum(map(self._height, rows))))
+        return result
+
+    def _side_by_side(self) -> list[list[int]]:
+        """Part the columns of values evenly, into as few groups as the width allows."""
+        room = WIDTH - sum(self.widths[column] + GAP for column in self.names)
+        for count in range(1, len(self.values)):
+            size = -(-len(self.values) // count)
+            groups = [self.values[i : i + size] for i in range(0, len(self.values), size)]
+            if all(sum(self.widths[c] + GAP for c in group) <= room for group in groups):
+                return groups
+        return [[column] for column in self.values] or [[]]
+
+    def _below_each_other(self) -> Iterator[Rows]:
+        """Part the rows where they would be higher than a page."""
+        numbers = [height // (LINES - FRAME) for height in accumulate(map(self._height, self.rows))]
+        for _, part in groupby(zip(numbers, self.rows, strict=True), key=lambda item: item[0]):
+            yield [row for _, row in part]
+
+    def _height(self, row: Sequence[Cell]) -> int:
+        """Estimate the lines of a row; words do not fill the lines of a column that breaks."""
+        filled = [row[column].width / (self.widths[column] or 1.0) for column in self.shown]
+        return max(math.ceil(1.25 * n) if n > 1 else 1 for n in filled)
+
+    def _type(self, column: int) -> str:
+        """Return the type of a column; a name that is too long breaks within a fixed width."""
+        broken = column in self.names and self._breaks(column)
+        return f"p{{{self.longest / WIDTH:.2f}\\linewidth}}" if broken else self.types[column]
+
+    def _breaks(self, column: int) -> bool:
+        return any(row[column].width > self.longest for row in self.rows)
+
+    def _header(self, columns: list[int]) -> str:
+        bottom = " & ".join(escape(self.bottoms[column]) for column in columns)
+        spans, rules, start = [], [], 1
+        for top, members in groupby(columns, key=self.tops.__getitem__):
+            count = len(list(members))
+            spans += [f"\\multicolumn{{{count}}}{{c}}{{{escape(top)}}}"] if top else [""] * count
+            rules += [f"\\cmidrule(lr){{{start}-{start + count - 1}}}"] if top else []
+            start += count
+        above = f"{' & '.join(spans)} \\\\\n{''.join(rules)}\n" if rules else ""
+        return f"{above}{bottom} \\\\"
+
+    def _lines(self, columns: list[int], rows: Rows) -> Iterator[str]:
+        group = ""
+        for number, row in enumerate(rows):
+            if self.grouped and row[0].text != group:
+                group = row[0].text
+                yield from ["\\addlinespace"] * bool(number)
+                if group:
+                    yield f"\\multicolumn{{{len(columns)}}}{{l}}{{\\emph{{{group}}}}} \\\\"
+            yield " & ".join(self._text(row, column) for column in columns) + " \\\\"
+
+    def _text(self, row: Sequence[Cell], column: int) -> str:
+        text = row[column].text
+        if column not in self.names or not self._breaks(column):
+            return text
+        return "\\raggedright " + BREAKS.sub(r"\1\\allowbreak{}", text)
