@@ -78,11 +78,11 @@ def test_sentences_are_counted_beside_markers_and_blanks_apart():
     blank = row("significant here", kind="no marker", claim="ours above base, unmarked")
     first, second = ledger.counts([*ROWS, said, blank]).split("\n\n")
     header, *body = lines(first, "| ")
-    assert header[-1] == "not judged" and "agrees" not in header
+    assert header[-2:] == ["not judged", "as before"] and "agrees" not in header
     assert [line for line in body if line[1] == "claims"] == [
-        ["toy", "claims", "0", "0", "0", "0", "0", layout.DASH, layout.DASH, "0", "0", "1"]
+        ["toy", "claims", "0", "0", "0", "0", "0", layout.DASH, layout.DASH, "0", "0", "1", "0"]
     ]
-    assert lines(second, "| ")[1] == ["toy", "no markers", "0", "1", "0", "0", "0"]
+    assert lines(second, "| ")[1] == ["toy", "no markers", "0", "1", "0", "0", "0", "0"]
     page = ledger.page([*ROWS, said, blank], "toy", "a toy.")
     assert "Against the paper: 3." in page, "a blank contradicts nothing"
     assert "| ours unmarked" not in page and "ours above base, unmarked" in page

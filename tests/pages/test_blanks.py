@@ -85,7 +85,9 @@ def test_rows_of_a_table_and_their_counts_stand_apart():
     apart = ledger.counts(rows).splitlines()
     assert apart[0].split("|")[3].strip() == "agrees" and "no markers" in apart[2]
     unmarked = job(reported={"base": {"rr": "0.3"}, "ours": {"rr": "0.4"}})
-    assert blanks.unmarked(unmarked, cells, tests, Before()) == [], "a table without markers says nothing"
+    assert blanks.unmarked(unmarked, cells, tests, Before()) == [], (
+        "a table without markers says nothing"
+    )
 
 
 def test_only_pairs_that_the_paper_tests_can_be_blank():
