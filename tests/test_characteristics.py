@@ -11,6 +11,7 @@ from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import canonical_json
 from residuum.pages import grids, verdicts
+from residuum.pages.printed import Before
 from residuum.wiring.bound import BoundCharacteristics
 
 ROWS = [
@@ -100,7 +101,9 @@ def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     assert cell["measured"] is None
     assert cell["not_run"] == "scale toy binds nothing to trec-dl-2019"
     assert "| not run" in output.with_suffix(".md").read_text()
-    judged = verdicts.judge(made, grids.rows(output, grids.GridCell, optional=grids.INDEX), [])
+    judged = verdicts.judge(
+        made, grids.rows(output, grids.GridCell, optional=grids.INDEX), [], Before()
+    )
     found = {(r.row, r.column): r.verdict for r in judged}
     assert found["queries", "dl"] == "not run"
     assert found["queries", "dev"] == "differs"
@@ -147,7 +150,9 @@ def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     assert (dl["queries"], round(dl["relevant_per_query"]), dl["grades"]) == (43, 95, 4)
     assert {
         r.verdict
-        for r in verdicts.judge(job(), grids.rows(output, grids.GridCell, optional=grids.INDEX), [])
+        for r in verdicts.judge(
+            job(), grids.rows(output, grids.GridCell, optional=grids.INDEX), [], Before()
+        )
     } == {"reproduced"}
     lines = [x.split("|")[2:-1] for x in output.with_suffix(".md").read_text().splitlines()
              if x.startswith("|")]  # fmt: skip

@@ -78,6 +78,9 @@ def compare(
     baseline: Annotated[
         list[str] | None, typer.Option(help="only pairs with one of these runs; by file name")
     ] = None,
+    original: Annotated[
+        str | None, typer.Option(help="the run that all others reproduce; by file name")
+    ] = None,
     missing: Annotated[
         Literal["refuse", "zero"],
         typer.Option(help="a judged query that a run lacks is an error, or counts 0"),
@@ -96,7 +99,7 @@ def compare(
     options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
     options |= {"resamples": resamples, "seed": seed}
     page = comparing.report(
-        qrels, runs, measures, options, baseline or (), missing, form, output, workers
+        qrels, runs, measures, options, baseline or (), original, missing, form, output, workers
     )
     print(page)
 

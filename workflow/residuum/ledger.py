@@ -16,8 +16,10 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
+from residuum.pages.blanks import unmarked
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
+from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
@@ -25,7 +27,8 @@ from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
 HOLM = "comparisons, Holm"
-COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
+AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
+BLANK = "no marker"
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Rows = Sequence[LedgerRow]
 
@@ -36,9 +39,10 @@ def write(
     table: Annotated[list[Path], typer.Option(help="table TSV, in the order of --spec")],
     significance: Annotated[list[Path], typer.Option(help="TSV of the tests, named as its table")],
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+    claims: Annotated[list[Path] | None, typer.Option(help="TSV of judged claims")] = None,
 ) -> None:
-    """Judge every reported number and comparison of the given tables."""
-    ledger: list[LedgerRow] = []
+    """Judge every reported number and comparison of the given tables; add judged claims."""
+    ledger, before = list[LedgerRow](), Before()
     kinds = [json.loads(text)["table"]["kind"] for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
     jobs = list(map(command.parse_spec, forms, spec))
@@ -46,14 +50,17 @@ def write(
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        ledger += judge(
-            job, grids.rows(path, GridCell, optional=grids.INDEX), tests.get(job.id, [])
-        )
+        cells = grids.rows(path, GridCell, optional=grids.INDEX)
+        ledger += judge(job, cells, tests.get(job.id, []), before)
+        if isinstance(job, BoundTable):
+            ledger += unmarked(job, cells, tests[job.id], before)
+    for path in claims or []:
+        ledger += grids.rows(path, LedgerRow)
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
-    made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
-    own = [output, reading]
+    inputs, own = [*table, *significance, *(claims or [])], [output, reading]
+    made_of = {"tables": [path.stem for path in table]}
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 
 
@@ -68,18 +75,30 @@ def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str,
 def counts(ledger: Rows) -> str:
     """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur.
 
-    Comparisons have a second one, all corrected by Holm within their column.
+    What was printed before, of the same runs, is counted there, and here in a column of its own.
+    Comparisons have a second line, all corrected by Holm within their column. Pairs that a paper
+    leaves without a marker are counted apart.
     """
+    blanks, printed = [r for r in ledger if r.kind == BLANK], [r for r in ledger if r.kind != BLANK]
+    return "\n\n".join(_counted(rows) for rows in (printed, blanks) if rows)
+
+
+def _counted(ledger: Rows) -> str:
+    kinds = [kind for kind in VERDICTS if any(row.kind == kind for row in ledger)]
+    columns = list(dict.fromkeys(verdict for kind in kinds for verdict in VERDICTS[kind]))
     lines = []
     for paper, rows in _grouped(ledger, lambda row: row.paper):
-        own = {f"{kind}s": [r.verdict for r in rows if r.kind == kind] for kind in VERDICTS}
-        under_holm = [r.under_holm for r in rows if r.under_holm]
-        for what, verdicts in {**own, HOLM: under_holm}.items():
-            possible = VERDICTS["number" if what == "numbers" else "comparison"]
-            if counted := Counter(verdicts):
-                shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
-                lines.append([paper, what, *shown])
-    return grid(["paper", "printed", *COUNTED], lines)
+        for kind in kinds:
+            every = [row for row in rows if row.kind == kind]
+            own = [row for row in every if not row.same_as]
+            verdicts = {f"{kind}s": [row.verdict for row in own]}
+            if any(row.under_holm for row in every):
+                verdicts[HOLM] = [str(row.under_holm) for row in own]
+            for what, found in verdicts.items() if every else ():
+                counted = Counter(found)
+                shown = [str(counted[v]) if v in VERDICTS[kind] else DASH for v in columns]
+                lines.append([paper, what, *shown, str(len(every) - len(own))])
+    return grid(["paper", "printed", *columns, AGAIN], lines)
 
 
 def page(ledger: Rows, scale: str, reason: str) -> str:
@@ -98,22 +117,37 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         parts += [f"## {paper}", *_in_short(rows)]
     parts += [
         "## Every number and comparison",
-        "A comparison's reported and measured values are differences. A number that is not "
-        "comparable, without a reason beside it, is so for the scale's reason, given above.",
+        "A comparison's reported and measured values are differences; effect ratio: measured over "
+        "reported one; delta RI: reported relative improvement less the measured one. A number "
+        "that is not comparable, without a reason beside it, is so for the scale's reason, given "
+        "above.",
     ]
-    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance", "verdict"]
     for _, rows in _grouped(ledger, lambda row: row.table):
-        lines = []
-        for r in rows:
-            changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
-            why = "" if r.reason == reason else plain(r.reason)
-            lines.append([r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why])
-        parts.append(f"### {rows[0].printed_in}\n\n{grid([*header, 'reason'], lines)}")
+        parts.append(f"### {rows[0].printed_in}\n\n{_every_row(rows, reason)}")
     return "\n\n".join([*parts, ""])
 
 
-def _in_short(rows: Rows) -> Iterator[str]:
-    """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run."""
+def _every_row(rows: Rows, reason: str) -> str:
+    """Return the rows of a table as a grid; the scale's own reason is not repeated."""
+    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance"]
+    header += ["effect ratio", "delta RI", "verdict"]
+    last = [AGAIN] if any(row.same_as for row in rows) else []
+    lines = []
+    for r in rows:
+        changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
+        changes += [_rounded(r.effect_ratio, ".3g"), _rounded(r.delta_ri, "+.3g")]
+        why = "" if r.reason == reason else plain(r.reason)
+        line = [r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why]
+        lines.append([*line, *(r.same_as or "" for _ in last)])
+    return grid([*header, "reason", *last], lines)
+
+
+def _in_short(every: Rows) -> Iterator[str]:
+    """Yield what contradicts a paper (reversed comparisons, numbers that differ) or is not run.
+
+    Only how many rows were printed before, of the same runs, is said of these.
+    """
+    rows = [row for row in every if not row.same_as and row.kind != BLANK]
     lines = [
         [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
@@ -135,6 +169,10 @@ def _in_short(rows: Rows) -> Iterator[str]:
         groups = _grouped(absent, _bare)
         listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
         yield f"Not run: {len(absent)}.\n\n{listed}"
+    if again := [row for row in every if row.same_as]:
+        where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
+        text = f"Printed before, of the same runs, and counted there ({', '.join(where)})"
+        yield f"{text}: {_printed_in(again)}."
 
 
 def _bare(row: LedgerRow) -> str:
@@ -148,7 +186,7 @@ def _printed_in(rows: Rows) -> str:
     parts = []
     for page, own in _grouped(rows, lambda row: row.printed_in):
         kinds = Counter(row.kind for row in own)
-        counted = [(kinds[kind], kind) for kind in ("number", "comparison") if kinds[kind]]
+        counted = [(kinds[kind], kind) for kind in ("number", "comparison", "claim") if kinds[kind]]
         amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
         parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
     return "; ".join(parts)

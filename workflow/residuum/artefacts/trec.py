@@ -44,13 +44,15 @@ STOP_WORDS = {
 }
 
 
-def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
+def rank(
+    scores: pl.DataFrame, k: int | None = None, decimals: int = SCORE_DECIMALS
+) -> pl.DataFrame:
     """Rank query_id, doc_id, score: by score descending, then doc_id; `k` hits per query.
 
     Scores are first rounded to the decimals of a run file, which never contradicts its own order.
     Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
     """
-    rounded = pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0
+    rounded = pl.col("score").cast(pl.Float64).round(decimals) + 0.0
     ranked = _by_score(scores.select(pl.col(PAIR).cast(pl.String), rounded))
     kept = ranked if k is None else cut(ranked, k)
     return kept.select(*PAIR, "rank", "score")

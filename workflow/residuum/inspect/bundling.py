@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
-from residuum import __version__, characteristics, figures, ledger, significance, tables
+from residuum import __version__, characteristics, claims, figures, ledger, significance, tables
 from residuum.artefacts import files, manifest
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
@@ -36,7 +36,7 @@ INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
-REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.ledger]
+REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.pages["claims"], PATHS.ledger]
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
@@ -237,7 +237,13 @@ def _make(bench: Bench, path: str) -> str:
         judged = [name for name in record.inputs if PATHS.table.parse(name)]
         specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
         tests = bench.files(path, PATHS.significance)
-        ledger.write(specs, bench.files(path, PATHS.table), tests, output)
+        said = bench.files(path, PATHS.pages["claims"])
+        ledger.write(specs, bench.files(path, PATHS.table), tests, output, said)
+        return ""
+    if PATHS.pages["claims"].parse(path):
+        read, curves = bench.files(path, PATHS.table), bench.files(path, PATHS.depth_curve)
+        made = bench.made / PATHS.significance.fill(page=output.stem)
+        claims.judge(spec, bench.results / PATHS.metrics_root, made, output, read, curves)
         return ""
     if PATHS.pages["figure"].parse(path):
         scored = bench.files(path, PATHS.pairs.manifest)

@@ -59,6 +59,9 @@ class Encoder(Strict):
     )
     query_marker: str = Field("[QRY]", description="special token before a query")
     doc_marker: str = Field("[DOC]", description="special token before a doc")
+    keep_cls: bool = Field(
+        False, description="[CLS] stands before the marker; else the marker takes its place"
+    )
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
@@ -195,6 +198,16 @@ class TermWeights(OnPairs):
             raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
 
 
+class ReleasedWeights(Entry):
+    """Term weights that somebody else predicted for a collection."""
+
+    kind: Literal["released-weights"]
+    source: str = Field(description="who made them and where to get them; shown if they are absent")
+    dataset: Annotated[Id, Ref("dataset")]
+    path: str = Field(description="file, or folder of files, below RESIDUUM_DATA")
+    least: Probability = Field(1.0, description="share of the docs held; others have no word")
+
+
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
@@ -276,4 +289,6 @@ class DualEncoder(Contrastive):
 
 
 Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
-Model = Annotated[Backbone | MaskedLanguage | Trained, Field(discriminator="kind")]
+Model = Annotated[
+    Backbone | MaskedLanguage | Trained | ReleasedWeights, Field(discriminator="kind")
+]
