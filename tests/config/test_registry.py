@@ -552,7 +552,9 @@ def test_a_key_that_is_given_twice_is_a_fault(config):
 def test_unknown_scale_and_unknown_config_key():
     with pytest.raises(ResiduumError, match=r"no scale 'minii'.*Did you mean mini\?"):
         load(scale="minii")
-    with pytest.raises(ResiduumError, match="config: scael: unknown key; valid: device, encoder"):
+    with pytest.raises(
+        ResiduumError, match="config: scael: unknown key; valid: arithmetic, device, encoder"
+    ):
         load(scael="mini")
 
 

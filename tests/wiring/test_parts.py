@@ -301,6 +301,7 @@ def test_ids_of_wildcards_are_those_of_the_scale():
 def test_cards_and_processes_follow_from_the_configuration():
     plain, sizes = Resources(TOY), {"estimate": lambda w: Estimate(), "mem_mb": 6000}
     assert plain.training(**sizes).items() >= {"mem_mb": 6000, "gpu": 0}.items()
+    assert plain.precise.endswith(" --precision auto --arithmetic native")
     assert plain.torchrun == "" and plain.batches.startswith("--batch-size 8 --threads 2 ")
     config = Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
     several = Resources(replace(TOY, config=config))
