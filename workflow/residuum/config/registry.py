@@ -181,6 +181,10 @@ class Registry:
         named = {self.reranker(n): system.reranker for n, system in systems.items()}.get(name, name)
         return self.scale.rerankers.get(name) if isinstance(named, str) else named
 
+    def players(self, page: Page) -> dict[str, str]:
+        """Return the system that makes each part of a page: the one named, or what plays it."""
+        return {part: self.scale.systems.get(name, name) for part, name in page.systems().items()}
+
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""
         return [name for ref, name in self._named.get(system, []) if ref.to == "system"]

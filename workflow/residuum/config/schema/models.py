@@ -83,24 +83,33 @@ class Pool(Strict):
         return None
 
 
+class Triples(Strict):
+    """The training triples that a collection brings for a split (`docpairs` in its YAML)."""
+
+    first: Positive | None = Field(None, description="how many, from the first; absent: all")
+
+
 class Negatives(Strict):
     """Negatives drawn uniformly from the union of pools, relevant docs left out.
 
     Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
-    system that scores the positive and them. Without pools there are none but the other docs of a
-    batch. `same_as` names the model whose tuples are used: an ablation differs in one thing only.
+    system that scores the positive and them. In place of pools there may be the `triples` of the
+    split's own collection, each a pair with one negative. Without either there are none but the
+    other docs of a batch. `same_as` names the model whose tuples are used: an ablation differs in
+    one thing only.
     """
 
     pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
     scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
     per_pair: Positive | None = Field(default=None, description="stored for each training pair")
+    triples: Triples | None = None
     seed: int = 1
     same_as: Annotated[Id, Ref("model", use="tuples")] | None = None
 
     @property
     def sampled(self) -> bool:
         """Say whether training pairs come with negatives of their own."""
-        return bool(self.pools or self.same_as)
+        return bool(self.pools or self.triples or self.same_as)
 
     @property
     def sources(self) -> list[Source]:
@@ -114,8 +123,12 @@ class Negatives(Strict):
 
     def check(self) -> None:
         settings = [self.scores is not None, self.per_pair is not None]
-        if self.same_as and any([*settings, self.pools]):
+        if self.same_as and any([*settings, self.pools, self.triples]):
             raise ValueError("same_as takes the other model's tuples: give nothing beside it")
+        if self.triples:
+            if self.pools or settings != [True, False]:
+                raise ValueError("triples bring their negatives: beside them, give scores alone")
+            return
         if len({bool(self.pools), *settings}) > 1:
             raise ValueError("pools, scores and per_pair go together: give all or none of them")
         if len({source.system for source in self.sources}) < len(self.sources):

@@ -103,6 +103,10 @@ class Printed(Strict):
     title: str
     printed_in: str = Field(description="where the paper prints it")
 
+    def systems(self) -> dict[str, str]:
+        """Return the system named for each part: a row, a series, a list."""
+        return {}
+
 
 class Reported(Printed):
     """A page with numbers that the paper printed."""
@@ -136,6 +140,9 @@ class Table(Reported):
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
+
+    def systems(self) -> dict[str, str]:
+        return {row.id: row.system for row in self.rows if row.system}
 
 
 class Characteristic(Strict):
@@ -178,6 +185,9 @@ class Cases(Printed):
     after: ListId = Field(description="list whose rank is shown second; most gained first")
     limit: Positive = Field(3, description="cases shown, one per query")
 
+    def systems(self) -> dict[str, str]:
+        return self.lists
+
 
 class Series(Strict):
     """A line of a figure: a rerank system, measured at each depth."""
@@ -209,6 +219,9 @@ class Figure(Printed):
     series: list[Series] = Field(min_length=1)
     panels: list[Panel] = Field(min_length=1)
     tests: TestsId = Field(description="an entry of config/tests that compares with_baselines")
+
+    def systems(self) -> dict[str, str]:
+        return {series.id: series.system for series in self.series}
 
 
 Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]
