@@ -2,6 +2,7 @@
 
 from comparison_fixture import comparison
 from residuum.pages import notes
+from tables_fixture import job
 
 
 def noted(*rows):
@@ -60,3 +61,10 @@ def test_seeds():
 def test_a_test_that_favours_the_lower_mean():
     (line,) = noted({"significant": True, "direction": -1, "difference": 0.1}, {})
     assert "favours the system with the lower mean" in line and line.endswith(": x-y.")
+
+
+def test_what_plays_a_system_is_said_under_the_table():
+    runs = {"base": ["base"], "ours": ["theirs.seed1", "theirs.seed2"], "ablation": ["theirs-b"]}
+    lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], []))
+    assert "Played at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
+    assert not [line for line in notes.caption(job(), [], [], []) if line.startswith("Played")]
