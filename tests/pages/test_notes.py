@@ -65,6 +65,6 @@ def test_a_test_that_favours_the_lower_mean():
 
 def test_what_plays_a_system_is_said_under_the_table():
     runs = {"base": ["base"], "ours": ["theirs.seed1", "theirs.seed2"], "ablation": ["theirs-b"]}
-    lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], []))
+    lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
     assert "Played at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
-    assert not [line for line in notes.caption(job(), [], [], []) if line.startswith("Played")]
+    assert not [line for line in notes.caption(job(), [], [], [], {}) if line.startswith("Played")]
