@@ -19,7 +19,33 @@ rule external_accept:
         **decided_by("residuum.external", "accept", WIRING.runs.spec),
         corpus=options.folder("corpus"),
         judged_before=options.each("judged-before", "judged_before"),
+        md5=WIRING.runs.external_md5,
     shell:
         "python -m residuum.external accept --run {input.run:q} --queries {input.queries} "
-        "--corpus {params.corpus} {params.judged_before} --spec {params.spec:q} --tag {wildcards.run} "
+        "--corpus {params.corpus} {params.judged_before} {params.md5} --spec {params.spec:q} --tag {wildcards.run} "
         "--output {output.run} 2>&1 | tee {log}"
+
+
+rule external_weights:
+    """Check the term weights that somebody else predicted for a corpus and take them in."""
+    input:
+        files=WIRING.corpora.released,
+        corpus=PATHS.corpus,
+    output:
+        ONLY.models(PATHS.released_weights, "released-weights"),
+    log:
+        PATHS.log("external/{dataset}.{model}"),
+    benchmark:
+        PATHS.time("external/{dataset}.{model}")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.released_weights, mem_mb=4000),
+    params:
+        **decided_by("residuum.external", "weights", WIRING.models.spec),
+        files=WIRING.corpora.released_options,
+        corpus=options.folder("corpus"),
+        folder=options.output_folder,
+    shell:
+        "python -m residuum.external weights {params.files} --corpus {params.corpus} "
+        "--spec {params.spec:q} --output {params.folder} 2>&1 | tee {log}"

@@ -3,6 +3,7 @@ rule ledger_write:
     input:
         tables=WIRING.pages.judged,
         tests=WIRING.pages.tests,
+        claims=WIRING.claims.all,
     output:
         **PATHS.ledger.forms("md"),
     log:
@@ -18,6 +19,7 @@ rule ledger_write:
         specs=WIRING.pages.judged_specs,
         tables=options.each("table", "tables"),
         tests=options.each("significance", "tests"),
+        claims=options.each("claims", "claims"),
     shell:
         "python -m residuum.ledger write {params.specs} {params.tables} {params.tests} "
-        "--output {output.tsv} 2>&1 | tee {log}"
+        "{params.claims} --output {output.tsv} 2>&1 | tee {log}"

@@ -3,7 +3,7 @@ rule significance_compare:
     input:
         metrics=WIRING.pages.tested_metrics,
     output:
-        **recorded(tests=PATHS.significance),
+        **recorded(tests=ONLY.pages(PATHS.significance, "table")),
     log:
         PATHS.log("significance/{page}"),
     benchmark:

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum import characteristics, evaluate, figures, ledger, lexical, significance, tables
+from residuum import (
+    characteristics,
+    claims,
+    evaluate,
+    figures,
+    ledger,
+    lexical,
+    significance,
+    tables,
+)
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.config.specs import canonical_json
 from residuum.wiring.bound import BoundCharacteristics
@@ -66,9 +75,8 @@ def _sources(results: Path, terms: int) -> None:
         record(folder, facts, [], "residuum.data", source={"seed": 1})
     trec.write_queries(split / "queries.tsv", [(q, f"text of {q}") for q in QUERIES])
     trec.write_qrels(split / "qrels.trec", [(q, "d7", 1) for q in QUERIES])
-    record(
-        split / "queries.tsv", {"queries": 12, "qrels": 12}, [], "residuum.data", source={"seed": 1}
-    )
+    facts, own = {"queries": 12, "qrels": 12}, [split / "queries.tsv", split / "qrels.trec"]
+    manifest.write(own[0], facts, {"source": {"seed": 1}}, [], "residuum.data", own)
     index = results / "index" / "data" / "en"
     index.mkdir(parents=True)
     corpus = [data / "corpus" / "manifest.json"]
@@ -100,7 +108,7 @@ def write_run(path: Path, ranks: list[int]) -> None:
 
 
 def make_pages(results: Path) -> None:
-    """Make a table, a table of characteristics, a figure, a case study and the ledger."""
+    """Make a table, characteristics, a figure, a case study, a claim and the ledger."""
     made, counted = spec(job()), _counted_job()
     page = results / "tables" / "toy-table1.tsv"
     tests = results / "significance" / "toy-table1.tsv"
@@ -112,7 +120,27 @@ def make_pages(results: Path) -> None:
     case = results / "cases" / "toy-table3.tsv"
     files.write_text(case, "query_id\tdoc_id\n")
     record(case, {"pairs": 0}, [], "residuum.cases", id="toy-table3")
-    ledger.write([made, counted], [page, second], [tests], results / "ledger.tsv")
+    said = results / "claims" / "toy-claims.tsv"
+    tested = results / "significance" / "toy-claims.tsv"
+    claims.judge(_claims_job(), results / "metrics", tested, said, [page])
+    ledger.write([made, counted], [page, second], [tests], results / "ledger.tsv", [said])
+
+
+def _claims_job() -> str:
+    holds = {"relation": "above", "page": "table1", "rows": {"ours": ["base"]}, "columns": ["rr"]}
+    claim = {"id": "better", "section": "5", "says": "Ours is better.", "holds": holds}
+    page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "toy"}
+    made = {
+        "id": "toy-claims",
+        "claims": {**page, "claims": [claim]},
+        "tests": job().tests.model_dump(mode="json"),
+        "tables": {"table1": job().model_dump(mode="json")},
+        "figures": {},
+        "scale": "toy",
+        "comparable": True,
+        "reason": "a toy.",
+    }
+    return canonical_json(made)
 
 
 def _counted_job() -> str:
@@ -147,6 +175,14 @@ def change(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text, f"{path} lacks {old}"
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def seal(path: Path) -> None:
+    """Record a changed file in its manifest, as if it had been made so."""
+    for place in path.parent.glob("*manifest.json"):
+        listed = json.loads(place.read_text(encoding="utf-8"))["files"]
+        if path.name in listed:
+            edit(place, files={**listed, path.name: manifest.described(path).model_dump()})
 
 
 def edit(path: Path, **changes: object) -> None:

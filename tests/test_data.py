@@ -169,6 +169,12 @@ def test_generated_articles_have_fields_and_one_split(tmp_path):
         export(ARTICLES | {"splits": {"train": {}}}, tmp_path / "other")
 
 
+def test_a_round_that_a_recipe_does_not_have_is_named(tmp_path):
+    both = ARTICLES | {"splits": {"judged": {}, "earlier": {}}}
+    with pytest.raises(ResiduumError, match="this recipe makes no split earlier, but judged"):
+        export_split(both, tmp_path, "earlier")
+
+
 def test_split_and_its_pins(mine, tmp_path):
     queries, qrels = export_split(mine, tmp_path)
     assert queries == {"q1": "first query", "q2": "second", "q3": "third"}

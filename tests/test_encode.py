@@ -143,4 +143,4 @@ def test_long_docs_get_a_vector_for_each_passage(made: Made, tmp_path: Path) -> 
     facts = json.loads((folder / "manifest.json").read_text())
     assert facts["artefact"]["vectors"] == len(ids) and facts["artefact"]["shard"]["docs"] == 4
     assert facts["spec"]["windows"]["length"] == 10
-    assert encoder.doc_room == ENCODER["doc_length"] - 3, "[CLS], marker and [SEP]"
+    assert encoder.doc_room == ENCODER["doc_length"] - 2, "marker and [SEP]"

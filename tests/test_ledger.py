@@ -39,6 +39,7 @@ def test_one_row_per_printed_number_and_marker(tmp_path):
         ("ablation", "rr", "RR@10 = 0.35"): ("number", "differs"),
         ("ablation", "rr", "ablation significantly below ours"): ("comparison", "inconclusive"),
         ("later", "rr", "RR@10 = 0.2"): ("number", "not run"),
+        ("base", "rr", "base above later, unmarked"): ("no marker", "not run"),
     }
     close = result["ours", "rr", "RR@10 = 0.4"]
     assert close["delta"] == pytest.approx(0.05)
@@ -47,6 +48,13 @@ def test_one_row_per_printed_number_and_marker(tmp_path):
     assert (missing["measured"], missing["reason"]) == (None, "later: not built yet")
     gap = result["ours", "rr", "ours significantly above base"]
     assert (gap["reported"], gap["measured"]) == (pytest.approx(0.1), pytest.approx(0.15))
+    # Reported 0.4 and 0.3, measured 0.45 and 0.3: relative improvements of a third and a half.
+    assert gap["effect_ratio"] == pytest.approx(1.5)
+    assert gap["delta_ri"] == pytest.approx(1 / 3 - 1 / 2)
+    assert (missing["effect_ratio"], close["effect_ratio"], close["delta_ri"]) == (None,) * 3
+    page = (tmp_path / "l.md").read_text().split("## Every number")[1]
+    line = next(line for line in page.splitlines() if "above base" in line)
+    assert "| 1.5 " in line and "| -0.167 " in line
 
 
 def test_at_another_scale_numbers_are_not_comparable_but_comparisons_are_judged(tmp_path):

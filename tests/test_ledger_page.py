@@ -73,6 +73,21 @@ def test_counts_have_a_line_per_paper_and_kind():
     ]
 
 
+def test_sentences_are_counted_beside_markers_and_blanks_apart():
+    said = row("not judged", kind="claim", claim="It is close.", measured=None)
+    blank = row("significant here", kind="no marker", claim="ours above base, unmarked")
+    first, second = ledger.counts([*ROWS, said, blank]).split("\n\n")
+    header, *body = lines(first, "| ")
+    assert header[-2:] == ["not judged", "as before"] and "agrees" not in header
+    assert [line for line in body if line[1] == "claims"] == [
+        ["toy", "claims", "0", "0", "0", "0", "0", layout.DASH, layout.DASH, "0", "0", "1", "0"]
+    ]
+    assert lines(second, "| ")[1] == ["toy", "no markers", "0", "1", "0", "0", "0", "0"]
+    page = ledger.page([*ROWS, said, blank], "toy", "a toy.")
+    assert "Against the paper: 3." in page, "a blank contradicts nothing"
+    assert "| ours unmarked" not in page and "ours above base, unmarked" in page
+
+
 def test_the_page_opens_with_the_counts_and_what_contradicts_comes_before_the_rows():
     page = ledger.page(ROWS, "toy", "a toy.")
     opening, rest = page.split(layout.MORE)
@@ -98,7 +113,7 @@ def test_every_row_is_in_the_grid_with_what_it_was_judged_by():
     result = lines(page, "| ours") + lines(page, "| theirs")
     assert len(result) == len(ROWS)
     assert result[0] == [
-        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "reproduced",
+        "ours", "rr", "RR@10 = 0.3", "0.3", "0.25", "-0.05", "0.005", "", "", "reproduced",
         r"\|delta\| is more than 0.005",
     ]  # fmt: skip
     assert result[4][:5] == ["ours", "rr", "ours significantly above base", "+0.3", "-0.25"]

@@ -14,7 +14,7 @@ import pytest
 
 from corpora import PORTER, RM3, form, hits, make_corpus, make_index, spec, system
 from residuum import lexical
-from residuum.artefacts import trec
+from residuum.artefacts import indexes, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import Rm3
 from residuum.lucene import anserini, indexing, jvm
@@ -71,7 +71,24 @@ def test_index_manifest_states_the_statistics(three, awkward):
     assert (record["unique_terms"], record["total_terms"]) == (6, 9)
     assert record["analysis"] == {"language": "en", **PORTER}
     assert {"anserini", "lucene", "analyzer"} <= set(record)
-    assert lexical.index_record(awkward)["non_empty_documents"] == len(AWKWARD) - 2
+    record = lexical.index_record(awkward)
+    assert record["documents"] == record["non_empty_documents"] == len(AWKWARD) - 2
+    assert (record["docs"], record["left_out"]) == (len(AWKWARD), 2)
+    assert indexes.read_left_out(awkward) == {"empty", "blank"}
+
+
+def test_an_empty_doc_of_another_run_scores_zero(awkward, tmp_path, capsys):
+    trec.write_queries(tmp_path / "q.tsv", [("q", "double agent"), ("r", "needle")])
+    rows = {"query_id": ["q", "q", "r"], "doc_id": ["empty", "007", "blank"], "score": 1.0}
+    trec.write_run(tmp_path / "run.gz", trec.rank(pl.DataFrame(rows)), "x")
+    output = tmp_path / "scores.gz"
+    lexical.score(awkward, tmp_path / "q.tsv", [tmp_path / "run.gz"], spec(), "bm25", output)
+    result = {row[:2]: row[2] for row in trec.read_run(output).select(*trec.HITS).iter_rows()}
+    own = hits(awkward, "double agent")["007"]
+    expected = {("q", "007"): pytest.approx(own, abs=1e-6), ("q", "empty"): 0.0}
+    assert result == {**expected, ("r", "blank"): 0.0}
+    make_index(tmp_path / "again", AWKWARD)
+    assert "2 of 7 docs are empty and left out, as Anserini does" in capsys.readouterr().err
 
 
 def test_the_docs_of_several_runs_are_scored_once(three, tmp_path):
@@ -246,13 +263,16 @@ def test_a_wrong_count_leaves_no_index(tmp_path):
     record = json.loads((corpus / "manifest.json").read_text())
     record["artefact"]["docs"] = 4
     (corpus / "manifest.json").write_text(json.dumps(record))
-    with pytest.raises(ResiduumError, match="the index holds 3 docs, the corpus 4"):
+    with pytest.raises(ResiduumError, match=r"the index holds 3 docs, the corpus 4\."):
         lexical.index(corpus, form(), tmp_path / "index")
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
 
 
 def test_a_damaged_index_is_named(three, tmp_path):
     (tmp_path / "manifest.json").write_bytes((three / "manifest.json").read_bytes())
+    with pytest.raises(ResiduumError, match=r"left_out\.txt: no such file"):
+        lexical.open_index(tmp_path, system())
+    indexes.write_left_out(tmp_path, [])
     with pytest.raises(ResiduumError, match=r"opening the index .*lucene"):
         lexical.open_index(tmp_path, system())
 

@@ -7,7 +7,7 @@ import pytest
 
 from corpora import form, hits, make_corpus, make_index, make_weights, spec, system
 from residuum import lexical
-from residuum.artefacts import trec
+from residuum.artefacts import indexes, trec
 from residuum.cli.errors import ResiduumError
 
 WEIGHTS = {"title": 1.0, "body": 2.0}
@@ -70,7 +70,9 @@ def test_fields_score_given_docs_as_they_search(fields, tmp_path):
 
 def test_an_index_states_the_statistics_of_each_field(fields):
     record = lexical.index_record(fields)
-    assert record["fields"] == ["body", "title"] and record["docs"] == record["documents"] == 4
+    assert record["fields"] == ["body", "title"]
+    assert (record["docs"], record["documents"], record["left_out"]) == (4, 3, 1)
+    assert indexes.read_left_out(fields) == {"d4"}, "d2 and d3 lack one field only"
     assert record["by_field"] == {
         "title": {"non_empty_documents": 2, "unique_terms": 3, "total_terms": 3},
         "body": {"non_empty_documents": 2, "unique_terms": 5, "total_terms": 7},
@@ -111,9 +113,10 @@ def test_term_weights_take_the_place_of_tf_and_words_of_one_stem_add_up(weighted
     assert not hits(weighted, "the", term_weights="deepct")
 
 
-def test_an_index_of_term_weights_keeps_empty_docs_and_says_where_they_are_from(weighted):
+def test_an_index_of_term_weights_leaves_out_empty_docs_and_says_where_they_are_from(weighted):
     record = lexical.index_record(weighted)
-    assert (record["docs"], record["documents"], record["non_empty_documents"]) == (4, 4, 3)
+    assert (record["docs"], record["documents"], record["non_empty_documents"]) == (4, 3, 3)
+    assert indexes.read_left_out(weighted) == {"d3"}
     assert record["total_terms"] == 15 and record["weights"].endswith("weights")
     inputs = json.loads((weighted / "manifest.json").read_text())["inputs"]
     assert [path.split("/")[-2] for path in inputs] == ["corpus", "weights"]
@@ -129,3 +132,21 @@ def test_term_weights_of_another_corpus_are_refused(tmp_path):
         lexical.index(corpus, form(), tmp_path / "index", weights)
     with pytest.raises(ResiduumError, match="index them without fields"):
         lexical.index(corpus, form(fields=["title"]), tmp_path / "index", weights)
+
+
+def test_joined_fields_are_one_text(tmp_path):
+    """d1 has apple three times in four words, d3 once in four, d2 none of two; N is 3."""
+    index = make_index(tmp_path, DOCS, joined=["title", "body"])
+    result = hits(index, "apple", joined=["title", "body"])
+    lengths = [4, 2, 4, 0]
+    assert result["d1"] == pytest.approx(bm25(3, 4, 2, lengths), abs=1e-6)
+    assert result["d3"] == pytest.approx(bm25(1, 4, 2, lengths), abs=1e-6)
+    assert set(result) == {"d1", "d3"} and not hits(index, "unused", joined=["title", "body"])
+    record = json.loads((index / "manifest.json").read_text())
+    assert record["artefact"]["total_terms"] == 10
+    with pytest.raises(ResiduumError, match=r"made as en-porter-lucene.title\+body of plain tf"):
+        hits(index, "apple")
+    with pytest.raises(ResiduumError, match="doc d1 has no field abstract; it has"):
+        make_index(tmp_path / "other", DOCS, joined=["title", "abstract"])
+    with pytest.raises(ResiduumError, match="joined: one text, without boosts"):
+        system(joined=["title"], boosts={"body": 1.0})

@@ -13,7 +13,7 @@ from residuum import lexical, negatives
 from residuum.artefacts import contracts, docpairs, streams, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Negatives
+from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import derive
 

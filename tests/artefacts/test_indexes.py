@@ -17,6 +17,7 @@ RECORD = {
     "analyzer": "DefaultEnglishAnalyzer",
     "lucene": "9.9.1",
 }
+FEW = RECORD | {"total_terms": 320}
 
 
 def test_only_what_is_stated_must_be_the_same():
@@ -50,6 +51,8 @@ def test_statistics_are_written_in_words():
         "documents 3,633, non-empty documents 3,632, unique terms 22,000, total terms 637,485, "
         "analyzer DefaultEnglishAnalyzer, lucene 9.9.1"
     )
+    assert indexes.described([RECORD | {"left_out": 0}]) == indexes.described([RECORD])
+    assert "320, left out as empty 2, ana" in indexes.described([{**FEW, "left_out": 2}])
 
 
 def test_an_index_is_read_from_the_manifest_beside(tmp_path):

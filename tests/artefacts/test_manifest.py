@@ -1,5 +1,6 @@
 """Manifests: the command stands apart from what the artefact is, and is ready to paste."""
 
+import hashlib
 import json
 import os
 import shlex
@@ -32,6 +33,11 @@ def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
     assert "--run 'a run.trec'" in second["environment"].pop("command")
     paths = [record["environment"].pop("path") for record in (first, second)]
     assert paths == ["one.tsv.manifest.json", "two.tsv.manifest.json"]
+    made = [record.pop("files") for record in (first, second)]
+    (one, own), (two, same) = (*made[0].items(), *made[1].items())
+    assert (one, two, own) == ("one.tsv", "two.tsv", same)
+    data = (tmp_path / "one.tsv").read_bytes()
+    assert own == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     assert first == second, "nothing else depends on the command line"
     verb, sha256 = {"module": "residuum.evaluate", "verb": "run"}, closure.sha256
     reached = sha256("residuum.evaluate", "run", frozenset(["RR"]))

@@ -209,3 +209,36 @@ def test_without_earlier_rounds_nothing_is_looked_at():
 
 def test_the_depth_is_that_of_the_query_with_most(earlier):
     assert Residual(earlier).most == 2
+
+
+@pytest.mark.shared_data
+def test_rounds_1_and_2_of_trec_covid_on_a_made_up_run(shared_data, tmp_path):
+    """The run has all that round 1 judged, the relevant first, and then round 2's from the best.
+
+    So every P@5 and nDCG@10 is 1 once round 1's docs are out, and P@5 is 0 for its topics before.
+    """
+    rounds = shared_data / "ir_datasets" / "cord19" / "trec-covid"
+    first, second = (trec.read_qrels(rounds / name / "qrels") for name in ("round1", "round2"))
+    best = [table.sort("query_id", -pl.col("relevance"), "doc_id") for table in (first, second)]
+    both = pl.concat(best).sort("query_id", maintain_order=True)
+    made = both.with_columns(rank=trec.POSITION, score=-trec.POSITION.cast(pl.Float64))
+    trec.write_run(tmp_path / "theirs.trec.gz", made.select(*trec.PAIR, "rank", "score"), "made-up")
+    corpus = make_corpus(tmp_path / "corpus", [(d, "x") for d in made["doc_id"].unique().sort()])
+    trec.write_queries(tmp_path / "queries.tsv", [(q, "x") for q in second["query_id"].unique()])
+    values = {}
+    for name, before in (("whole", None), ("left", [rounds / "round1" / "qrels"])):
+        entry = json.dumps({"kind": "external", "source": "us", "runs": {"role": "theirs.trec.gz"}})
+        args = tmp_path / "theirs.trec.gz", tmp_path / "queries.tsv", corpus, entry, "made-up"
+        path, metrics = tmp_path / f"{name}.trec.gz", tmp_path / f"{name}.tsv"
+        external.accept(*args, path, before)
+        evaluate.run(path, rounds / "round2" / "qrels", ["P@5", "nDCG@10", "R@1000"], metrics)
+        values[name] = {
+            m: own["value"] for (m,), own in trec.read_metrics(metrics).group_by("measure")
+        }
+    run = trec.read_run(tmp_path / "left.trec.gz")
+    assert run.height == 12037 and made.height == 12037 + 8691
+    assert not set(run.select(*trec.PAIR).rows()) & set(first.select(*trec.PAIR).rows())
+    assert all(set(column) == {1.0} for column in values["left"].values())
+    assert sorted(values["whole"]["P@5"]) == [0.0] * 30 + [1.0] * 5, "5 topics are new"
+    record = json.loads((tmp_path / "left.trec.gz.manifest.json").read_text())
+    assert record["artefact"]["judged_before"] == 8691

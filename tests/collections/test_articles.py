@@ -103,6 +103,21 @@ def test_counts_are_those_of_the_recipe(collection, scale):
     assert len(collection.queries["judged"]) == scale["judged"]
 
 
+def test_an_earlier_round_takes_its_share_of_the_judgements_and_changes_nothing_else(scale):
+    whole, parted = make(scale), make(scale, judged_before=0.42)
+    assert parted.docs == whole.docs
+    assert parted.queries["judged"] == whole.queries["judged"]
+    numbers = [int(query_id[-5:]) for query_id, _ in parted.queries["earlier"]]
+    assert numbers == [n for n in range(1, scale["judged"] + 1) if n % 7], "each seventh is new"
+    assert set(parted.queries["earlier"]) < set(parted.queries["judged"])
+    first, second = (parted.qrels[split] for split in ("earlier", "judged"))
+    assert sorted(first + second) == sorted(whole.qrels["judged"]), "each pair is judged once"
+    of_old = [row for row in whole.qrels["judged"] if int(row[0][-5:]) % 7]
+    assert {row[0] for row in first} == {row[0] for row in of_old}
+    assert abs(len(first) / len(of_old) - 0.42) < 0.03
+    assert {q for q, _, level in second if level} == {q for q, _ in parted.queries["judged"]}
+
+
 def test_every_doc_has_its_fields_and_a_text_of_title_and_abstract(collection):
     for _, fields in collection.docs:
         assert list(fields) == ["text", "title", "abstract", "body"]

@@ -91,6 +91,15 @@ def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     assert result == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
+def test_published_lexical_scores_are_compared_on_passages_as_they_are_distributed():
+    loaded = load(scale="full")
+    table = loaded.pages["lexical-baselines-msmarco_passage"]
+    assert {loaded.place(c.role).dataset for c in table.columns} == {"msmarco-passage-raw"}
+    raw, mended = (loaded.datasets[f"msmarco-passage{end}"] for end in ("-raw", ""))
+    assert (raw.splits, raw.editions) == (mended.splits, mended.editions)
+    assert raw.source.docs == "msmarco-passage/raw"
+
+
 def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(config):
     assert load(scale="full").shards("msmarco-passage") == 18  # 8,841,823 docs, 500,000 each
     assert load(scale="full").shards("msmarco-document") == 39, "3,213,835 docs of 6 passages"

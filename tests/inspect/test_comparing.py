@@ -44,7 +44,7 @@ def files(tmp_path):
 
 def command(qrels, *runs, measure=("RR@10",), **changes):
     plain = {"test": "permutation", "correction": "holm", "family": "column", "alpha": 0.05}
-    plain |= {"resamples": 9999, "seed": 1, "baseline": None, "missing": "refuse"}
+    plain |= {"resamples": 9999, "seed": 1, "baseline": None, "original": None, "missing": "refuse"}
     plain |= {"form": "markdown", "output": None, "workers": 1}
     compare(qrels, list(map(str, runs)), list(measure), **plain | changes)
 
@@ -204,6 +204,8 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("resamples", r"options: resamples: .*greater than 0 \(found 0\)"),
         ("test", r"options: test: .*'permutation'.*\(found \"t\"\)"),
         ("baseline", r"--baseline: no run 'bets'; known: best, good\. Did you mean best\?"),
+        ("original", r"--original: no run 'bets'; known: best, good\. Did you mean best\?"),
+        ("both", "--original compares every run with that one: leave out --baseline"),
         ("columns", r"columns\.trec, line 1: expected 6 columns"),
         ("many", r"many\.trec, line 2: expected 6 columns .*, found 7"),
         ("folder", r"folder\.trec: cannot be read \(Is a directory\)"),
@@ -231,13 +233,25 @@ def test_what_cannot_be_compared_is_refused(files, case, message, capsys):
     elif case == "folder":
         made.mkdir()
         runs = [best, made]
-    elif case in ("measure", "answers", "resamples", "test", "baseline", "blank", "level"):
+    elif case in (
+        "measure",
+        "answers",
+        "resamples",
+        "test",
+        "baseline",
+        "blank",
+        "level",
+        "original",
+        "both",
+    ):
         changes = {
             "measure": {"measure": ["nDGC@10"]},
             "answers": {"measure": ["RR@10 AnswerAccuracy@20"]},
             "resamples": {"resamples": 0},
             "test": {"test": "t"},
             "baseline": {"baseline": ["bets"]},
+            "original": {"original": "bets"},
+            "both": {"original": "best", "baseline": ["best"]},
             "blank": {"measure": [" "]},
             "level": {"measure": ["AP(rel=0)"]},
         }[case]
@@ -255,3 +269,35 @@ def test_what_cannot_be_compared_is_refused(files, case, message, capsys):
     with pytest.raises(ResiduumError, match=message):
         command(qrels, *runs, **changes)
     assert capsys.readouterr().out == "", "nothing is printed before all is checked"
+
+
+def test_runs_against_an_original_by_hand(files, capsys, tmp_path):
+    # `poor` has the doc at rank 5 of ten in every other query, else other docs are in its place:
+    # RR 0.2 and 0 against 1 (best); the other nine keep their order.
+    qrels, best, good, poor = files
+    output = tmp_path / "o.tsv"
+    command(qrels, good, best, poor, original="best", output=output, test="t-test")
+    text = capsys.readouterr().out
+    assert "## Reproduction" in text and "Original: best." in text
+    rows = {row["a"]: row for row in pl.read_csv(output, separator="\t").iter_rows(named=True)}
+    assert {(row["a"], row["b"]) for row in rows.values()} == {("good", "best"), ("poor", "best")}
+    assert rows["good"]["rmse"] == pytest.approx((0.5**2 / 2) ** 0.5)
+    assert rows["poor"]["rmse"] == pytest.approx(((0.8**2 + 1) / 2) ** 0.5)
+    assert rows["good"]["depth"] == 10
+    # In half of the queries `good` has d0 and `right` where `best` has `right` and d1. Behind the
+    # ten docs of `best`, d0 is the eleventh of the union, so that 9 of 45 pairs turn: tau 0.6.
+    assert rows["good"]["tau_union"] == pytest.approx((1 + 0.6) / 2)
+    lines = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()]
+    (shown,) = [line for line in lines if line[:3] == ["RR@10", "good", "1.0000"]]
+    assert shown[3:5] == ["0.7500", "-0.2500"] and shown[-1] == "10"
+
+
+def test_a_query_that_a_reproduction_lacks_has_no_overlap(files, capsys, tmp_path):
+    part = write_run(files[0].parent / "part.trec", [1] * 18, queries=QUERIES[:18])
+    output = tmp_path / "o.tsv"
+    changes = {"original": "best", "missing": "zero", "output": output, "measure": ["nDCG"]}
+    command(files[0], files[1], part, **changes)
+    (row,) = pl.read_csv(output, separator="\t").iter_rows(named=True)
+    assert row["rbo"] == pytest.approx(18 / 24), "equal lists, and six that are absent"
+    assert (row["tau_union"], row["depth"]) == (1.0, None)
+    assert "| last " in capsys.readouterr().out

@@ -125,6 +125,8 @@ def test_what_ir_datasets_lists_is_taken_from_its_own_list(monkeypatch, tmp_path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
     assert collection.available and collection.state == "unpacked"
+    raw = datasets.find(ROOT / "config", "msmarco-passage-raw")
+    assert not datasets.needed(raw, None)[0].available, "the mended text does not take its place"
     with pytest.raises(ResiduumError, match=r"no download 'msmarco-passage/querys'.*Did you mean"):
         datasets.listed_by_irds("msmarco-passage/querys")
 

@@ -11,7 +11,7 @@ from residuum.__main__ import app
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing, explaining
-from results_fixture import QUERIES, build, change, edit, make_pages, record, write_run
+from results_fixture import QUERIES, build, change, edit, make_pages, record, seal, write_run
 
 CELL = "toy/table1/base/rr"
 
@@ -164,7 +164,9 @@ def test_what_k1_decides_further_off_is_traced_to_it_too(results, other):
 
 def test_equal_folders_differ_in_nothing(results):
     message = differing.compared(results, results, CELL)
-    assert "first      nothing differs: same sources, parameters, code and environment" in message
+    assert (
+        "first      nothing differs in the manifests: same sources, parameters, code and" in message
+    )
 
 
 def test_index_statistics_that_no_parameter_explains_are_named(results, tmp_path):
@@ -180,6 +182,7 @@ def test_another_collection_is_said_before_all_else(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     page = copy / "tables/toy-table1.tsv"
     page.write_text(page.read_text().replace("data/dev", "other/dev"))
+    seal(page)
     message = " ".join(differing.compared(results, copy, CELL).split())
     assert "first another collection: measured on data/dev against other/dev" in message
 
@@ -212,6 +215,7 @@ def test_docs_of_equal_score_that_changed_places_are_called_ties(results, tmp_pa
         target = results if folder.name == "a" else copy
         kept = shutil.copytree(target, folder)
         trec.write_run(kept / "runs/data/dev/base.trec.gz", run, "base")
+        seal(kept / "runs/data/dev/base.trec.gz")
     message = " ".join(differing.compared(tmp_path / "a", tmp_path / "b", CELL).split())
     assert "in 12 of 12 queries; in 12 of them docs of equal score changed places" in message
 
@@ -305,6 +309,7 @@ def test_what_is_run_in_neither_folder_has_both_reasons_and_no_provenance(result
     assert message.splitlines()[1:] == ["", "  cell       not run in either: not built yet"]
     path = copy / "tables/toy-table1.tsv"
     path.write_text(path.read_text().replace("not built yet", "lost"))
+    seal(path)
     message = " ".join(differing.compared(results, copy, "toy/table1/later/rr").split())
     assert message.endswith(f"cell not run in {results}: not built yet; not run in {copy}: lost")
 
@@ -317,6 +322,7 @@ def test_what_is_run_in_one_folder_has_the_reason_of_the_other(results, tmp_path
     assert (cells["row"], cells["column"]) == ("base", "rr")
     cells |= {"measured": "", "not_run": "lost"}
     path.write_text("\n".join([lines[0], "\t".join(cells.values()), *lines[2:], ""]))
+    seal(path)
     for folders in ((results, copy), (copy, results)):
         message = " ".join(differing.compared(*folders, CELL).split())
         assert message.endswith(f"cell not run in {copy}: lost")
@@ -341,6 +347,7 @@ def test_a_table_that_is_cut_short_is_one_error(results, tmp_path, keep, says, c
     path = copy / "tables/toy-table1.tsv"
     text = path.read_text()
     path.write_text(text[:-1] if keep < 0 else "".join(text.splitlines(True)[:keep]))
+    seal(path)
     with pytest.raises(ResiduumError, match=r"^[^\n]*$") as error:
         explaining.explain(copy, cell)
     assert str(error.value).startswith(f"{path}: {says}")
@@ -350,6 +357,7 @@ def test_a_table_that_is_cut_short_is_one_error(results, tmp_path, keep, says, c
 def test_an_empty_page_beside_the_table_is_one_error(results, tmp_path, name):
     copy = shutil.copytree(results, tmp_path / "toy")
     (copy / name).write_text("")
+    seal(copy / name)
     with pytest.raises(ResiduumError, match=rf"{name}: it is empty; make it again"):
         explaining.explain(copy, CELL)
 
@@ -379,6 +387,7 @@ def test_claims_with_long_reasons_are_wrapped(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "toy")
     ledger = copy / "ledger.tsv"
     ledger.write_text(ledger.read_text().replace("later: not built yet", "later: " + "why " * 40))
+    seal(ledger)
     message = explaining.explain(copy, "toy/table1/ours/rr")
     block = message.split("What the paper's markers claim (ledger.tsv)\n")[1].split("\n\n")[0]
     assert max(map(len, block.splitlines())) <= 100

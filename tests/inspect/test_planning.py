@@ -15,8 +15,8 @@ from conftest import ROOT
 from projects import copy_project
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
-from residuum.config import loading
-from residuum.inspect import planning
+from residuum.config import entries, loading
+from residuum.inspect import datasets, planning
 from residuum.inspect.planning import Job
 from residuum.lucene import jvm
 
@@ -129,6 +129,16 @@ def test_smoke_needs_no_download_and_every_stage(monkeypatch, project):
     assert rows["total"][0] == f"{parsed} of {parsed}"
     assert "GUIR_S2_run1.txt" in page and "dualrm-table5/guir" in page
     assert "JVM heap in jobs of lexical and negatives: 2g" in page
+
+
+def test_a_download_of_two_datasets_is_counted_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
+    base = entries.parse(ROOT / "config" / "config.yaml", dict[str, object])
+    full = loading.load(ROOT / "config", {**base, "scale": "full"})
+    names = ["msmarco-passage", "msmarco-passage-raw"]
+    files = {name: datasets.needed(full.datasets[name], None) for name in names}
+    assert "\n".join(planning._downloads(full, files)).startswith("Downloads: 1.06 GB to come")
+    assert planning.homes(full, files) == {tmp_path: pytest.approx(4.3e9 + 1.1e9 - 1057717952)}
 
 
 @pytest.mark.workflow

@@ -146,6 +146,7 @@ def test_a_parameter_is_the_first_difference_and_its_results_come_after(results,
     assert [(d.path, d.key) for d in result[1:]] == [
         ("runs/data/dev/base.trec.gz", "sha256 of runs/data/dev/base.trec.gz"),
         ("metrics/data/dev/base.tsv", "means.RR@10"),
+        ("metrics/data/dev/base.tsv", "sha256 of metrics/data/dev/base.tsv"),
     ]
 
 

@@ -11,8 +11,9 @@ from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel, BertTo
 from corpora import make_corpus
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Encoder as EncoderSchema
-from residuum.neural import devices
+from residuum.neural import devices, pretrained
 from residuum.neural.encoders import Encoder
+from residuum.neural.heads import Kind
 from residuum.neural.pretrained import Source
 from tiny_models import ENCODER, make_backbone, toy_docs
 
@@ -39,14 +40,18 @@ def encoder(backbone: Path, device: devices.Device) -> Encoder:
     return Encoder(Source(str(backbone)), settings(), device)
 
 
+READINGS = [{}, {"keep_cls": True}, {"doc_marker": ""}]
+
+
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.filterwarnings("error::FutureWarning")
 def test_sentence_transformers_gives_the_same_vectors(
-    backbone: Path, device: devices.Device, tmp_path: Path, pooling: str
+    backbone: Path, device: devices.Device, tmp_path: Path, pooling: str, reading: dict[str, object]
 ) -> None:
     from sentence_transformers import SentenceTransformer
 
-    same_length = settings(pooling=pooling, query_length=24)
+    same_length = settings(pooling=pooling, query_length=24, **reading)
     ours = Encoder(Source(str(backbone)), same_length, device)
     ours.save(tmp_path)
     theirs = SentenceTransformer(str(tmp_path), device="cpu")
@@ -86,7 +91,8 @@ def test_a_doc_has_the_vectors_of_its_first_tokens(
     expected = []
     for text in texts:
         with torch.no_grad():
-            hidden = model.eval()(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+            inputs = tokenizer(f"[CLS] {text}", return_tensors="pt")
+            hidden = model.eval()(**inputs).last_hidden_state[0]
         expected.append(hidden[:4].numpy() * 0.5)
     np.testing.assert_allclose(rows, np.concatenate(expected), atol=1e-6)
     assert encoder.vectors(texts, "query", 3)[1].tolist() == [1, 1, 1]
@@ -118,10 +124,54 @@ def test_no_texts_give_no_vectors(encoder: Encoder) -> None:
     assert encoder.encode([], "query", 4).shape == (0, 16)
 
 
-def test_markers_are_single_tokens_before_the_text(encoder: Encoder) -> None:
-    for kind, marker in (("query", "[QRY]"), ("doc", "[DOC]")):
-        tokens = encoder.tokenizer.convert_ids_to_tokens(next(encoder.tokenise(["water"], kind)))
-        assert tokens == ["[CLS]", marker, "water", "[SEP]"]
+def read(encoder: Encoder, kind: Kind) -> list[str]:
+    """Return the tokens of a text of one word."""
+    return encoder.tokenizer.convert_ids_to_tokens(next(encoder.tokenise(["water"], kind)))
+
+
+def test_markers_replace_cls_unless_it_is_kept(backbone: Path, device: devices.Device) -> None:
+    """DualRM 3.2: "in replacement of the [CLS] token"."""
+
+    def tokens(**changes: object) -> list[list[str]]:
+        made = Encoder(Source(str(backbone)), settings(**changes), device)
+        return [read(made, "query"), read(made, "doc")]
+
+    query, doc = ["[QRY]", "water", "[SEP]"], ["[DOC]", "water", "[SEP]"]
+    assert tokens() == [query, doc]
+    assert tokens(keep_cls=True) == [["[CLS]", *query], ["[CLS]", *doc]]
+    assert tokens(doc_marker="") == [query, ["[CLS]", "water", "[SEP]"]]
+    assert tokens(doc_marker="", keep_cls=True)[1] == ["[CLS]", "water", "[SEP]"]
+
+
+def test_what_starts_from_an_encoder_has_its_cls_again(
+    encoder: Encoder, device: devices.Device, tmp_path: Path
+) -> None:
+    """A cross-encoder or a term weighter that a dual encoder starts reads as it always does."""
+    encoder.save(tmp_path / "one")
+    model, tokenizer = pretrained.load(AutoModel, Source(str(tmp_path / "one")))
+    tokens = ["[CLS]", "water", "[SEP]", "sound", "[SEP]"]
+    assert tokenizer.convert_ids_to_tokens(tokenizer("water", "sound")["input_ids"]) == tokens
+    assert tokenizer("water", "sound")["token_type_ids"] == [0, 0, 0, 1, 1]
+    pretrained.save(model, tokenizer, tmp_path / "two")
+    again = AutoTokenizer.from_pretrained(tmp_path / "two")
+    assert again("water", "sound") == tokenizer("water", "sound")
+    assert read(Encoder(Source(str(tmp_path / "two")), settings(), device), "doc")[0] == "[DOC]"
+
+
+def test_a_tokenizer_that_cannot_spare_its_cls_is_refused(
+    plain: Path, device: devices.Device
+) -> None:
+    path = plain / "tokenizer.json"
+    record = json.loads(path.read_text())
+    form = {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
+    path.write_text(json.dumps({**record, "post_processor": form}))
+    path = plain / "tokenizer_config.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "tokenizer_class": "PreTrainedTokenizerFast"}))
+    with pytest.raises(ResiduumError, match=r"\[CLS\] before every text.*keep_cls: true"):
+        Encoder(Source(str(plain)), settings(), device)
+    kept = Encoder(Source(str(plain)), settings(keep_cls=True), device)
+    assert read(kept, "query") == ["[CLS]", "[QRY]", "water", "[SEP]"]
 
 
 def test_lengths_count_special_tokens(encoder: Encoder) -> None:
@@ -156,12 +206,25 @@ def test_missing_markers_are_added_the_same_way_each_time(
     plain: Path, device: devices.Device
 ) -> None:
     one, two = (Encoder(Source(str(plain)), settings(), device) for _ in range(2))
-    assert next(one.tokenise(["water"], "query")).tolist() == [2, 7, 5, 3]
-    assert next(one.tokenise(["water"], "doc")).tolist() == [2, 8, 5, 3]
+    assert next(one.tokenise(["water"], "query")).tolist() == [7, 5, 3]
+    assert next(one.tokenise(["water"], "doc")).tolist() == [8, 5, 3]
     weights = one.model.get_input_embeddings().weight
     assert weights.shape == (9, 8)
     assert torch.equal(weights, two.model.get_input_embeddings().weight)
     assert np.isfinite(one.encode(["water"], "doc", 1)).all()
+
+
+def test_new_markers_begin_as_cls_is(plain: Path, device: devices.Device) -> None:
+    """So that an encoder reads its first texts as its pretraining did: [CLS] text [SEP]."""
+    rows = AutoModel.from_pretrained(plain).embeddings.word_embeddings.weight
+    encoder = Encoder(Source(str(plain)), settings(), device)
+    weights = encoder.model.get_input_embeddings().weight
+    assert torch.equal(weights[:7], rows)
+    assert torch.equal(weights[7], rows[2]) and torch.equal(weights[8], rows[2])
+    plainly = Encoder(Source(str(plain)), settings(query_marker="", doc_marker=""), device)
+    for kind in ("query", "doc"):
+        result = encoder.encode(["water", "sound sound"], kind, 2)
+        np.testing.assert_allclose(result, plainly.encode(["water", "sound sound"], kind, 2))
 
 
 def test_a_model_that_knows_the_markers_is_left_as_it_is(backbone: Path, encoder: Encoder) -> None:

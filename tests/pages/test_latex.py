@@ -55,6 +55,7 @@ PAGES = {
     "wide": of_measures(["trec-dl-2019-passage", "dev"], [f"R(rel=2)@{i}000" for i in range(7)]),
     "long": of_measures(["dev"], ["RR@10", "R@1000"], rows=130),
     "both": of_comparisons(100, "bm25-default"),
+    "hundreds": of_comparisons(900, "bm25.default_of-a-system"),
     "names": of_comparisons(5, "bm25.default_of-a-system.with-a-very-long.name_v2"),
     "cases": of_cases(),
     "manycases": of_cases(40),

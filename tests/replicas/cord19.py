@@ -1,4 +1,4 @@
-"""The replica of CORD-19 as released on 1 May 2020: metadata, full release, TREC-COVID round 2.
+"""The replica of CORD-19 as released on 1 May 2020: metadata, full release, TREC-COVID rounds 1, 2.
 
 Usage: `write(home)`. Releases before 12 May 2020 hold the parses in one tar per subset and say in
 the metadata whether there is one (True, False); later ones hold them in one tar and name the
@@ -21,6 +21,7 @@ NAME = "cord19"
 DATE = "2020-05-01"
 RELEASE = f"cord-19_{DATE}.tar.gz"
 ROUND = f"{NAME}/trec-covid/round2"
+EARLIER = f"{NAME}/trec-covid/round1"
 SUBSETS = ["biorxiv_medrxiv", "comm_use_subset", "noncomm_use_subset", "custom_license", "arxiv"]
 COLUMNS = ["cord_uid", "sha", "source_x", "title", "doi", "pmcid", "pubmed_id", "license",
            "abstract", "publish_time", "authors", "journal"]  # fmt: skip
@@ -56,12 +57,14 @@ def write(home: Path, layout: str = "subsets") -> Replica:
     packing.tar_gz(base / RELEASE, {f"{DATE}/{name}": data for name, data in members.items()})
     uid = {doc_id: uids[i] for i, (doc_id, _) in enumerate(source.docs)}
     number = {q: str(i + 1) for i, (q, _) in enumerate(source.queries["judged"])}
-    topics = {number[q]: text for q, text in source.queries["judged"]}
-    qrels = [(number[q], uid[doc], level) for q, doc, level in source.qrels["judged"]]
-    folder = base / "trec-covid" / "round2"
-    packing.plain(folder / "queries.xml", _topics(topics))
-    packing.plain(folder / "qrels", "".join(_judgement(*row) for row in qrels))
-    return Replica(NAME, [_doc(paper) for paper in rows], {ROUND: topics}, {ROUND: qrels})
+    topics, qrels = {}, {}
+    for batch, (split, name) in enumerate({"earlier": EARLIER, "judged": ROUND}.items(), 1):
+        topics[name] = {number[q]: text for q, text in source.queries[split]}
+        qrels[name] = [(number[q], uid[doc], level) for q, doc, level in source.qrels[split]]
+        packing.plain(home / name / "queries.xml", _topics(topics[name], batch))
+        lines = (_judgement(*row, batch) for row in qrels[name])
+        packing.plain(home / name / "qrels", "".join(lines))
+    return Replica(NAME, [_doc(paper) for paper in rows], topics, qrels)
 
 
 def _doc(paper: Paper) -> tuple[str, dict[str, Any]]:
@@ -158,9 +161,9 @@ def _parse(row: dict[str, str], path: str, sections: list[tuple[str, str]]) -> s
     return json.dumps(record | rest, indent=4)
 
 
-def _topics(topics: dict[str, str]) -> str:
+def _topics(topics: dict[str, str], batch: int) -> str:
     """Topics as NIST's topics-rnd2.xml has them, line ends of DOS included."""
-    lines = ['<topics task="COVIDSearch 2020" batch="2">']
+    lines = [f'<topics task="COVIDSearch 2020" batch="{batch}">']
     for number, question in topics.items():
         lines += [
             f'  <topic number="{number}">',
@@ -176,6 +179,6 @@ def _keywords(question: str) -> str:
     return " ".join(word for word in question.split() if len(word) > 4)
 
 
-def _judgement(query_id: str, uid: str, level: int) -> str:
+def _judgement(query_id: str, uid: str, level: int, batch: int) -> str:
     """A line as NIST has it: the half round that judged it, and two spaces."""
-    return f"{query_id} {'1.5' if int(query_id) % 2 else '2'}  {uid} {level}\n"
+    return f"{query_id} {f'{batch - 0.5}' if int(query_id) % 2 else batch}  {uid} {level}\n"

@@ -3,6 +3,7 @@
 Usage: `write(home)`. Must not know how anything reads it.
 """
 
+import json
 from pathlib import Path
 
 from replicas import marco, packing
@@ -22,7 +23,7 @@ def write(home: Path) -> Replica:
     """
     drawn, base = marco.draw(), home / NAME
     texts = [_ornate(i, text) for i, text in enumerate(drawn.texts)]
-    collection = "".join(f"{i}\t{_mangled(i, text)}\n" for i, text in enumerate(texts))
+    collection = "".join(f"{i}\t{mangled(i, text)}\n" for i, text in enumerate(texts))
     queries = {name: marco.tsv(rows) for name, rows in drawn.queries.items()}
     small = {
         "collection.tsv": collection,
@@ -47,6 +48,21 @@ def write(home: Path) -> Replica:
     return _truth(drawn, texts)
 
 
+def write_weights(replica: Replica, data: Path) -> None:
+    """Write DeepCT's released weights as its two zips unpack, but for a doc without a word.
+
+    A word's weight is the number of its letters; the docs are in reverse order.
+    """
+    folder, lines = data / "deepct" / "sample_100_jsonl", []
+    for doc_id, fields in replica.docs[:0:-1]:
+        words = dict.fromkeys(fields["text"].lower().split())
+        contents = " ".join(word for word in words for _ in word)
+        lines.append(json.dumps({"id": doc_id, "contents": contents}) + "\n")
+    folder.mkdir(parents=True)
+    for number, part in enumerate((lines[:200], lines[200:])):
+        (folder / f"docs{number:02d}.json").write_text("".join(part), encoding="utf-8")
+
+
 def _truth(drawn: marco.Marco, texts: list[str]) -> Replica:
     splits = {f"{NAME}/{name}": dict(rows) for name, rows in drawn.queries.items()}
     qrels = {
@@ -66,7 +82,7 @@ def _ornate(position: int, text: str) -> str:
     return f"{text} See {ODD}." if position % 7 == 3 else text
 
 
-def _mangled(position: int, text: str) -> str:
+def mangled(position: int, text: str) -> str:
     """Encode every second of the words that are not ASCII twice, in some passages all of them."""
     words, seen = text.split(" "), 0
     for i, word in enumerate(words):

@@ -26,7 +26,7 @@ def replica(home):
 
 @pytest.fixture(scope="module")
 def outcome(home, replica):
-    return reading.read(home, [cord19.ROUND], [cord19.ROUND], RELEASE)
+    return reading.read(home, [cord19.ROUND], [cord19.ROUND, cord19.EARLIER], RELEASE)
 
 
 def without_body(docs):
@@ -53,6 +53,19 @@ def test_topics_and_residual_judgements_are_read(replica, outcome):
     rows = outcome["qrels"][cord19.ROUND]["rows"]
     assert {row["iteration"] for row in rows} == {"1.5", "2"}
     assert {row["relevance"] for row in rows} == {0, 1, 2}
+
+
+def test_the_first_round_judges_other_docs_of_topics_that_are_still_asked(replica, outcome):
+    first, second = cord19.EARLIER, cord19.ROUND
+    assert reading.queries(outcome, first, "description") == replica.queries[first]
+    assert reading.qrels(outcome, first) == replica.qrels[first]
+    assert replica.queries[first].items() < replica.queries[second].items()
+    assert set(replica.queries[second]) - set(replica.queries[first]) == set(
+        map(str, range(7, 36, 7))
+    )
+    pairs = [{row[:2] for row in replica.qrels[name]} for name in (first, second)]
+    assert pairs[0] and not pairs[0] & pairs[1]
+    assert {row["iteration"] for row in outcome["qrels"][first]["rows"]} == {"0.5", "1"}
 
 
 def test_the_release_has_the_tars_and_columns_of_its_day(home, replica):

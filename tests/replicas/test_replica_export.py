@@ -1,10 +1,13 @@
 """residuum exports every replica with the specs of config/: the docs, queries and judgements."""
 
 import csv
+import json
+import tarfile
 from gzip import decompress
 
 import pytest
 
+from corpora import form
 from replicas import (
     cord19,
     disks45,
@@ -14,7 +17,10 @@ from replicas import (
     msmarco_passage,
     nfcorpus,
 )
+from residuum import lexical
 from residuum.artefacts import contracts, trec
+from residuum.config.schema.systems import IndexForm
+from residuum.lucene import indexing, jvm
 
 WRITERS = {
     "msmarco-passage": lambda folders: msmarco_passage.write(folders.home),
@@ -103,6 +109,34 @@ def test_twice_encoded_passages_are_mended(written):
     assert any(msmarco_passage.ODD in doc["text"] for doc in expected.values())
 
 
+def test_raw_passages_are_those_of_the_official_file(written):
+    made = written("msmarco-passage")
+    mangled = {i: msmarco_passage.mangled(int(i), doc["text"]) for i, doc in made.replica.docs}
+    result = made.docs("msmarco-passage-raw")
+    assert result == {i: {"text": text} for i, text in mangled.items()}
+    mended = made.docs()
+    assert "cafÃ©" in result["3"]["text"] and "café" in mended["3"]["text"]
+    assert sum(result[i] != mended[i] for i in mended) == 86, "one of seven of the 600"
+
+
+def test_an_index_of_raw_passages_has_the_counts_of_anserinis(written, tmp_path):
+    made, theirs = written("msmarco-passage"), tmp_path / "theirs"
+    with tarfile.open(made.folders.home / made.name / "collectionandqueries.tar.gz") as tar:
+        lines = tar.extractfile("collection.tsv").read().decode().split("\n")[:-1]
+    docs = [dict(zip(("id", "contents"), line.split("\t"), strict=True)) for line in lines]
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json" / "docs.jsonl").write_text("".join(f"{json.dumps(d)}\n" for d in docs))
+    options = ["-collection", "JsonCollection", "-input", str(tmp_path / "json"), "-threads", "1"]
+    jvm.java("io.anserini.index.IndexCollection").main([*options, "-index", str(theirs)])
+    counts = indexing.statistics(theirs, IndexForm.model_validate_json(form()))
+    for name in ("msmarco-passage-raw", "msmarco-passage"):
+        made.docs(name)
+        lexical.index(made.base / f"{name}.corpus", form(), tmp_path / name)
+    raw, mended = (lexical.index_record(tmp_path / n) for n in (f"{made.name}-raw", made.name))
+    assert {key: raw[key] for key in counts} == counts
+    assert mended["documents"] == raw["documents"] and mended["total_terms"] != raw["total_terms"]
+
+
 def test_documents_have_url_title_and_body(written):
     result = written("msmarco-document").docs()
     assert result == {
@@ -127,6 +161,7 @@ def test_newswire_has_title_and_body(written):
         ("msmarco-passage", "trec-dl-2019", "msmarco-passage/trec-dl-2019/judged"),
         ("msmarco-document", "trec-dl-2020", "msmarco-document/trec-dl-2020/judged"),
         ("nq-dpr", "dev", "dpr-w100/natural-questions/dev"),
+        ("cord19", "round1", "cord19/trec-covid/round1"),
         ("cord19", "round2", "cord19/trec-covid/round2"),
         ("robust04", "test", "disks45/nocr/trec-robust-2004"),
         ("nfcorpus", "test", "nfcorpus/test"),

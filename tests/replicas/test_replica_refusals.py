@@ -18,8 +18,9 @@ from replicas import (
     msmarco_passage,
 )
 
-PASSAGE, DOCUMENT, DPR, CORD, DISKS = (
+PASSAGE, RAW, DOCUMENT, DPR, CORD, DISKS = (
     "msmarco-passage",
+    "msmarco-passage-raw",
     "msmarco-document",
     "dpr-w100",
     "cord19",
@@ -27,6 +28,7 @@ PASSAGE, DOCUMENT, DPR, CORD, DISKS = (
 )
 WRITERS = {
     PASSAGE: ("msmarco-passage", lambda folders: msmarco_passage.write(folders.home)),
+    RAW: ("msmarco-passage-raw", lambda folders: msmarco_passage.write(folders.home)),
     DOCUMENT: ("msmarco-document", lambda folders: msmarco_document.write(folders.home)),
     DPR: ("nq-dpr", lambda folders: dpr_w100.write(*folders)),
     CORD: ("cord19", lambda folders: cord19.write(folders.home)),
@@ -102,6 +104,9 @@ DAMAGES = [
         of_file(damage.last_lines_cut, "msmarco-passage/train/qrels"),
         "the last line has no line end, as if it were cut short",
     ),
+    (RAW, "corpus", half("msmarco-passage/collectionandqueries.tar.gz"), CUT),
+    (RAW, "corpus", flipped("msmarco-passage/collectionandqueries.tar.gz"), CUT),
+    (RAW, "corpus", of_home(damage.passage_without_tab), "2 columns, separated by tabs, are"),
     # MS MARCO documents
     (DOCUMENT, "corpus", half("msmarco-document/collection.tsv.gz"), CUT),
     (DOCUMENT, "corpus", flipped("msmarco-document/collection.tsv.gz"), CUT),

@@ -13,15 +13,15 @@ import yaml
 
 from conftest import ROOT
 from projects import copy_project, snakemake
-from replicas import hub, writing
+from replicas import hub, msmarco_passage, writing
 from replicas.truth import Replica
 from residuum.artefacts import contracts, trec
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset, Edition
 
 pytestmark = pytest.mark.workflow
-DATASETS = ["msmarco-passage", "msmarco-document", "nq-dpr", "nq-250k", "robust04", "cord19",
-            "nfcorpus"]  # fmt: skip
+DATASETS = ["msmarco-passage", "msmarco-passage-raw", "msmarco-document", "nq-dpr", "nq-250k",
+            "robust04", "cord19", "nfcorpus"]  # fmt: skip
 TABLES = ["msmarco_passage", "msmarco_document", "nq", "robust04", "nfcorpus"]
 # CLEAR, trained on MS MARCO passages, on the collections whose tables hold BM25 alone.
 HYBRIDS = ["msmarco-document/dev", "nq-dpr/test", "nq-250k/dev", "robust04/test", "nfcorpus/test"]
@@ -51,6 +51,7 @@ def made(tmp_path_factory):
     project = copy_project(folder / "project")
     home, data = folder / "irds", folder / "data"
     replicas = writing.write_all(home, data)
+    msmarco_passage.write_weights(replicas["msmarco-passage"], data)
     texts = [" ".join(map(str, doc.values())) for r in replicas.values() for _, doc in r.docs]
     hub.write(folder / "hf", texts)
     env = {
@@ -94,13 +95,25 @@ def test_each_collections_table_is_filled(made, name):
     assert "Index of the published numbers: documents" in page
 
 
+def test_released_weights_are_searched_as_our_own_are(made):
+    table = made.table("lexical-baselines-deepct")
+    assert table["measured"].null_count() == 0 and table["measured"].max() > 0.05
+    folder = made.results / "weights" / "msmarco-passage" / "deepct-released"
+    artefact = json.loads((folder / "manifest.json").read_text())["artefact"]
+    assert (artefact["docs"], artefact["docs_without_a_line"]) == (600, 1)
+    docs = dict(made.replicas["msmarco-passage"].docs)
+    for record in contracts.read_docs(folder):
+        words = docs[record["doc_id"]]["text"].lower().split() if record["weights"] else []
+        assert record["weights"] == {word: len(word) for word in words}
+
+
 def test_clears_and_dualrms_tables_are_filled_but_for_somebody_elses_run(made):
     for number in (1, 2):
         table = made.table(f"clear-table{number}").filter(pl.col("column") != "depth")
         assert table["measured"].null_count() == 0
     zero_shot = made.table("dualrm-table5")
-    assert set(zero_shot.filter(pl.col("measured").is_null())["row"]) == {"guir"}
-    assert zero_shot.filter(row="bm25", column="ndcg")["measured"].item() > 0.2
+    assert set(zero_shot.filter(pl.col("measured").is_null())["row"]) == {"bm25", "guir"}
+    assert zero_shot.filter(row="fields", column="ndcg")["measured"].item() > 0.2
 
 
 def test_dualrm_is_trained_on_the_training_triples_as_models_of_its_own(made):
@@ -143,6 +156,20 @@ def test_dense_and_hybrid_runs_exist_for_every_collection(made, place):
     for system in ("clear-embedding.seed1", "clear.seed1"):
         run = trec.read_run(made.results / "runs" / place / f"{system}.trec.gz")
         assert run["query_id"].n_unique() == pin.queries
+
+
+def test_nothing_that_round_1_judged_is_in_a_run_of_round_2(made):
+    before = set(made.replicas["cord19"].qrels["cord19/trec-covid/round1"])
+    before = {(query_id, doc_id) for query_id, doc_id, _ in before}
+    runs = sorted((made.results / "runs" / "cord19" / "round2").glob("*.trec.gz"))
+    assert {"bm25-fields", "bm25-rrf", "zero-shot-embedding", "zero-shot"} <= {
+        path.name.partition(".")[0] for path in runs
+    }
+    for path in runs:
+        pairs = trec.read_run(path).select("query_id", "doc_id").rows()
+        assert len(pairs) > 35 * 100 and not before & set(pairs)
+    page = (made.results / "tables" / "dualrm-table5.md").read_text()
+    assert "cord19/round2 is residual: docs that cord19/round1 judged for a query leave" in page
 
 
 def test_accuracy_is_that_of_the_passages_that_hold_an_answer(made):

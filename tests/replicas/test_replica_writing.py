@@ -46,17 +46,21 @@ def test_official_queries_and_judgements_lie_over_the_generated_ones(tmp_path, s
     writing.msmarco_passage.write(home)
     writing.cord19.write(home)
     laid = writing.lay_official(home, shared_data)
-    assert len(laid) == 9
+    assert len(laid) == 11
     official = (shared_data / "ir_datasets" / "trec-robust04" / "queries.gz").read_bytes()
     assert hashlib.md5(official).hexdigest() == hashlib.md5(laid[-1].read_bytes()).hexdigest()
     marco, cord = "msmarco-passage", "cord19/trec-covid/round2"
     splits = [f"{marco}/dev/small", f"{marco}/trec-dl-2019/judged", f"{marco}/trec-dl-2020/judged"]
     topics = "disks45/nocr/trec-robust-2004"
-    result = reading.read(home, [marco], [*splits, cord])
+    first = "cord19/trec-covid/round1"
+    result = reading.read(home, [marco], [*splits, cord, first])
     sizes = {s: (len(reading.queries(result, s)), len(reading.qrels(result, s))) for s in splits}
     assert list(sizes.values()) == [(6980, 7437), (43, 9260), (54, 11386)]
     assert len(reading.queries(result, cord, "description")) == 35
     assert len(reading.qrels(result, cord)) == 12037
+    assert len(reading.queries(result, first, "description")) == 30
+    pairs = [{row[:2] for row in reading.qrels(result, name)} for name in (first, cord)]
+    assert (len(pairs[0]), pairs[0] & pairs[1]) == (8691, set()), "round 2 judges no pair again"
     assert len(reading.docs(result, marco)) == 600
     (home / "disks45" / "qrels.robust2004.txt").write_text("")
     robust = reading.read(home, splits=[topics, f"{topics}/fold1"])

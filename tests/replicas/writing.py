@@ -18,6 +18,8 @@ OFFICIAL = {
     "msmarco-passage/trec-dl-2019/qrels": "msmarco-passage/trec-dl-2019/qrels",
     "msmarco-passage/trec-dl-2020/queries.tsv.gz": "msmarco-passage/trec-dl-2020/queries.tsv.gz",
     "msmarco-passage/trec-dl-2020/qrels": "msmarco-passage/trec-dl-2020/qrels",
+    "cord19/trec-covid/round1/queries.xml": "cord19/trec-covid/round1/queries.xml",
+    "cord19/trec-covid/round1/qrels": "cord19/trec-covid/round1/qrels",
     "cord19/trec-covid/round2/queries.xml": "cord19/trec-covid/round2/queries.xml",
     "cord19/trec-covid/round2/qrels": "cord19/trec-covid/round2/qrels",
     "trec-robust04/queries.gz": "disks45/04.testset.gz",

@@ -15,6 +15,7 @@ from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
+from residuum.wiring.claims import Claimed, bind_claims
 from residuum.wiring.pages import BINDERS, Pages, bind_cases, gaps
 from residuum.wiring.paths import Paths
 
@@ -58,8 +59,10 @@ def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(min
     tests = {n: t.model_copy(update={"family": "paper"}) for n, t in mini.tests.items()}
     family = Pages(replace(mini, tests=tests), Paths("r"), all_available)
     one, other = named(page="clear-table1"), named(page="clear-table2")
-    assert family.together(one).count("--together ") == 1
-    assert set(family.tested_metrics(one)) == {*family.metrics(one), *family.metrics(other)}
+    control = named(page="clear-control")
+    assert family.together(one).count("--together ") == 2
+    every = {path for page in (one, other, control) for path in family.metrics(page)}
+    assert set(family.tested_metrics(one)) == every
 
 
 def test_characteristics_count_the_splits_that_have_data(pages):
@@ -84,6 +87,21 @@ def test_a_figure_and_a_case_study_read_their_split(pages):
     assert pages.list_options(cases) == f"--list bm25={lists[0]} --list clear={lists[1]}"
 
 
+def test_claims_read_the_metrics_tables_and_curves_that_they_are_about(mini):
+    claimed, page = Claimed(mini, Paths("r"), all_available), named(page="dualrm-claims")
+    tables = [
+        "r/tables/dualrm-table2.tsv",
+        "r/tables/dualrm-table4.tsv",
+        "r/tables/dualrm-table5.tsv",
+    ]
+    assert sorted(claimed.tables(page)) == tables
+    assert claimed.curves(page) == ["r/rerank/generated-mini/dev/bert-base-reranker.depths.tsv"]
+    assert "r/metrics/generated-mini/dev/bert-siamese.seed2.tsv" in claimed.metrics(page)
+    assert claimed.all(None) == ["r/claims/clear-claims.tsv", "r/claims/dualrm-claims.tsv"]
+    bound = bind_claims(load(scale="nfcorpus"), "dualrm-claims", no_hub)
+    assert set(bound.absent["figure2"]) == {"dualrm", "bm25"}, "told, and no error"
+
+
 @pytest.mark.parametrize(("scale", "largest"), [("mini", 50), ("full", 1000)])
 def test_a_case_of_a_reranked_list_is_cut_at_the_grids_largest_depth(scale, largest):
     for page in ("clear-table4", "dualrm-table3"):
@@ -99,7 +117,7 @@ def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
 
 
 def test_every_kind_of_page_has_a_folder_a_binding_and_a_place_in_bundles():
-    assert set(Paths().pages) == set(BINDERS) and set(Paths().pages.values()) < set(PAGES)
+    assert set(Paths().pages) == {*BINDERS, "claims"} and set(Paths().pages.values()) < set(PAGES)
     assert Paths("r").pages["cases"] == "r/cases/{page}.tsv"
     assert Paths().pages["characteristics"] == Paths().table == "tables/{page}.tsv"
 

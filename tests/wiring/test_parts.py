@@ -14,7 +14,7 @@ from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora, Models, encoded_splits, searched
 from residuum.wiring.estimates import Estimate
-from residuum.wiring.part import Constraints
+from residuum.wiring.part import Constraints, run_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs, candidates, needs_answers, reranked, tuning_place
@@ -34,14 +34,20 @@ MORE = {
     },
     "cut": {"kind": "rerank", "first_stage": "bm25", "reranker": "role", "depth": {"value": 6}},
     "weighted": {**BM25, "term_weights": "deepct"},
+    "given": {**BM25, "term_weights": "theirs"},
     "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
 DEEPCT = {"kind": "term-weights", "backbone": "start", "train_on": "train", "training": TRAINING}
+GIVEN = {"kind": "released-weights", "source": "ask them", "dataset": "toy", "path": "weights"}
 TOY = registry()
 TOY = replace(
     TOY,
     systems={**TOY.systems, **{n: SYSTEM.validate_python(entry) for n, entry in MORE.items()}},
-    models={**TOY.models, "deepct": MODEL.validate_python(DEEPCT)},
+    models={
+        **TOY.models,
+        "deepct": MODEL.validate_python(DEEPCT),
+        "theirs": MODEL.validate_python(GIVEN),
+    },
 )
 DEV, TUNE = Place("toy", "dev"), Place("toy", "tune")
 ON_DEV = {"dataset": "toy", "split": "dev"}
@@ -223,6 +229,34 @@ def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
     assert "no such file" in why and "ask them" in why
 
 
+def test_released_weights_are_files_of_yours_and_their_runs_have_no_seed(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    assert TOY.runs("given") == ["given"] and TOY.trained_behind("given") == []
+    corpora = part(Corpora)
+    index = "en-porter-lucene@theirs"
+    assert corpora.index("toy", run_of(named(run="given"))) == f"r/index/toy/{index}/manifest.json"
+    made = corpora.term_weights(named(dataset="toy", index=index))
+    assert made == ["r/weights/toy/theirs/manifest.json"]
+    assert corpora.term_weights(named(dataset="toy", index="en-porter-lucene@deepct.seed1")) == [
+        "r/weights/toy/deepct/seed1/manifest.json"
+    ]
+    why = why_unavailable(TOY, "given", DEV, all_available)
+    assert why == f"no such file: {tmp_path / 'weights'}. ask them"
+    (tmp_path / "weights").mkdir()
+    assert why_unavailable(TOY, "given", DEV, all_available) == why, "an empty folder"
+    for name in ("docs01.json", "docs00.json"):
+        (tmp_path / "weights" / name).touch()
+    assert why_unavailable(TOY, "given", DEV, all_available) is None
+    paths = [str(tmp_path / "weights" / name) for name in ("docs00.json", "docs01.json")]
+    assert corpora.released(named(dataset="toy", model="theirs")) == paths
+    options = corpora.released_options(named(dataset="toy", model="theirs"))
+    assert options == " ".join(f"--file {path}" for path in paths)
+    other = MODEL.validate_python({**GIVEN, "dataset": "elsewhere"})
+    moved = replace(TOY, models={**TOY.models, "theirs": other})
+    why = why_unavailable(moved, "given", DEV, all_available)
+    assert why == "theirs has weights of elsewhere only"
+
+
 def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     source = FilesSource(kind="files", corpus="docs.jsonl")
@@ -239,7 +273,7 @@ def test_ids_of_wildcards_are_those_of_the_scale():
     runs = Paths().run
     assert only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+}.trec.gz"
     assert "{run,tuned}" in only.runs(runs, "lexical", tunes_rm3=True)
-    assert r"{run,bm25|weighted\.seed\d+}" in only.runs(runs, "lexical", tunes_rm3=False)
+    assert r"{run,bm25|weighted\.seed\d+|given}" in only.runs(runs, "lexical", tunes_rm3=False)
     adapted = only.models(Paths().backbone, "masked-language")
     assert adapted == "backbones/{model,(?!)}/manifest.json", "matches nothing"
 

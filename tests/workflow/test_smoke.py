@@ -121,18 +121,29 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
     ledger = ledger.filter(pl.col("paper") != "lexical-baselines")
     counts = ledger.group_by("table", "kind").len().sort("table", "kind").rows()
     # Counted in the papers: numbers (rerank depths included), and superscripts and arrows.
+    # Unmarked are the pairs of printed numbers in favour of a row that none of those speaks of.
     assert counts == [
-        ("clear-table1", "comparison", 64 + 9), ("clear-table1", "number", 8 * 5),
-        ("clear-table2", "comparison", 25), ("clear-table2", "number", 6 * 2 + 4),
+        ("clear-claims", "claim", 29),
+        ("clear-table1", "comparison", 64 + 9), ("clear-table1", "no marker", 12),
+        ("clear-table1", "number", 8 * 5),
+        ("clear-table2", "comparison", 25), ("clear-table2", "no marker", 5),
+        ("clear-table2", "number", 6 * 2 + 4),
+        ("dualrm-claims", "claim", 20),
         ("dualrm-table1", "number", 3 * 2),
-        ("dualrm-table2", "comparison", 64 + 9), ("dualrm-table2", "number", 8 * 5),
-        ("dualrm-table4", "comparison", 25), ("dualrm-table4", "number", 6 * 2 + 4),
-        ("dualrm-table5", "comparison", 17), ("dualrm-table5", "number", 4 * 3 - 1),
+        ("dualrm-table2", "comparison", 64 + 9), ("dualrm-table2", "no marker", 12),
+        ("dualrm-table2", "number", 8 * 5),
+        ("dualrm-table4", "comparison", 25), ("dualrm-table4", "no marker", 5),
+        ("dualrm-table4", "number", 6 * 2 + 4),
+        ("dualrm-table5", "comparison", 17), ("dualrm-table5", "no marker", 1),
+        ("dualrm-table5", "number", 4 * 3 - 1),
     ]  # fmt: skip
+    said = ledger.filter(kind="claim")
+    assert set(said.filter(verdict="not run")["row"]) == {"zero-shot-over-guir"}
     numbers = ledger.filter(kind="number")
     assert set(numbers["verdict"]) == {"not comparable", "not run"}
     absent = numbers.filter(verdict="not run")
-    assert set(absent["row"]) == {"guir"} and absent["reason"][0].startswith("no such file")
+    assert set(absent["row"]) == {"bm25", "guir"}
+    assert all(reason.startswith("no such file") for reason in absent["reason"])
 
 
 def test_published_baselines_of_collections_that_are_not_there_are_not_run(project):
@@ -148,9 +159,11 @@ def test_published_baselines_of_collections_that_are_not_there_are_not_run(proje
 def test_every_page_of_the_papers_is_there(project):
     results = project / "results" / "smoke"
     for folder, pages, kinds in [
-        ("tables", ["clear-table1", "clear-table2", "dualrm-table1", "dualrm-table2",
-                    "dualrm-table4", "dualrm-table5", *BASELINES], ["tsv", "md", "tex"]),
+        ("tables", ["clear-control", "clear-table1", "clear-table2", "dualrm-table1",
+                    "dualrm-table2", "dualrm-table4", "dualrm-table5", *BASELINES],
+         ["tsv", "md", "tex"]),
         ("cases", ["clear-table3", "clear-table4", "dualrm-table3"], ["tsv", "md", "tex"]),
+        ("claims", ["clear-claims", "dualrm-claims"], ["tsv", "md", "tex"]),
         ("figures", ["clear-figure1", "dualrm-figure2"], ["tsv", "md", "pdf", "png"]),
     ]:  # fmt: skip
         made = {p.name for p in (results / folder).iterdir() if "manifest" not in p.name}
@@ -235,6 +248,26 @@ def test_two_cells_are_explained_down_to_corpus_topics_and_qrels(project):
     assert "comparisons" in residuum(project, "ledger", "--results", "results/smoke")
 
 
+def test_nothing_judged_in_the_earlier_round_is_in_a_run_and_pages_and_cells_say_so(project):
+    results = project / "results" / "smoke"
+    articles = "generated-articles-smoke"
+    before = trec.read_qrels(results / "data" / articles / "earlier" / "qrels.trec")
+    runs = sorted((results / "runs" / articles / "judged").glob("*.trec.gz"))
+    assert {"bm25-fields", "bm25-rrf", "zero-shot", "zero-shot-embedding"} <= {
+        p.name.split(".")[0] for p in runs
+    }
+    for path in runs:
+        run = trec.read_run(path)
+        assert run.join(before, on=trec.PAIR, how="semi").height == 0, path
+    assert not (results / "runs" / articles / "earlier").exists()
+    text = f"{articles}/judged is residual: docs that {articles}/earlier judged for a query leave"
+    assert text in (results / "tables" / "dualrm-table5.md").read_text()
+    message = residuum(
+        project, "explain", "dualrm/table5/dualrm/ndcg", "--results", "results/smoke"
+    )
+    assert f"data/{articles}/earlier" in message
+
+
 def test_a_second_run_does_nothing(project):
     assert "Nothing to be done" in snakemake(project)
 
@@ -291,7 +324,7 @@ def test_a_deeper_grid_scores_more_pairs(project, edited):
 
 
 PACKAGE = "workflow/residuum"
-PAGES = {"significance", "tables", "figures", "cases"}
+PAGES = {"significance", "tables", "figures", "cases", "claims"}
 PAGES |= {"ledger.tsv", "ledger.md", "ledger.tsv.manifest.json"}
 
 
@@ -379,7 +412,7 @@ ALTERED = [
     ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),
     ("paired/classical.py", "LEVEL = 0.95", "LEVEL = 0.9",
-     "significance/clear-table1.tsv", {"significance", "figures"}),
+     "significance/clear-table1.tsv", {"significance", "figures", "claims"}),
     ("figures.py", ":.3f", ":.2f", "figures/clear-figure1.tsv", {"figures"}),
     ("pages/verdicts.py", "round(a - b, 6)", "round(a - b, 2)", "ledger.tsv", {"ledger"}),
 ]  # fmt: skip
@@ -447,17 +480,22 @@ def pages_of(*tables):
     }  # fmt: skip
 
 
+def claims_of(page):
+    forms = (f"claims/{page}.{kind}" for kind in ("tsv", "md", "tex", "tsv.manifest.json"))
+    return {*forms, *(f"significance/{page}.tsv{m}" for m in ("", ".manifest.json"))}
+
+
 def test_a_row_more_reruns_its_table_and_what_it_needs(project, edited):
     table = "config/papers/clear/table2.yaml"
     row = "  - {id: bm25, index: 1, group: no reranker, label: BM25, system: bm25}\n"
     more = row.replace("id: bm25, index: 1", "id: default, index: 7").replace(
-        "system: bm25", "system: bm25-default"
+        "system: bm25", "system: bm25-tuned-passage"
     )
     edited(table, row, row + more)
     made = {name.removeprefix("results/smoke/") for name in planned(project)}
     splits = ("dev", "judged")
-    assert made == pages_of("clear-table2") | {
-        f"{kind}/generated-smoke/{split}/bm25-default.{form}{manifest}"
+    assert made == pages_of("clear-table2") | claims_of("clear-claims") | {
+        f"{kind}/generated-smoke/{split}/bm25-tuned-passage.{form}{manifest}"
         for kind, form in (("runs", "trec.gz"), ("metrics", "tsv"))
         for split in splits
         for manifest in ("", ".manifest.json")
@@ -470,8 +508,12 @@ def test_a_row_less_reruns_its_table_only(project, edited):
     gone = [line for line in lines if "clear-random" in line]
     assert len(gone) == 2, "the row, and what the paper prints of it"
     edited(table, "".join(lines), "".join(line for line in lines if line not in gone))
+    said = "config/papers/clear/claims.yaml"
+    first, *others = (project / said).read_text().split("  - id: ")
+    kept = [claim for claim in others if "clear-random" not in claim]
+    edited(said, "  - id: ".join([first, *others]), "  - id: ".join([first, *kept]))
     made = {name.removeprefix("results/smoke/") for name in planned(project)}
-    assert made == pages_of("clear-table1")
+    assert made == pages_of("clear-table1") | claims_of("clear-claims")
 
 
 def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
@@ -521,10 +563,11 @@ def test_a_faulty_external_run_empties_its_row_only(project, damage, says):
     page = (project / "results/smoke/tables/dualrm-table5.md").read_text()
     table = pl.read_csv(project / "results/smoke/tables/dualrm-table5.tsv", separator="\t")
     measured = table.filter(pl.col("measured").is_not_null())["row"].unique().to_list()
-    assert {"bm25", "neural", "dualrm"} <= set(measured)
+    assert {"fields", "rrf", "neural", "dualrm"} <= set(measured)
     if says is None:
-        values = table.filter(pl.col("row").is_in(["bm25", "guir"]))["measured"].to_list()
+        values = table.filter(pl.col("row").is_in(["fields", "guir"]))["measured"].to_list()
         assert values[:3] == values[3:], "it is our own run by another name"
+        assert "removed as NIST does with submissions: 0 of guir." in page
     else:
         assert "guir" not in measured
         assert says in page and says in table.filter(row="guir")["not_run"][0]

@@ -28,6 +28,7 @@ Config = Annotated[Path, typer.Option(help="folder of the configuration")]
 CONFIG = Path("config")
 Name = Annotated[str, typer.Argument(help="id of a dataset")]
 Cell = Annotated[str, typer.Argument(help="PAPER/TABLE/ROW/COLUMN, as clear/table1/bm25/dev-rr")]
+Deep = Annotated[bool, typer.Option("--deep", help="hash files above 100 MB too, not their size")]
 Against = Annotated[Path | None, typer.Option(help="results to compare with: first difference")]
 
 
@@ -45,12 +46,13 @@ def explain(
     results: Results = RESULTS,
     against: Against = None,
     full: Annotated[bool, typer.Option("--full", help="do not shorten commands and specs")] = False,
+    deep: Deep = False,
 ) -> None:
     """Show the provenance of a table cell: value, tests, queries, and all it was made from."""
     from residuum.inspect import differing, explaining
 
-    differences = differing.compared(results, against, cell) if against else ""
-    print(differences if against else explaining.explain(results, cell, full))
+    differences = differing.compared(results, against, cell, deep) if against else ""
+    print(differences if against else explaining.explain(results, cell, full, deep))
 
 
 @app.command()
@@ -76,6 +78,9 @@ def compare(
     baseline: Annotated[
         list[str] | None, typer.Option(help="only pairs with one of these runs; by file name")
     ] = None,
+    original: Annotated[
+        str | None, typer.Option(help="the run that all others reproduce; by file name")
+    ] = None,
     missing: Annotated[
         Literal["refuse", "zero"],
         typer.Option(help="a judged query that a run lacks is an error, or counts 0"),
@@ -94,7 +99,7 @@ def compare(
     options = {"test": test, "correction": correction, "family": family, "alpha": alpha}
     options |= {"resamples": resamples, "seed": seed}
     page = comparing.report(
-        qrels, runs, measures, options, baseline or (), missing, form, output, workers
+        qrels, runs, measures, options, baseline or (), original, missing, form, output, workers
     )
     print(page)
 
@@ -103,11 +108,12 @@ def compare(
 def write(
     output: Annotated[Path, typer.Option(help="archive to write, .tar.gz")],
     results: Results = RESULTS,
+    deep: Deep = False,
 ) -> None:
     """Write one archive of metrics, pages, specs, manifests and environment."""
     from residuum.inspect import bundling
 
-    print(bundling.write(results, output))
+    print(bundling.write(results, output, deep))
 
 
 @bundle.command()

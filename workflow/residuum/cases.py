@@ -53,10 +53,10 @@ def find(
     table = kept.with_columns(query, text, cut)
     columns = ["query_id", "query", "doc_id", "relevance", *(f"rank.{name}" for name in runs)]
     written = table.select(*columns, "gain", "shown", "excerpt")
-    layout.write(output, written, page(job, pairs, len(judged), table))
+    own = layout.write(output, written, page(job, pairs, len(judged), table))
     counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
     inputs = [queries, qrels, corpus / "manifest.json", *paths.values()]
-    manifest.write(output, counts, job, inputs, "residuum.cases")
+    manifest.write(output, counts, job, inputs, "residuum.cases", own)
 
 
 def matching(

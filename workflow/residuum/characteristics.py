@@ -38,13 +38,16 @@ def count(
     required = [column.id for column in job.table.columns if job.not_counted(column) is None]
     folders = command.named_paths("--split", split or [], required)
     counts = {column: quantities(folder) for column, folder in folders.items()}
-    write(job, counts, output)
+    own = write(job, counts, output)
     inputs = [folder / name for folder in folders.values() for name in EXPORTED]
-    manifest.write(output, {"counts": counts}, job, inputs, "residuum.characteristics")
+    manifest.write(output, {"counts": counts}, job, inputs, "residuum.characteristics", own)
 
 
-def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: Path) -> None:
-    """Write a line per quantity, a column per query set; one without counts is not run."""
+def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: Path) -> list[Path]:
+    """Write a line per quantity, a column per query set, one without counts as not run.
+
+    Returns the files that were written.
+    """
     cells = []
     for row, column in itertools.product(job.table.rows, job.table.columns):
         cell = grids.blank(job, row.id, column.id, row.quantity, job.not_counted(column))
@@ -58,7 +61,7 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
     ]
     of, align = job.table, "l" + "c" * len(job.table.columns)
     page = layout.Layout(of.title, of.printed_in, header, rows, _notes(job), align)
-    layout.write(output, grids.frame(cells, GridCell).drop(grids.INDEX), page)
+    return layout.write(output, grids.frame(cells, GridCell).drop(grids.INDEX), page)
 
 
 def quantities(folder: Path) -> Quantities:

@@ -86,10 +86,11 @@ def _write_manifest(
     collection: Collection,
     names: Sequence[str],
     others: Sequence[Path] = (),
+    own: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
     inputs = [resolve(name, collection.access) for name in names]
-    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data")
+    manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own)
 
 
 def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
@@ -141,7 +142,8 @@ def split(
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
     facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
-    _write_manifest(queries, facts, collection, collection.source_files(name), residual.paths)
+    own, names = [queries, qrels], collection.source_files(name)
+    _write_manifest(queries, facts, collection, names, residual.paths, own)
 
 
 @app.command()

@@ -1,22 +1,28 @@
-"""Take in an external run: a TREC run file, validated as ours are.
+"""Take in what others made: a TREC run, validated as ours are, or a corpus's term weights.
 
-Command: `python -m residuum.external accept ...`. The reason of a refused file takes the place of
-the run and shows in the tables. Must not know how the run was made or which table shows it.
+Command: `python -m residuum.external accept ...`, or `weights ...`. The reason of a refused run
+takes its place and shows in the tables. Must not know how a run was made or which table shows it.
 """
 
+import hashlib
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, manifest, residual, trec
+from residuum.artefacts import contracts, files, manifest, released, residual, trec
+from residuum.artefacts.streams import DiskDict, disk_dict
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import ReleasedWeights
 from residuum.config.schema.systems import ExternalSystem
 
 app = command.app(__doc__)
+NAMED = 5  # docs without a line that a message names
 
 
 @app.command()
@@ -28,6 +34,7 @@ def accept(
     tag: command.Tag,
     output: command.Run,
     judged_before: command.JudgedBefore = None,
+    md5: Annotated[str | None, typer.Option(help="published MD5 of the run, unpacked")] = None,
 ) -> None:
     """Check a run against the queries and the corpus, and write it in our form.
 
@@ -36,6 +43,7 @@ def accept(
     """
     system, earlier = command.parse_spec(ExternalSystem, spec), residual.Residual(judged_before)
     try:
+        _check_md5(run, md5, system.source)
         ranked = trec.read_run(run)
     except ResiduumError as error:
         fault = str(error)
@@ -52,6 +60,16 @@ def accept(
         trec.write_run(output, left, tag)
     inputs = [run, queries, corpus / "manifest.json", *earlier.paths]
     manifest.write(output, facts, system, inputs, "residuum.external")
+
+
+def _check_md5(path: Path, published: str | None, source: str) -> None:
+    """Refuse a file that is not the published one, where its MD5 is known."""
+    if published is None:
+        return
+    found = hashlib.md5(files.read_bytes(path), usedforsecurity=False).hexdigest()
+    if found != published:
+        fault = f"its MD5 is {found}, the published run has {published}"
+        raise ResiduumError(f"{path}: {fault}: it is another one, cut short or edited. {source}")
 
 
 def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) -> str:
@@ -76,6 +94,86 @@ def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) ->
         f"{path}, line {line}: query {query_id}, doc {doc_id} is not in {corpus} "
         f"({len(unknown)} such docs). Is the run of another edition of the corpus?"
     )
+
+
+@app.command()
+def weights(
+    file: Annotated[list[Path], typer.Option(help="term weights, a doc a line; repeat")],
+    corpus: command.Corpus,
+    spec: Annotated[str, typer.Option(help="schema.ReleasedWeights as JSON")],
+    output: Annotated[Path, typer.Option(help="folder of the term frequencies")],
+) -> None:
+    """Put the term weights of a corpus into its order, each doc once, and write our form.
+
+    A doc that the files lack has no word; how many may be is said by `least` of the spec.
+    """
+    form = command.parse_spec(ReleasedWeights, spec)
+    with files.whole_directory(output) as folder, disk_dict(output) as held:
+        _hold(held, file)
+        docs = _InOrder(held, corpus)
+        shards = contracts.write_term_weights(folder, docs)
+        docs.check(form.least, file)
+        facts = {"docs": docs.count, "shards": shards, **docs.facts()}
+        manifest.write(folder, facts, form, [*file, corpus / "manifest.json"], "residuum.external")
+
+
+def _hold(held: DiskDict, paths: list[Path]) -> None:
+    for path in paths:
+        for doc_id, tfs in released.read(path):
+            if not held.add(doc_id, json.dumps(tfs)):
+                raise ResiduumError(
+                    f"{path}: doc {doc_id} has stood before, in it or in a file before it. Give "
+                    "each part of the weights once"
+                )
+
+
+class _InOrder:
+    """The weights of a corpus's docs, in its order; what they amount to, once they were read."""
+
+    def __init__(self, held: DiskDict, corpus: Path) -> None:
+        self.held, self.corpus = held, corpus
+        self.count = self.words = self.tf = self.empty = self.lacking = 0
+        self.named: list[str] = []  # the first ones that are lacking
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, int]]]:
+        for doc_id, _ in contracts.read_corpus(self.corpus):
+            text = self.held.pop(doc_id)
+            if text is None:
+                self.lacking += 1
+                self.named += [doc_id] * (self.lacking <= NAMED)
+            tfs = json.loads(text or "{}")
+            self.count += 1
+            self.words, self.tf = self.words + len(tfs), self.tf + sum(tfs.values())
+            self.empty += not tfs
+            yield doc_id, tfs
+
+    def check(self, least: float, paths: list[Path]) -> None:
+        """Raise ResiduumError if docs are left over or too few have a line; report any lacking."""
+        if left := len(self.held):
+            raise ResiduumError(
+                f"{paths[0]}: doc {self.held.first()} is not in {self.corpus} ({left} such docs). "
+                "Are the weights of another edition of the corpus?"
+            )
+        if not self.lacking:
+            return
+        names = ", ".join(self.named) + ", ..." * (self.lacking > NAMED)
+        fault = f"{self.lacking} of {self.count} docs have no line in the weights: {names}"
+        if self.count - self.lacking < least * self.count:
+            raise ResiduumError(
+                f"{paths[0]}: {fault}. Give every file of them; if they leave out docs without a "
+                f"word, lower `least`, which is {least:g}"
+            )
+        print(f"warning: {fault}; they have no word", file=sys.stderr)
+
+    def facts(self) -> dict[str, object]:
+        """Return what a manifest says of them."""
+        docs = max(self.count, 1)
+        return {
+            "words_per_doc": round(self.words / docs, 3),
+            "tf_per_doc": round(self.tf / docs, 3),
+            "docs_without_a_word": self.empty,
+            "docs_without_a_line": self.lacking,
+        }
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import json
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import polars as pl
@@ -18,10 +18,10 @@ import typer
 from residuum import paired
 from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError
 from residuum.config import measures
-from residuum.config.schema.papers import Panel, Series
-from residuum.pages import grids, layout, notes
+from residuum.config.schema.papers import Panel
+from residuum.pages import layout, notes
+from residuum.pages.curves import Point, measured
 from residuum.pages.layout import DASH, TextCell
 from residuum.wiring.bound import BoundFigure
 
@@ -52,27 +52,6 @@ STYLE = {
 WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]}  # metadata
 
 
-class Point(NamedTuple):
-    """A series at one depth in one panel, and its test against the first series, if any."""
-
-    panel: Panel
-    series: Series
-    depth: int
-    scores: paired.ScoreMatrix
-    docs_reranked: float | None  # per query, where the depth curve has it
-    test: paired.Comparison | None = None
-
-    @property
-    def column(self) -> str:
-        """Name what is tested together: the series of one panel at one depth."""
-        return f"{self.panel.id}/{self.depth}"
-
-    @property
-    def means(self) -> np.ndarray:
-        """Return the mean over queries of each run."""
-        return np.asarray(self.scores.values.mean(axis=0))
-
-
 @app.command()
 def draw(
     spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
@@ -83,31 +62,11 @@ def draw(
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     job = command.parse_spec(BoundFigure, spec)
     points = compare(job, measured(job, pl.concat([trec.read_depths(path) for path in depths])))
-    save(job, points, output)
+    own = save(job, points, output)
     page = caption(job, points, [cost(path) for path in scored])
-    layout.write(output, frame(points), page, image=f"{output.stem}.png")
-    manifest.write(output, {"points": len(points)}, job, [*depths, *scored], "residuum.figures")
-
-
-def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
-    """Return a point per panel, series and depth of the depth curve; all hold the same queries."""
-    points = []
-    for panel, series in itertools.product(job.figure.panels, job.series()):
-        runs, measure = job.runs[series.id], panel.measure or trec.RECALL
-        if missing := sorted(set(runs) - set(table["run"])):
-            known = ", ".join(table["run"].unique().sort())
-            raise ResiduumError(f"{job.id}: the depth curve lacks run {missing[0]}; it has {known}")
-        # recall starts at depth 1: at depth 0 nothing is a candidate
-        own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
-        parts = own.partition_by("depth", "run", as_dict=True)
-        for depth in own.filter(measure=measure)["depth"].unique().sort():
-            tables = {run: parts.get((depth, run), own.clear()) for run in runs}
-            scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
-            lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]
-            points.append(Point(panel, series, depth, scores, lengths.mean()))
-    sides = {f"{point.series.id} in {point.column}": point.scores.query_ids for point in points}
-    paired.same_queries(sides, f"{job.id}: ")
-    return points
+    own += layout.write(output, frame(points), page, image=f"{output.stem}.png")
+    inputs = [*depths, *scored]
+    manifest.write(output, {"points": len(points)}, job, inputs, "residuum.figures", own)
 
 
 def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
@@ -198,8 +157,8 @@ def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[
     yield f"Scale {job.scale}: {job.reason}"
 
 
-def save(job: BoundFigure, points: list[Point], output: Path) -> None:
-    """Write the drawing as .pdf and .png beside `output`."""
+def save(job: BoundFigure, points: list[Point], output: Path) -> list[Path]:
+    """Write the drawing as .pdf and .png beside `output`; return both files."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -225,6 +184,7 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> None:
         for form, left_out in WITHOUT.items():
             with files.whole(output.with_suffix(f".{form}")) as temporary:
                 figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
+    return [output.with_suffix(f".{form}") for form in WITHOUT]
 
 
 def _lines(ax: "Axes", job: BoundFigure, points: list[Point]) -> Legend:

@@ -16,6 +16,7 @@ from residuum.artefacts import files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
+from residuum.pages.blanks import unmarked
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.pages.printed import Before
@@ -28,7 +29,7 @@ app = command.app(__doc__)
 HOLM = "comparisons, Holm"
 AGAINST = ("reversed", "differs")
 AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
-COUNTED = list(dict.fromkeys(v for verdicts in VERDICTS.values() for v in verdicts))
+BLANK = "no marker"
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
 Rows = Sequence[LedgerRow]
 
@@ -39,8 +40,9 @@ def write(
     table: Annotated[list[Path], typer.Option(help="table TSV, in the order of --spec")],
     significance: Annotated[list[Path], typer.Option(help="TSV of the tests, named as its table")],
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+    claims: Annotated[list[Path] | None, typer.Option(help="TSV of judged claims")] = None,
 ) -> None:
-    """Judge every reported number and comparison of the given tables."""
+    """Judge every reported number and comparison of the given tables; add judged claims."""
     ledger, before = list[LedgerRow](), Before()
     kinds = [json.loads(text)["table"]["kind"] for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
@@ -51,10 +53,16 @@ def write(
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
         cells = grids.rows(path, GridCell, optional=grids.INDEX)
         ledger += judge(job, cells, tests.get(job.id, []), before)
+        if isinstance(job, BoundTable):
+            ledger += unmarked(job, cells, tests[job.id], before)
+    for path in claims or []:
+        ledger += grids.rows(path, LedgerRow)
     files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
-    files.write_text(output.with_suffix(".md"), page(ledger, jobs[0].scale, jobs[0].reason))
-    made_of, inputs = {"tables": [path.stem for path in table]}, [*table, *significance]
-    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger")
+    reading = output.with_suffix(".md")
+    files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
+    inputs, own = [*table, *significance, *(claims or [])], [output, reading]
+    made_of = {"tables": [path.stem for path in table]}
+    manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:
@@ -69,11 +77,19 @@ def counts(ledger: Rows) -> str:
     """Count the verdicts in a grid with a line per paper and kind; a dash cannot occur.
 
     What was printed before, of the same runs, is counted there, and here in a column of its own.
-    Comparisons have a second line, all corrected by Holm within their column.
+    Comparisons have a second line, all corrected by Holm within their column. Pairs that a paper
+    leaves without a marker are counted apart.
     """
+    blanks, printed = [r for r in ledger if r.kind == BLANK], [r for r in ledger if r.kind != BLANK]
+    return "\n\n".join(_counted(rows) for rows in (printed, blanks) if rows)
+
+
+def _counted(ledger: Rows) -> str:
+    kinds = [kind for kind in VERDICTS if any(row.kind == kind for row in ledger)]
+    columns = list(dict.fromkeys(verdict for kind in kinds for verdict in VERDICTS[kind]))
     lines = []
     for paper, rows in _grouped(ledger, lambda row: row.paper):
-        for kind, possible in VERDICTS.items():
+        for kind in kinds:
             every = [row for row in rows if row.kind == kind]
             own = _rows_of(every, same=False)
             verdicts = {f"{kind}s": [row.verdict for row in own]}
@@ -81,9 +97,9 @@ def counts(ledger: Rows) -> str:
                 verdicts[HOLM] = [str(row.under_holm) for row in own]
             for what, found in verdicts.items() if every else ():
                 counted = Counter(found)
-                shown = [str(counted[v]) if v in possible else DASH for v in COUNTED]
+                shown = [str(counted[v]) if v in VERDICTS[kind] else DASH for v in columns]
                 lines.append([paper, what, *shown, str(len(every) - len(own))])
-    return grid(["paper", "printed", *COUNTED, AGAIN], lines)
+    return grid(["paper", "printed", *columns, AGAIN], lines)
 
 
 def page(ledger: Rows, scale: str, reason: str) -> str:
@@ -102,8 +118,10 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
         parts += [f"## {paper}", *_in_short(rows)]
     parts += [
         "## Every number and comparison",
-        "A comparison's reported and measured values are differences. A number that is not "
-        "comparable, without a reason beside it, is so for the scale's reason, given above.",
+        "A comparison's reported and measured values are differences; effect ratio: measured over "
+        "reported one; delta RI: reported relative improvement less the measured one. A number "
+        "that is not comparable, without a reason beside it, is so for the scale's reason, given "
+        "above.",
     ]
     for _, rows in _grouped(ledger, lambda row: row.table):
         parts.append(f"### {rows[0].printed_in}\n\n{_every_row(rows, reason)}")
@@ -112,11 +130,13 @@ def page(ledger: Rows, scale: str, reason: str) -> str:
 
 def _every_row(rows: Rows, reason: str) -> str:
     """Return the rows of a table as a grid; the scale's own reason is not repeated."""
-    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance", "verdict"]
+    header = ["row", "column", "claim", "reported", "measured", "delta", "tolerance"]
+    header += ["effect ratio", "delta RI", "verdict"]
     last = [AGAIN] if any(row.same_as for row in rows) else []
     lines = []
     for r in rows:
         changes = [_rounded(r.delta, "+.4g"), _rounded(r.tolerance, "g")]
+        changes += [_rounded(r.effect_ratio, ".3g"), _rounded(r.delta_ri, "+.3g")]
         why = "" if r.reason == reason else plain(r.reason)
         line = [r.row, r.column, plain(r.claim), *_values(r), *changes, r.verdict, why]
         lines.append([*line, *(r.same_as or "" for _ in last)])
@@ -128,7 +148,8 @@ def _in_short(every: Rows) -> Iterator[str]:
 
     Only how many rows were printed before, of the same runs, is said of these.
     """
-    rows, again = (_rows_of(every, same) for same in (False, True))
+    judged = [row for row in every if row.kind != BLANK]
+    rows, again = (_rows_of(judged, same) for same in (False, True))
     lines = [
         [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
@@ -173,7 +194,7 @@ def _printed_in(rows: Rows) -> str:
     parts = []
     for page, own in _grouped(rows, lambda row: row.printed_in):
         kinds = Counter(row.kind for row in own)
-        counted = [(kinds[kind], kind) for kind in ("number", "comparison") if kinds[kind]]
+        counted = [(kinds[kind], kind) for kind in ("number", "comparison", "claim") if kinds[kind]]
         amounts = ", ".join(f"{n} {kind}{'s' * (n != 1)}" for n, kind in counted)
         parts.append(f"{page} ({', '.join(dict.fromkeys(r.row for r in own))}; {amounts})")
     return "; ".join(parts)

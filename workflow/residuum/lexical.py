@@ -5,6 +5,7 @@ the manifest of the run. Must not know qrels, splits or models.
 """
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts import contracts, files, indexes, manifest, trec
 from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -35,24 +36,31 @@ def index(
     weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
     threads: command.JavaThreads = 1,
 ) -> None:
-    """Index a corpus, its fields or its term weights, and check the document count."""
+    """Index a corpus, its fields or its term weights, without empty docs; check the count."""
     form = command.parse_spec(IndexForm, spec)
-    if weights and form.fields:
+    if weights and (form.fields or form.joined):
         raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
     total = contracts.corpus_manifest(corpus)["docs"]
     jvm.expect(total)
     with files.whole_directory(output) as temporary:
-        indexing.build(corpus, form, weights, threads, temporary / "lucene")
+        empty = indexing.build(corpus, form, weights, threads, temporary / "lucene")
+        indexes.write_left_out(temporary, empty)
         counts = indexing.statistics(temporary / "lucene", form)
-        if counts["documents"] != total:
+        if counts["documents"] != total - len(empty):
             remedy = "Run again, or give Java more memory (RESIDUUM_JVM_HEAP=8g) and disk."
             fault = f"the index holds {counts['documents']} docs, the corpus {total}"
-            raise ResiduumError(f"{output}: {fault}. {remedy}")
-        facts: dict[str, Any] = {"docs": total, **counts, **form.model_dump(mode="json")}
+            but = f", of which {len(empty)} are empty" if empty else ""
+            raise ResiduumError(f"{output}: {fault}{but}. {remedy}")
+        if empty:
+            text = f"{len(empty)} of {total} docs are empty and left out, as Anserini does"
+            print(f"{text}; they score 0 where others' runs hold them", file=sys.stderr)
+        facts: dict[str, Any] = {"docs": total, "left_out": len(empty)}
+        facts |= counts | form.model_dump(mode="json")
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical")
+        # Lucene names segments at random, and keeps checksums of its own.
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=())
 
 
 @app.command()
@@ -89,7 +97,7 @@ def score(
     output: command.Run,
     threads: command.JavaThreads = 1,
 ) -> None:
-    """Score the docs of other runs with BM25; a doc that matches no term scores 0."""
+    """Score the docs of other runs with BM25; a doc that matches no term, or is empty, scores 0."""
     system = command.parse_spec(LexicalSystem, spec)
     if system.rm3:
         depends = "its query depends on its own first hits. Use the system without rm3."
@@ -121,7 +129,8 @@ def read_texts(queries: Path, table: pl.DataFrame, source: Path | str) -> dict[s
 def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher:
     """Open an index for a system; it must hold the analysis, fields and weights of the system."""
     record = index_record(index)
-    form = IndexForm(analysis=record["analysis"], fields=record["fields"])
+    kept = {name: record[name] for name in ("analysis", "fields", "joined") if name in record}
+    form = IndexForm.model_validate(kept)
     made = form.index_id(), "term weights" if record["weights"] else "plain tf"
     required = system.index().index_id(), "term weights" if system.term_weights else "plain tf"
     if made != required:
@@ -130,7 +139,7 @@ def open_index(index: Path, system: LexicalSystem, threads: int = 1) -> Searcher
             f"{' of '.join(required)}. Index the corpus as the system requires."
         )
     jvm.expect(record["docs"])
-    return Searcher(index / "lucene", system, threads)
+    return Searcher(index / "lucene", system, threads, indexes.read_left_out(index))
 
 
 def index_record(index: Path) -> dict[str, Any]:

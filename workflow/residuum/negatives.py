@@ -23,7 +23,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.base import Positive, Strict
-from residuum.config.schema.models import Negatives
+from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import derive
 from residuum.lucene.anserini import Searcher

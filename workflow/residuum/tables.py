@@ -42,10 +42,10 @@ def render(
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
-    layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
+    own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
-    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables")
+    manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables", own)
 
 
 def removed(job: BoundTable, metrics: Path) -> dict[str, int]:

@@ -66,7 +66,8 @@ def predict(
         **weighter.sizes.facts(),
         "weights": files.sha256(model / pretrained.WEIGHTS),
     }
-    manifest.write(folder, facts, spec, inputs, "residuum.termweights")
+    parts = [folder / shard["name"] for shard in shards]
+    manifest.write(folder, facts, spec, inputs, "residuum.termweights", parts)
     for path in (*folder.glob("*.done"), folder / MARK):
         path.unlink()
     files.replace_directory(folder, output)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from residuum.artefacts import files
+from residuum.artefacts import files, intact
 from residuum.artefacts.streams import DuplicateFinder, chunks
 from residuum.cli.errors import ResiduumError
 
@@ -160,7 +160,7 @@ def write_term_weights(
 
 def _records(path: Path) -> Iterator[Record]:
     try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as handle:
+        with gzip.open(intact.checked(path), "rt", encoding="utf-8", newline="\n") as handle:
             for line in handle:
                 yield json.loads(line)
     except FileNotFoundError:
@@ -184,7 +184,7 @@ def write_answers(path: Path, answers: Mapping[str, list[str]]) -> None:
 def read_answers(path: Path) -> dict[str, list[str]]:
     """Read {query_id: answers}; a query has one answer or more."""
     answers: dict[str, list[str]] = {}
-    for number, line in enumerate(files.read_lines(path), start=1):
+    for number, line in enumerate(files.read_lines(intact.checked(path)), start=1):
         try:
             record = json.loads(line)
             answers[record["query_id"]] = list(record["answers"])
@@ -230,9 +230,13 @@ def write_vectors(folder: Path, ids: list[str], vectors: np.ndarray) -> None:
 
 
 def read_vectors(folder: Path) -> tuple[list[str], np.ndarray]:
-    """Return the ids and the vectors of a folder; vectors are memory-mapped."""
-    ids = files.read_bytes(folder / "ids.txt").decode().splitlines()
-    vectors = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    """Return the ids and the vectors of a folder; vectors are hashed, then memory-mapped."""
+    names, rows = (intact.checked(folder / name) for name in ("ids.txt", "vectors.npy"))
+    ids = files.read_bytes(names).decode().splitlines()
+    try:
+        vectors = np.load(rows, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:  # of a file that no manifest records
+        raise ResiduumError(f"{rows}: truncated or damaged ({error}). {files.REMAKE}") from None
     if len(ids) != len(vectors):
         raise ResiduumError(f"{folder}: {len(ids)} ids but {len(vectors)} vectors")
     return ids, vectors

@@ -10,9 +10,10 @@ import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ROOM, ResiduumError, full
 
 GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
 GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
@@ -31,10 +32,26 @@ def whole(path: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        yield temporary
-        os.replace(temporary, target)
+        with _room_for(path):
+            yield temporary
+            os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _room_for(path: Path) -> Iterator[None]:
+    """Turn what libraries raise where a disk is full into one ResiduumError."""
+    try:
+        yield
+    except Exception as error:
+        if not full(error):
+            raise
+        free = shutil.disk_usage(path.parent).free / 1e6
+        raise ResiduumError(
+            f"{path}: cannot be written: the disk is full, or a quota or a limit of file sizes is "
+            f"reached ({free:,.0f} MB are free). {ROOM}"
+        ) from None
 
 
 @contextmanager
@@ -52,7 +69,8 @@ def scratch(path: Path, suffix: str = "scratch") -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        yield folder
+        with _room_for(path):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -112,7 +130,16 @@ def damaged(path: Path, error: Exception, remedy: str = REMAKE) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Return the hex SHA-256 of a file's bytes."""
+    """Return the hex SHA-256 of a file's bytes, read once a process as long as nothing changes it.
+
+    No program can set the time of a file's last change (ctime), as it can the modification's.
+    """
+    state = path.stat()
+    return _sha256(path, (state.st_dev, state.st_ino, state.st_size, state.st_ctime_ns))
+
+
+@cache
+def _sha256(path: Path, state: tuple[int, ...]) -> str:
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

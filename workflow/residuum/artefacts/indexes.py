@@ -1,7 +1,7 @@
 """Which index a measured run searched, and whether published numbers of a stated index compare.
 
-Usage: `other(stated, [recorded(metrics_file)])`. Same statistics are taken for the same index. Must
-not know Lucene, nor what is measured.
+Usage: `other(stated, [recorded(metrics_file)])`. Same statistics are taken for the same index; the
+empty docs that it leaves out are listed beside it. Must not know Lucene, nor what is measured.
 """
 
 import json
@@ -16,6 +16,7 @@ Record = dict[str, Count]
 UNKNOWN = "its run names no index, so that numbers of a stated one cannot be compared with it"
 PLAIN = tuple(IndexStatistics.model_fields)
 MADE_BY = ("analyzer", "anserini", "lucene")
+LEFT_OUT = "left_out.txt"
 
 
 def recorded(artefact: Path) -> Record | None:
@@ -23,6 +24,16 @@ def recorded(artefact: Path) -> Record | None:
     path = manifest.beside(artefact)
     facts = json.loads(files.read_bytes(path))["artefact"] if path.is_file() else {}
     return dict(facts["index"]) if facts.get("index") else None
+
+
+def write_left_out(index: Path, doc_ids: Iterable[str]) -> None:
+    """Write the ids of the docs of a corpus that are empty and not in the index, a line each."""
+    files.write_text(index / LEFT_OUT, "".join(f"{doc_id}\n" for doc_id in doc_ids))
+
+
+def read_left_out(index: Path) -> frozenset[str]:
+    """Read what `write_left_out` wrote."""
+    return frozenset(files.read_lines(index / LEFT_OUT))
 
 
 def other(stated: IndexStatistics, records: Iterable[Record | None]) -> str | None:
@@ -49,6 +60,7 @@ def described(records: Sequence[Record | None]) -> str | None:
     if record is None:
         return None
     counts = [_worded(name, record.get(name)) for name in PLAIN]
+    counts += [_worded("left_out_as_empty", record["left_out"])] if record.get("left_out") else []
     return ", ".join([*counts, *(f"{n} {record[n]}" for n in MADE_BY if record.get(n))])
 
 

@@ -1,4 +1,4 @@
-"""The manifest beside each artefact: what it was made from, by which command, spec and code.
+"""The manifest beside each artefact: its files, what it was made from, by which spec and code.
 
 Usage: `manifest.write(output, {"hits": 12}, system, [queries], "residuum.lexical")`.
 Clock and host stay out, so that the same command gives the same manifest; Snakemake's benchmark
@@ -31,6 +31,16 @@ PACKAGES = (
 )
 
 
+FOLDER = "manifest.json"
+
+
+class Own(BaseModel):
+    """What a manifest records of each file that it answers for."""
+
+    bytes: int
+    sha256: str
+
+
 def beside(path: Path) -> Path:
     """Return where the manifest of a file artefact lies."""
     return Path(f"{path}.manifest.json")
@@ -42,22 +52,40 @@ def write(
     spec: Mapping[str, object] | BaseModel,
     inputs: Iterable[Path],
     stage: str,
+    own: Iterable[Path] | None = None,
 ) -> None:
-    """Write the manifest in a folder or beside a file: facts, spec, input hashes, code, command.
+    """Write the manifest in a folder or beside a file: facts, spec, hashes, code, command.
 
     Paths are as the command was given them; the manifest's own tells readers where results began.
-    `stage` is the dotted name of the module that made the artefact; see `made_by`.
+    `stage` is the dotted name of the module that made the artefact; see `made_by`. `own` are the
+    files that it answers for: by default all of the folder, or the file itself. `intact` compares
+    them where they are read.
     """
-    path = artefact / "manifest.json" if artefact.is_dir() else beside(artefact)
+    path = artefact / FOLDER if artefact.is_dir() else beside(artefact)
+    answered = _all_of(artefact) if own is None else own
     settings = spec.model_dump(mode="json") if isinstance(spec, BaseModel) else dict(spec)
     record = {
         "artefact": dict(facts),
         "spec": settings,
         "inputs": {str(p): files.sha256_of(Path(p)) for p in inputs},
+        "files": {
+            p.relative_to(path.parent).as_posix(): described(p).model_dump() for p in answered
+        },
         "code": made_by(stage, settings),
         "environment": {"path": str(path), "command": command_line(), **environment()},
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def _all_of(artefact: Path) -> list[Path]:
+    """Return the files of an artefact without its manifest, in the order of their names."""
+    paths = sorted(artefact.rglob("*")) if artefact.is_dir() else [artefact]
+    return [path for path in paths if path.is_file() and path != artefact / FOLDER]
+
+
+def described(path: Path) -> Own:
+    """Return what a manifest records of a file of its artefact; nothing of it is a clock's."""
+    return Own(bytes=path.stat().st_size, sha256=files.sha256(path))
 
 
 def command_line() -> str | None:

@@ -1,11 +1,13 @@
 """Streams that memory should not hold: cut into lists, searched for duplicates, kept on disk.
 
 Usage: `for batch in chunks(docs, 1000)`; `finder.add(doc_id)` for each, then `finder.repeated()`;
-`with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`. Must not know what the texts are.
+`with disk_list(path, doc_ids) as doc_ids: doc_ids[7]`; `with disk_dict(path) as texts:
+texts.add(key, text)`. Must not know what the texts are.
 """
 
 import hashlib
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -103,3 +105,43 @@ def disk_list(path: Path, texts: Iterable[str]) -> Iterator[DiskList]:
         held.flush()
         ends.flush()
         yield DiskList(held, ends, length)
+
+
+class DiskDict:
+    """Texts in a file, found by a key; memory holds none of them."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        database.execute("CREATE TABLE held (key TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
+
+    def __len__(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM held").fetchone()[0])
+
+    def add(self, key: str, text: str) -> bool:
+        """Hold a text; say whether its key is a new one."""
+        added = self._database.execute("INSERT OR IGNORE INTO held VALUES (?, ?)", (key, text))
+        return added.rowcount == 1
+
+    def pop(self, key: str) -> str | None:
+        """Return the text of a key and hold it no longer; None without one."""
+        found = self._database.execute("DELETE FROM held WHERE key = ? RETURNING text", (key,))
+        rows = found.fetchall()
+        return str(rows[0][0]) if rows else None
+
+    def first(self) -> str:
+        """Return the least key that is held."""
+        return str(self._database.execute("SELECT min(key) FROM held").fetchone()[0])
+
+
+@contextmanager
+def disk_dict(path: Path) -> Iterator[DiskDict]:
+    """Give a mapping from keys to texts, empty, held beside `path` until the block ends."""
+    with files.scratch(path) as folder:
+        database = sqlite3.connect(folder / "held.db", isolation_level=None)
+        try:
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute("BEGIN")
+            yield DiskDict(database)
+        finally:
+            database.close()

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from residuum.artefacts import files
+from residuum.artefacts import files, intact
 from residuum.cli.errors import NotRun, ResiduumError
 
 Columns = dict[str, type[pl.DataType]]
@@ -44,13 +44,15 @@ STOP_WORDS = {
 }
 
 
-def rank(scores: pl.DataFrame, k: int | None = None) -> pl.DataFrame:
+def rank(
+    scores: pl.DataFrame, k: int | None = None, decimals: int = SCORE_DECIMALS
+) -> pl.DataFrame:
     """Rank query_id, doc_id, score: by score descending, then doc_id; `k` hits per query.
 
     Scores are first rounded to the decimals of a run file, which never contradicts its own order.
     Returns query_id, doc_id, rank (from 1), score, sorted by query_id and rank.
     """
-    rounded = pl.col("score").cast(pl.Float64).round(SCORE_DECIMALS) + 0.0
+    rounded = pl.col("score").cast(pl.Float64).round(decimals) + 0.0
     ranked = _by_score(scores.select(pl.col(PAIR).cast(pl.String), rounded))
     kept = ranked if k is None else cut(ranked, k)
     return kept.select(*PAIR, "rank", "score")
@@ -112,7 +114,7 @@ def write_hits(path: Path, hits: pl.DataFrame) -> None:
 def read_hits(path: Path) -> pl.DataFrame:
     """Read what `write_hits` wrote: query_id, doc_id and the very scores."""
     try:
-        hits = pl.read_parquet(path)
+        hits = pl.read_parquet(intact.checked(path))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ResiduumError(f"{path}: cannot be read as Parquet ({error})") from None
     if dict(hits.schema) != HITS:
@@ -175,7 +177,7 @@ def write_queries(path: Path, queries: Iterable[tuple[str, str]]) -> None:
 def read_queries(path: Path) -> dict[str, str]:
     """Read queries.tsv into {query_id: text}, in file order; ids must be unique."""
     queries: dict[str, str] = {}
-    for number, line in enumerate(files.read_lines(path), start=1):
+    for number, line in enumerate(files.read_lines(intact.checked(path)), start=1):
         query_id, tab, text = line.partition("\t")
         if not tab or not query_id or "\t" in text:
             rule = "expected query_id TAB text"
@@ -242,7 +244,7 @@ def _read(path: Path, columns: Columns, header: bool = False) -> pl.DataFrame:
 
     A line that does not fit is an error that names it; a reason in place of lines is a NotRun.
     """
-    text = files.read_bytes(path).removeprefix(codecs.BOM_UTF8)
+    text = files.read_bytes(intact.checked(path)).removeprefix(codecs.BOM_UTF8)
     if text.startswith(REFUSED.encode()):
         raise NotRun(text.decode().removeprefix(REFUSED).strip())
     if text.startswith(GZIP):

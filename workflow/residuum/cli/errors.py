@@ -5,9 +5,17 @@ Raised everywhere, shown by `residuum.cli.command.main` without a traceback.
 
 import difflib
 import errno
+import re
 from collections.abc import Iterable
 
 MOST_PRINTED = 10_000  # characters of a message
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ROOM = "Make room, then run the same command again: what is finished stays, training resumes."
+# How Rust (safetensors, Polars), Java, torch's streams and NumPy say so, tried on a full disk.
+UNWRITTEN = re.compile(
+    rf"os error ({'|'.join(map(str, FULL))})\b|No space left on device|Disk quota exceeded|"
+    r"File too large|iostream error|inline_container|\d+ requested and \d+ written"
+)
 
 
 class ResiduumError(Exception):
@@ -28,9 +36,20 @@ def worded(error: Exception) -> str:
     """Return an error's message; of the system's, the file, what it says, and what to do."""
     if not isinstance(error, OSError):
         return str(error)
-    full = " Make room, then run the same command again; what is finished stays."
-    more = full if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    more = f" {ROOM}" if full(error) else ""
     return f"{error.filename or 'writing'}: {error.strerror or error}.{more}"
+
+
+def full(error: BaseException | None) -> bool:
+    """Say whether an error, or one behind it, means that a disk, a quota or a file's limit is full.
+
+    Libraries raise errors of their own, some of which name another cause.
+    """
+    while error:
+        if getattr(error, "errno", None) in FULL or UNWRITTEN.search(str(error)):
+            return True
+        error = error.__context__
+    return False
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -1,16 +1,17 @@
 """Collections read through ir_datasets: any of its ids, fields joined in the order given.
 
 Usage: `docs(collection)`, `split(collection, name)`. ir_datasets looks into IR_DATASETS_HOME
-first and downloads what is missing. Must not know paths below results/.
+first and downloads what is missing; docs that it does not give as they are have a reader here
+(`READERS`). Must not know paths below results/.
 """
 
 import heapq
 import locale
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.collections import cord19, faults
@@ -48,8 +49,8 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _named_docs(irds_id: str) -> Iterator[Any]:
-    listed = irds_id != f"cord19/fulltext/{CORD19}"
-    for number, doc in enumerate(_load(irds_id).docs_iter() if listed else _cord19(), start=1):
+    read = READERS.get(irds_id) or _load(irds_id).docs_iter
+    for number, doc in enumerate(read(), start=1):
         if not doc.doc_id:
             raise faults.MissingDocId(f"doc number {number} has no doc_id")
         yield doc
@@ -67,6 +68,35 @@ def _cord19() -> Iterator[cord19.Paper]:
     folder = Path(home_path()) / "cord19"
     release = Download([RequestsDownload(CORD19_URL)], str(folder / f"cord-19_{CORD19}.tar.gz"))
     return cord19.papers(Path(release.path()), folder / f"{CORD19}.bodies.zip")
+
+
+class _Passage(NamedTuple):
+    doc_id: str
+    text: str
+
+
+def _raw_passages() -> Iterator[_Passage]:
+    """Stream MS MARCO's passages as they are distributed, from the download of ir_datasets.
+
+    Its own reader decodes once more what is encoded twice (ir_datasets/datasets/msmarco_passage.py,
+    FixEncoding); Anserini and the papers index collection.tsv as it is.
+    """
+    from ir_datasets.datasets.msmarco_passage import DUA, NAME
+    from ir_datasets.util import DownloadConfig, TarExtract, home_path
+
+    downloads = DownloadConfig.context(NAME, home_path() / NAME, dua=DUA)
+    with TarExtract(downloads["collectionandqueries"], "collection.tsv").stream() as lines:
+        for line in lines:
+            columns = line.decode().rstrip("\n").split("\t")
+            if len(columns) != 2:
+                raise ValueError(f"expected 2 fields, got {len(columns)}")
+            yield _Passage(*columns)
+
+
+READERS: dict[str, Callable[[], Iterator[Any]]] = {
+    f"cord19/fulltext/{CORD19}": _cord19,
+    "msmarco-passage/raw": _raw_passages,  # no id of ir_datasets
+}
 
 
 def _sampled(collection: Collection, source: IrdsSource) -> set[str]:

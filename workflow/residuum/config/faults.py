@@ -12,10 +12,11 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
+from residuum.config.claims import claim_faults
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import OWN, Name, Ref, references, walk
 from residuum.config.schema.models import OnPairs, TermWeights
-from residuum.config.schema.papers import Characteristics, Figure, Table, parts_of
+from residuum.config.schema.papers import Characteristics, Claims, Figure, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 
@@ -149,6 +150,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     if isinstance(page, Table) and tests and some != bool(page.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
         yield "tests", f"{page.tests}: its tests {need}"
+    if isinstance(page, Claims):
+        yield from claim_faults(registry, page)
     if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
         cause = "a figure compares with its first series only, and is not in its paper's family"
         cure = "needs `compare: with_baselines` and `family: column` or `table`"

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import Model, Negatives, OnPairs
+from residuum.config.schema.models import Model, OnPairs, ReleasedWeights
+from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.papers import Page, Table, Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.config.schema.systems import RerankSystem, System
@@ -192,7 +193,8 @@ class Registry:
     def trained_for(self, system: str) -> str | None:
         """Return the model of a system itself, trained once per seed; None without one."""
         models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
-        return next((name for ref, name in models if ref.use != "released"), None)
+        made = (name for ref, name in models if ref.use != "released")
+        return next((n for n in made if not isinstance(self.models.get(n), ReleasedWeights)), None)
 
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""

@@ -19,13 +19,14 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
-from residuum import __version__, characteristics, figures, ledger, significance, tables
+from residuum import __version__, characteristics, claims, figures, ledger, significance, tables
 from residuum.artefacts import files, manifest
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.config.roots import ROOT
 from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
+from residuum.inspect.integrity import Change, Changes
 from residuum.inspect.text import Finding
 from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
 from residuum.wiring.paths import Paths, Template
@@ -35,7 +36,7 @@ INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
-REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.ledger]
+REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.pages["claims"], PATHS.ledger]
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
@@ -52,8 +53,11 @@ class Index(BaseModel):
     files: dict[str, str]  # name: sha256
 
 
-def write(results: Path, output: Path) -> str:
-    """Write the archive, whole or not at all, and describe what it holds."""
+def write(results: Path, output: Path, deep: bool = False) -> str:
+    """Write the archive, whole or not at all, and describe what it holds.
+
+    What is no longer as its manifest records it is a ResiduumError; see `integrity` for `deep`.
+    """
     if not (results / PATHS.ledger).is_file():
         raise ResiduumError(
             f"{results}: no ledger.tsv, so its pages are not finished; name a results folder "
@@ -64,6 +68,11 @@ def write(results: Path, output: Path) -> str:
         raise ResiduumError(
             f"{results}: no manifest beside {', '.join(bare)}, so they cannot be made again from a "
             "bundle; run snakemake --cores all again, or delete what is no page of residuum"
+        )
+    if changed := _changed(results, provenance.read(results), deep):
+        raise ResiduumError(
+            f"{results}: no longer what the pages were made from: {'; '.join(map(str, changed))}. "
+            "Delete these files, then name them: snakemake --cores all -- FILE ... all"
         )
     locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
     members = {f"{RESULTS}/{name}": results / name for name in provenance.finished(results, KEPT)}
@@ -79,6 +88,14 @@ def write(results: Path, output: Path) -> str:
         _pack(temporary, json.dumps(index, indent=1, ensure_ascii=False) + "\n", members)
     size = output.stat().st_size / 1e6
     return f"{output}: {len(members)} files, {size:.1f} MB, sha256 {files.sha256(output)}"
+
+
+def _changed(results: Path, graph: provenance.Graph, deep: bool = False) -> list[Change]:
+    """Return what differs from a manifest: behind the pages anything, elsewhere own files alone."""
+    roots = [path for path in graph if any(page.parse(path) is not None for page in PAGES)]
+    changes = Changes(results, graph, deep)
+    behind = changes.of(provenance.ancestors(graph, roots))
+    return list(dict.fromkeys([*behind, *changes.of(graph.values(), ())]))
 
 
 def _pack(path: Path, index: str, members: dict[str, Path]) -> None:
@@ -167,6 +184,9 @@ def verify(archive: Path) -> list[Finding]:
         results = root / RESULTS
         graph = provenance.read(results, unreadable)
         findings += [Finding(f"{RESULTS}/{name}", why, False) for name, why in unreadable.items()]
+        known = {finding.what for finding in findings}
+        changed = map(_of_change, _changed(results, graph))
+        findings += [finding for finding in changed if finding.what not in known]
         bench = Bench(results, graph, Path(folder) / "made")
         pages = {path for path in graph if any(p.parse(path) is not None for p in PAGES)}
         pages |= {*provenance.finished(results, PAGES)}
@@ -176,6 +196,10 @@ def verify(archive: Path) -> list[Finding]:
     end = f"{faults} fault{'s' * (faults > 1)}" if faults else "no fault"
     total = f"{made} pages made again byte for byte, {carried} carried; {end}"
     return [*findings, Finding("bundle", total, not faults)]
+
+
+def _of_change(change: Change) -> Finding:
+    return Finding(f"{RESULTS}/{change.path}", str(change).partition(": ")[2], False)
 
 
 def _page(bench: Bench, path: str) -> Finding:
@@ -213,7 +237,13 @@ def _make(bench: Bench, path: str) -> str:
         judged = [name for name in record.inputs if PATHS.table.parse(name)]
         specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
         tests = bench.files(path, PATHS.significance)
-        ledger.write(specs, bench.files(path, PATHS.table), tests, output)
+        said = bench.files(path, PATHS.pages["claims"])
+        ledger.write(specs, bench.files(path, PATHS.table), tests, output, said)
+        return ""
+    if PATHS.pages["claims"].parse(path):
+        read, curves = bench.files(path, PATHS.table), bench.files(path, PATHS.depth_curve)
+        made = bench.made / PATHS.significance.fill(page=output.stem)
+        claims.judge(spec, bench.results / PATHS.metrics_root, made, output, read, curves)
         return ""
     if PATHS.pages["figure"].parse(path):
         scored = bench.files(path, PATHS.pairs.manifest)

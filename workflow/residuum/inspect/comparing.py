@@ -18,6 +18,7 @@ from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, unknown
 from residuum.config.schema.papers import Tests
+from residuum.inspect import reproducing
 from residuum.pages import grids, layout, notes
 from residuum.pages.layout import Layout, TextCell
 from residuum.paired import Comparison, ScoreMatrix
@@ -37,12 +38,16 @@ def report(
     measures: Sequence[str],
     options: Mapping[str, object],
     baselines: Sequence[str] = (),
+    original: str | None = None,
     missing: Literal["refuse", "zero"] = "refuse",
     form: Literal["markdown", "latex"] = "markdown",
     output: Path | None = None,
     workers: int = 1,
 ) -> str:
-    """Return the pages of a comparison by `Tests`' options; write it, unrounded, to `output`."""
+    """Return the pages of a comparison by `Tests`' options; write it, unrounded, to `output`.
+
+    With an `original` run, every other one is compared with it alone, and says how close it is.
+    """
     try:
         tests = Tests.model_validate(options)
     except ValidationError as error:
@@ -55,6 +60,8 @@ def report(
     requested = [*dict.fromkeys(n for text in measures for n in SEPARATOR.split(text) if n)]
     if not requested:
         raise ResiduumError("--measures is empty; name some, as 'RR@10 nDCG@10'")
+    if original:
+        baselines = [_original(original, named, baselines)]
     scores, rows = compare(judged, named, requested, tests, baselines, workers)
     drawn = (row.method for row in rows if not row.method.startswith("exact,"))
     methods = ", ".join(dict.fromkeys(drawn))
@@ -64,12 +71,26 @@ def report(
         + f" Method: {methods}." * bool(methods),
         *notes.remarks(pairs, tests.alpha),
     ]
-    if output:
-        files.write_text(output, grids.frame(rows, Comparison).write_csv(separator="\t"))
     pages = {"runs": values_page(scores, rows, remarks), "comparisons": tests_page(rows)}
+    table = grids.frame(rows, Comparison)
+    if original:
+        close = reproducing.against(rows, scores, named)
+        pages["reproduction"] = reproducing.page(close)
+        table = grids.frame(close, reproducing.Reproduction)
+    if output:
+        files.write_text(output, table.write_csv(separator="\t"))
     if form == "latex":
         return "\n".join(layout.latex(page, label) for label, page in pages.items())
     return "\n".join(map(layout.markdown, pages.values()))
+
+
+def _original(name: str, runs: Mapping[str, object], baselines: Sequence[str]) -> str:
+    """Return the name of the original run; it is the only run that others are compared with."""
+    if baselines:
+        raise ResiduumError("--original compares every run with that one: leave out --baseline")
+    if name not in runs:
+        raise ResiduumError(f"--original: {unknown('run', name, runs)}")
+    return name
 
 
 def read(

@@ -17,7 +17,8 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.collections import splits
 from residuum.config import entries, roots
-from residuum.config.schema.datasets import Dataset, Download
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.inspect.text import Finding, line
 from residuum.pages import layout

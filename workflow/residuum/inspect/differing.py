@@ -11,9 +11,10 @@ from typing import NamedTuple
 import polars as pl
 
 from residuum.artefacts import trec
+from residuum.artefacts.manifest import FOLDER
 from residuum.cli.errors import ResiduumError
-from residuum.inspect.explaining import PATHS, Cell, find, values
-from residuum.inspect.provenance import FOLDER, Artefact, ancestors, artefact_of
+from residuum.inspect.explaining import PATHS, Cell, changed, find, values
+from residuum.inspect.provenance import Artefact, ancestors, artefact_of
 from residuum.inspect.text import flat, line, short
 
 SHOWN = 5
@@ -30,8 +31,11 @@ class Difference(NamedTuple):
     other: object
 
 
-def compared(results: Path, against: Path, address: str) -> str:
-    """Describe where the provenance of a cell first differs, what else does, and the effect."""
+def compared(results: Path, against: Path, address: str, deep: bool = False) -> str:
+    """Describe where the provenance of a cell first differs, what else does, and the effect.
+
+    What is no longer as a manifest records it comes before all else, `deep` as `explain` has it.
+    """
     a, b = find(results, address), find(against, address)
     # each goes on past a manifest that its folder lacks, as the other folder says
     kin = ancestors(a.graph, a.roots, b.graph)
@@ -44,7 +48,12 @@ def compared(results: Path, against: Path, address: str) -> str:
         if splits[0] != splits[1]:
             first = f"another collection: measured on {_against(*splits)}"
         also = [line("also", text) for text in changes(kin, others) if unlike]
-        lines += [line("first", first), *_later(unlike), *also, ""]
+        damaged = [
+            line("changed", f"{cell.results}: {text}")
+            for cell in (a, b)
+            for text in changed(cell, deep)
+        ]
+        lines += [*damaged, line("first", first), *_later(unlike), *also, ""]
     return "\n".join([*lines, *_outcome(a, b, kin, others)])
 
 
@@ -89,6 +98,9 @@ def _between(a: Artefact, b: Artefact) -> Iterator[Difference]:
         ("data", a.manifest.artefact, b.manifest.artefact),
     ):
         yield from (Difference(a.path, kind, *each) for each in differing(value, other_value))
+    for path, own in a.files.items():
+        if (of_b := b.files.get(path, own)) != own:
+            yield Difference(a.path, "data", f"sha256 of {path}", own.sha256, of_b.sha256)
 
 
 def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
@@ -114,7 +126,7 @@ def _first(unlike: list[Difference], kin: list[Artefact], others: list[Artefact]
     """Describe the first difference; data without a parameter: by code or packages."""
     if not unlike:
         causes = "; ".join(changes(kin, others))
-        equal = "nothing differs: same sources, parameters, code and environment"
+        equal = "nothing differs in the manifests: same sources, parameters, code and environment"
         return f"everything made is equal; {causes} differ without effect" if causes else equal
     text = _described(unlike[0])
     if unlike[0].kind != "data":

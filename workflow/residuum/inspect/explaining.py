@@ -15,6 +15,7 @@ from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
+from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, together, wrapped
 from residuum.pages import grids, layout
 from residuum.pages.grids import Grid, GridCell
@@ -38,11 +39,15 @@ class Cell(NamedTuple):
     roots: list[str]
 
 
-def explain(results: Path, address: str, full: bool = False) -> str:
-    """Return all that is known of a cell, as text; `full` prints command lines unshortened."""
+def explain(results: Path, address: str, full: bool = False, deep: bool = False) -> str:
+    """Return all that is known of a cell, as text; `full` prints command lines unshortened.
+
+    Files behind it are compared with their manifests, those above LARGE bytes by size, if not
+    `deep`.
+    """
     cell = find(results, address)
     kin = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
-    parts = [_value(cell), _claims(cell), _tests(cell), _per_query(cell), kin]
+    parts = [_value(cell), _changed(cell, deep), _claims(cell), _tests(cell), _per_query(cell), kin]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -131,6 +136,26 @@ def _value(cell: Cell) -> str:
         *(line("verdict", f"{row.verdict}: {row.reason}") for row in _ledger(cell, "number")),
     ]
     return "\n".join(lines)
+
+
+def changed(cell: Cell, deep: bool) -> list[str]:
+    """Say which files behind a cell are not as manifests record them, and how many are not hashed.
+
+    Of what its pages were made from, the cell's own metrics count.
+    """
+    names = (PATHS.table, PATHS.significance, PATHS.ledger)
+    pages = [cell.graph[name.fill(page=cell.line.table)] for name in names]
+    changes = Changes(cell.results, cell.graph, deep)
+    found = changes.of(provenance.ancestors(cell.graph, cell.roots))
+    found += [each for each in changes.of(pages, cell.roots) if each not in found]
+    skipped = f"{len(changes.skipped)} files above {LARGE / 1e6:.0f} MB compared by size; --deep"
+    return [*map(str, found), *([f"{skipped} hashes them too"] if changes.skipped else [])]
+
+
+def _changed(cell: Cell, deep: bool) -> str:
+    lines = [wrapped(text, "  ", 2) for text in changed(cell, deep)]
+    title = "Changed since it was made (delete it, then name it: snakemake --cores all -- FILE all)"
+    return "\n".join([title, *lines]) if lines else ""
 
 
 def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:

@@ -166,10 +166,12 @@ def hub_home() -> Path:
 def homes(registry: Registry, files: dict[str, list[File]]) -> dict[Path, float]:
     """Return the bytes still to be written, unpacked, into each folder outside the project."""
     needs: dict[Path, float] = {}
+    counted: set[str] = set()  # with another dataset that is read from the same file
     for name, of in files.items():
         if all(file.available for file in of):
             continue
-        local = sum(file.bytes or 0 for file in of if file.available)
+        local = sum(file.bytes or 0 for file in of if file.available or file.name in counted)
+        counted |= {file.name for file in of}
         unpacked = 0 if name == HUB else 1e9 * registry.datasets[name].disk_gb
         size = max(sum(file.bytes or 0 for file in of), unpacked) - local
         home = hub_home() if name == HUB else roots.irds()
@@ -181,7 +183,8 @@ def _downloads(registry: Registry, files: dict[str, list[File]]) -> Iterator[str
     if not files:
         yield "Downloads: none."
         return
-    missing = sum(f.bytes or 0 for of in files.values() for f in of if not f.available)
+    each = {file.name: file for of in files.values() for file in of}  # datasets may share one
+    missing = sum(file.bytes or 0 for file in each.values() if not file.available)
     yield f"Downloads: {amount(missing)} to come" if missing else "Downloads: all available"
     rows = []
     for name, of in files.items():

@@ -8,17 +8,18 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from residuum.artefacts import files
+from residuum.artefacts.manifest import FOLDER, Own
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
 from residuum.inspect.text import LONG, NUMBERED, line, listed, together, wrapped
 from residuum.wiring.paths import MANIFEST, Paths, Template
 
-FOLDER = "manifest.json"
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 SPLIT = [Path(path).name for path in (Paths().queries, Paths().qrels)]  # one manifest for both
 NO_MANIFEST, NO_FILE = "no manifest", "neither file nor manifest"
 AGAIN = "run snakemake --cores all again"
@@ -31,11 +32,12 @@ class Manifest(BaseModel):
 
     artefact: dict[str, Any]
     spec: dict[str, object]
-    inputs: dict[str, str]
+    inputs: dict[str, Sha256]
+    files: dict[str, Own] = Field(default={})  # before they were recorded: none
     code: Any  # manifest.Code, which is checked by the two names that it must have
     environment: dict[str, object]
     module: str = Field(validation_alias=AliasPath("code", "module"))
-    sha256: str = Field(validation_alias=AliasPath("code", "sha256"))
+    sha256: Sha256 = Field(validation_alias=AliasPath("code", "sha256"))
     written: PurePosixPath = Field(validation_alias=AliasPath("environment", "path"))
 
 
@@ -43,13 +45,20 @@ class Artefact(NamedTuple):
     """A file or folder below results, its manifest, and the artefacts that it was made from.
 
     A file from outside the results folder has no manifest; one that should have one says under
-    `lacks` what is missing.
+    `lacks` what is missing. `folder` is where the manifest lies.
     """
 
     path: str
     manifest: Manifest | None = None
     parents: tuple[str, ...] = ()
     lacks: str = ""
+    folder: str = ""
+
+    @property
+    def files(self) -> dict[str, Own]:
+        """Return what the manifest records of the artefact's own files, by path below results."""
+        own = self.manifest.files if self.manifest else {}
+        return {f"{self.folder}/{name}".removeprefix("./"): one for name, one in own.items()}
 
 
 class Graph(dict[str, Artefact]):
@@ -82,7 +91,8 @@ def read(results: Path, unreadable: dict[str, str] | None = None) -> Graph:
             unreadable[name] = str(error)
             continue
         parents = dict.fromkeys(map(artefact_of, made.inputs))
-        graph[artefact_of(name)] = Artefact(artefact_of(name), made, tuple(parents))
+        path, folder = artefact_of(name), str(PurePosixPath(name).parent)
+        graph[path] = Artefact(path, made, tuple(parents), folder=folder)
         below |= inside
     if not graph and unreadable is None:
         raise ResiduumError(f"{results}: no manifests; is it a results folder, results/<scale>?")

@@ -6,7 +6,7 @@ whose own search is left aside because it rounds scores to four decimals and shi
 Must not know manifests, run files, qrels or splits.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -34,9 +34,18 @@ NUMBERED = {"query_id": pl.String, "doc": pl.Int32, "score": pl.Float32}  # by L
 
 
 class Searcher:
-    """An open index with its BM25, the boosts of its fields where it has some, its threads."""
+    """An open index with its BM25, the boosts of its fields where it has some, its threads.
 
-    def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
+    `empty` are docs of the corpus that the index leaves out: no search returns them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        system: LexicalSystem,
+        threads: int = 1,
+        empty: Container[str] = frozenset(),
+    ) -> None:
         self._reader = indexing.open_reader(folder)
         similarity = java(f"{LUCENE}.search.similarities.BM25Similarity")
         self._similarity = similarity(system.bm25.k1, system.bm25.b)
@@ -45,7 +54,7 @@ class Searcher:
         self._lucene.setMaxClauseCount(MOST_TERMS)
         self._analyzer = indexing.analyzer(system.analysis)
         self._generator = java(GENERATOR)()
-        self.system = system
+        self.system, self._empty = system, empty
         self._workers = handles.Workers(threads)
 
     def parameters(self) -> dict[str, object]:
@@ -95,9 +104,10 @@ class Searcher:
     def score(self, docs: Iterable[tuple[str, str, Sequence[str]]]) -> pl.DataFrame:
         """Return query_id, doc_id, BM25 score of each doc in (query_id, text, doc_ids).
 
-        Without a term of the query a doc scores 0; one that is not in the index has no row.
+        Without a term of the query a doc scores 0, and so does an empty one; one that is neither
+        empty nor in the index has no row.
         """
-        hits = [pl.DataFrame(schema=NUMBERED)]
+        hits, empty = [pl.DataFrame(schema=NUMBERED)], list[tuple[str, str, float]]()
         with java_errors("scoring"):
             for chunk in chunks(docs, CHUNK):
                 most = max(len(doc_ids) for _, _, doc_ids in chunk)
@@ -105,7 +115,9 @@ class Searcher:
                 listed = handles.objects("\n".join(doc_ids) for _, _, doc_ids in chunk)
                 among = self._workers.map(_among(), listed, bags)
                 hits.append(self._hits(query_ids, self._by_score(most), among))
-            return self._with_doc_ids(pl.concat(hits))
+                empty += [(q, i, 0.0) for q, _, ids in chunk for i in ids if i in self._empty]
+            scored = self._with_doc_ids(pl.concat(hits))
+            return pl.concat([scored, pl.DataFrame(empty, schema=HITS, orient="row")])
 
     def _bags_of_words(self, queries: Texts) -> Iterator[tuple[list[str], JavaObject, JavaObject]]:
         """Yield query_ids, Java's list of their texts and that of their queries, by chunks."""

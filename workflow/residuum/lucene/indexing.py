@@ -4,7 +4,7 @@ Usage: `build(corpus, form, weights, threads, folder)`. Must not know manifests 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -21,7 +21,8 @@ CONTENTS, ID_FIELD = "contents", "id"  # the names that Anserini gives the field
 DOCS_PER_FILE = 4096  # a file is what Anserini gives to a thread
 BUFFER_MB = 128  # the postings of 200,000 docs of MS MARCO; 32 takes a third more time, in merges
 MOST_TEXT, MOST_ID = 20_000_000, 32_766  # of the JSON that Anserini reads; of a term
-NO_TERMS = "."  # Anserini drops empty docs, and a full stop has no terms
+BLANK = "".join(map(chr, range(ord(" ") + 1)))  # what Java's trim takes off
+NO_TERMS = "."  # contents of a doc that has its text in fields: a full stop has no terms
 Doc = dict[str, str | dict[str, int]]  # as Anserini's JSON has it
 Counts = dict[str, int | dict[str, dict[str, int]]]
 
@@ -49,17 +50,21 @@ def tools(analysis: Analysis) -> dict[str, str]:
     return {"analyzer": class_name(analyzer(analysis)), **versions}
 
 
-def build(corpus: Path, form: IndexForm, weights: Path | None, threads: int, folder: Path) -> None:
+def build(
+    corpus: Path, form: IndexForm, weights: Path | None, threads: int, folder: Path
+) -> list[str]:
     """Index a corpus into `folder` as one segment, with the term vectors that RM3 needs.
 
     `weights` are those of its terms, which take the place of tf. The docs wait on disk in
     `folder`.docs meanwhile, so memory stays flat; gzip would make half of them and cost a tenth
-    more time. Errors: a doc lacks a field of the form; the weights are not of the same docs.
+    more time. Returns the ids of empty docs, which Anserini leaves out. Errors: a doc lacks a field
+    of the form; the weights are not of the same docs.
     """
     waiting = folder.with_suffix(".docs")
     waiting.mkdir(parents=True)
     total = contracts.corpus_manifest(corpus)["docs"]
-    docs = _weighted(corpus, weights) if weights else _docs(corpus, form)
+    empty: list[str] = []
+    docs = _noting_empty(_weighted(corpus, weights) if weights else _docs(corpus, form), empty)
     for number, batch in enumerate(chunks(track(docs, "read", total, "docs"), DOCS_PER_FILE)):
         lines = (json.dumps(doc) + "\n" for doc in batch)
         (waiting / f"{number:06d}.jsonl").write_text("".join(lines), encoding="ascii")
@@ -74,33 +79,48 @@ def build(corpus: Path, form: IndexForm, weights: Path | None, threads: int, fol
     for path in [*waiting.iterdir(), folder / "write.lock"]:
         path.unlink()
     waiting.rmdir()
+    return empty
 
 
-def _visible(text: str) -> bool:
-    return any(character > " " for character in text)
+def _noting_empty(docs: Iterable[tuple[str, Doc]], empty: list[str]) -> Iterator[Doc]:
+    """Pass docs on and note those of which Java's trim leaves nothing: Anserini drops them.
+
+    Source: createDocument of Anserini's DefaultLuceneDocumentGenerator, EmptyDocumentException.
+    """
+    for text, doc in docs:
+        if not text.strip(BLANK):
+            empty.append(str(doc["id"]))
+        yield doc
 
 
-def _docs(corpus: Path, form: IndexForm) -> Iterator[Doc]:
-    """Stream docs whose whole text is one field, or whose fields are apart and may be empty."""
+def _docs(corpus: Path, form: IndexForm) -> Iterator[tuple[str, Doc]]:
+    """Stream docs and their texts, which are the doc's own or its joined fields; or fields apart.
+
+    Anserini goes by the contents alone. Those of a doc with fields are all of them here, so that
+    one is left out if all are empty: no text that could be searched is lost.
+    """
     for record in contracts.read_docs(corpus):
-        doc_id, text = record["doc_id"], record["text"]
+        doc_id, texts = record["doc_id"], [record.get(n, "") for n in form.joined or ["text"]]
+        text = " ".join(filter(None, texts))
         if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
             cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
             raise ResiduumError(
                 f"{corpus}: doc {doc_id[:60]} is longer: {cause}. Cut it into docs."
             )
-        if missing := [name for name in form.fields if name not in record]:
+        if missing := [name for name in (*form.fields, *form.joined) if name not in record]:
             known = ", ".join(name for name in record if name != "doc_id")
             fault = f"doc {doc_id} has no field {', '.join(missing)}; it has {known}"
             remedy = "Keep the field in the dataset's YAML, or index without it."
             raise ResiduumError(f"{corpus}: {fault}. {remedy}")
-        contents = text if _visible(text) and not form.fields else NO_TERMS
         fields = {lucene_field(name): record[name] for name in form.fields}
-        yield {"id": doc_id, CONTENTS: contents, **fields}
+        if form.fields:
+            text = "".join(fields.values())
+        contents = NO_TERMS if form.fields and text.strip(BLANK) else text
+        yield text, {"id": doc_id, CONTENTS: contents, **fields}
 
 
-def _weighted(corpus: Path, weights: Path) -> Iterator[Doc]:
-    """Stream docs of {word: tf}: Anserini repeats each word as often before it is analysed."""
+def _weighted(corpus: Path, weights: Path) -> Iterator[tuple[str, Doc]]:
+    """Stream words and docs of {word: tf}: Anserini repeats each word before it is analysed."""
     both = zip_longest(contracts.read_docs(corpus), contracts.read_docs(weights))
     for doc, predicted in both:
         if not doc or not predicted or doc["doc_id"] != predicted["doc_id"]:
@@ -108,7 +128,7 @@ def _weighted(corpus: Path, weights: Path) -> Iterator[Doc]:
             fault = f"{weights} is not of the docs of {corpus}: {ids} are at the same position"
             raise ResiduumError(f"{fault}. Predict the weights of this corpus.")
         words = predicted["weights"]
-        yield {"id": doc["doc_id"], "vector": words if _visible("".join(words)) else {NO_TERMS: 1}}
+        yield "".join(words), {"id": doc["doc_id"], "vector": words}
 
 
 def open_reader(folder: Path) -> JavaObject:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residuum.artefacts.streams import chunks
+from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.models import Encoder as EncoderSchema
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, frames, pretrained
 from residuum.neural.batches import Batch, other_positives
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
@@ -32,8 +33,8 @@ class Encoder(pretrained.TextModel):
     """One shared encoder for queries and docs (CLEAR Eq. 2-4).
 
     The inner product of an encoded query and an encoded doc is s_emb: both vectors carry the
-    square root of the settings' score_scale. Markers that the tokenizer lacks become special
-    tokens with new embeddings.
+    square root of the settings' score_scale. A text begins with its marker, in [CLS]'s place unless
+    that is kept. Markers that the tokenizer lacks become special tokens, which begin as [CLS] is.
     """
 
     schema, remedy = EncoderSchema, "encoder.doc_length"
@@ -46,9 +47,24 @@ class Encoder(pretrained.TextModel):
 
         markers = (settings.query_marker, settings.doc_marker)
         self.hold(*pretrained.load(AutoModel, source, markers), settings, device)
+        self.leads = {"query": settings.query_marker, "doc": settings.doc_marker}
+        if not settings.keep_cls:
+            self._take_cls_away()
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         for key in ("query_length", "doc_length"):
             pretrained.check_length(self.model, f"encoder.{key}", getattr(settings, key))
+
+    def _take_cls_away(self) -> None:
+        """Let a marker, or [CLS] where there is none, be the first token."""
+        frames.set_cls(self.tokenizer, False)
+        if frames.begins_with_cls(self.tokenizer):
+            raise ResiduumError(
+                f"{self.model.config.name_or_path}: its tokenizer puts {self.tokenizer.cls_token} "
+                "before every text. Give encoder.keep_cls: true"
+            )
+        self.leads = {
+            kind: lead or self.tokenizer.cls_token or "" for kind, lead in self.leads.items()
+        }
 
     @property
     def dimensions(self) -> int:
@@ -57,16 +73,14 @@ class Encoder(pretrained.TextModel):
 
     @property
     def doc_room(self) -> int:
-        """Most tokens of a doc's own text: doc_length without [CLS], marker and [SEP]."""
-        empty = self.tokenizer(f"{self.settings.doc_marker} ")["input_ids"]
+        """Most tokens of a doc's own text: doc_length without what stands around it."""
+        empty = self.tokenizer(f"{self.leads['doc']} ")["input_ids"]
         return self.settings.doc_length - len(empty)
 
     def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
-        """Yield each text's token ids: [CLS] marker text [SEP], cut to the kind's length."""
-        query = kind == "query"
-        marker = self.settings.query_marker if query else self.settings.doc_marker
-        length = self.settings.query_length if query else self.settings.doc_length
-        return tokenise(self.tokenizer, (f"{marker} {text}" for text in texts), length)
+        """Yield each text's token ids: marker text [SEP], cut to the kind's length."""
+        length = self.settings.query_length if kind == "query" else self.settings.doc_length
+        return tokenise(self.tokenizer, (f"{self.leads[kind]} {text}" for text in texts), length)
 
     def counts(self, tokens: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
         """Return how many vectors tokenised texts get: integers (texts,)."""
@@ -134,8 +148,8 @@ class Encoder(pretrained.TextModel):
             },
             "config_sentence_transformers.json": {
                 "prompts": {
-                    "query": f"{settings.query_marker} ",
-                    "document": f"{settings.doc_marker} ",
+                    "query": f"{self.leads['query']} ",
+                    "document": f"{self.leads['doc']} ",
                 },
                 "default_prompt_name": None,
                 "similarity_fn_name": "dot",

@@ -51,7 +51,7 @@ def mean(hidden: Tensor, mask: Tensor) -> Tensor:
 
 
 class Cls(Head):
-    """The first token, [CLS]."""
+    """The first token: the marker, or [CLS] where that is kept."""
 
     kind: Literal["cls"]
 

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from residuum.artefacts import files
+from residuum.artefacts import files, intact
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
-from residuum.neural import devices
+from residuum.neural import devices, frames
 
 Loaded = tuple[Any, Any]  # a model and its tokenizer
 SETTINGS = "residuum.json"
@@ -43,11 +43,13 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
     """Return model and tokenizer, with float32 weights.
 
     `head` is the class that reads it (AutoModel, AutoModelForMaskedLM, ...), `markers` become
-    special tokens if the tokenizer lacks them, and `settings` change the model's configuration.
+    special tokens if the tokenizer lacks them, with [CLS]'s embedding to start from, and `settings`
+    change the model's configuration. [CLS] stands before a text, whatever a checkpoint of ours did.
     Raises ResiduumError if the model cannot be had.
     """
     name, revision, dropout, whole = source
     where = {"revision": revision} if revision else {}
+    intact.check_folder(Path(name))  # one of the hub has none here
     with _explained(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
         import torch
         from transformers import AutoConfig, AutoTokenizer
@@ -60,9 +62,13 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
         how = {"dtype": torch.float32, "output_loading_info": True, **where}
         model, report = head.from_pretrained(name, config=config, **how)
         tokenizer = AutoTokenizer.from_pretrained(name, **where)
-        tokenizer.add_tokens([marker for marker in markers if marker], special_tokens=True)
+        frames.set_cls(tokenizer, True)
+        added = tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        if added and tokenizer.cls_token_id is not None:
+            rows = model.get_input_embeddings().weight.data
+            rows[len(tokenizer) - added : len(tokenizer)] = rows[tokenizer.cls_token_id]
     if whole and report["missing_keys"]:
         lacking = ", ".join(sorted(report["missing_keys"]))
         raise ResiduumError(f"{name}: no {head.__name__}: it lacks the weights {lacking}")
@@ -101,11 +107,8 @@ def check_length(model: Any, key: str, length: int) -> None:
 
 def save(model: Any, tokenizer: Any, folder: Path) -> None:
     """Write model and tokenizer as a Hugging Face directory; weights as safetensors."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None:
-        backend.no_truncation()  # else the last call's length is written to tokenizer.json
     model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    frames.save(tokenizer, folder)
 
 
 def parts(folder: Path) -> list[Path]:

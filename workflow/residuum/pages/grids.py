@@ -14,7 +14,7 @@ from typing import TypeVar, get_args
 import numpy as np
 import polars as pl
 
-from residuum.artefacts import files, trec
+from residuum.artefacts import files, intact, trec
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import PrintedCell
 from residuum.pages.layout import span
@@ -132,7 +132,7 @@ def rows(path: Path, form: type[Row], optional: Sequence[str] = ()) -> list[Row]
 
     A file that is absent, is cut short or lacks a column is a ResiduumError.
     """
-    data, schema = files.read_bytes(path), columns(form)
+    data, schema = files.read_bytes(intact.checked(path)), columns(form)
     if not data.endswith(b"\n"):
         what = "its last line is cut short" if data else "it is empty"
         raise ResiduumError(f"{path}: {what}; {AGAIN}")

@@ -14,7 +14,8 @@ from typing import NamedTuple
 # Widths are in digits of \footnotesize (4.25pt of Computer Modern, wider than Times and
 # Libertine). The narrowest text block is that of article, 345pt; LNCS has 347pt, ACL 455pt, acmart
 # 506pt. Heights are in lines; LNCS's 549pt hold 57.
-WIDTH, LINES = 78.0, 44
+WIDTH, LINES = 78.0, 42
+HELD = 10  # floats without a page of their own before TeX is told to set them: it holds 18
 GAP = 1.42  # \tabcolsep of 3pt on both sides of a column
 NAMES = 42.0  # what the columns that name the rows share; one that is wider breaks its lines
 SMALL = 0.86  # a raised or lowered character
@@ -90,13 +91,15 @@ def table(
     below = f"{NOTES}\n\\residuumnotes{{%\n{listed}\n}}\n" if notes else ""
     grids = _Grid(header, COLUMN.findall(align), rows).parts() if rows else []
     floats: list[str] = []
-    for parts in _floats(grids):
+    for number, parts in enumerate(_floats(grids), start=1):
         again = "\\addtocounter{table}{-1}\n" if floats else ""
         named = " (continued)" if floats else f"}}\\label{{tab:{label}"
         inside = "\n\n\\medskip\n".join(parts)
         floats.append(
             f"{again}\\begin{{table*}}\n\\caption{{{escape(title)}{named}}}\n"
             f"\\centering\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}\n{inside}\n\\end{{table*}}\n"
+            + "\\clearpage\n"
+            * (number % HELD == 0)
         )
     return f"{HEAD}\n{''.join(floats)}{below}"
 

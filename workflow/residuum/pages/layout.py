@@ -47,12 +47,16 @@ class Layout(NamedTuple):
     align: str = ""
 
 
-def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> None:
-    """Write the rows as .tsv, unrounded, the page as .md and, unless it captions an image, .tex."""
-    files.write_text(output, rows.write_csv(separator="\t"))
-    files.write_text(output.with_suffix(".md"), markdown(page, image))
-    if not image:
-        files.write_text(output.with_suffix(".tex"), latex(page, output.stem))
+def write(output: Path, rows: "pl.DataFrame", page: Layout, image: str = "") -> list[Path]:
+    """Write the rows as .tsv, unrounded, the page as .md and, unless it captions an image, .tex.
+
+    Returns the files that were written.
+    """
+    texts = {".tsv": rows.write_csv(separator="\t"), ".md": markdown(page, image)}
+    texts |= {} if image else {".tex": latex(page, output.stem)}
+    for ending, text in texts.items():
+        files.write_text(output.with_suffix(ending), text)
+    return [output.with_suffix(ending) for ending in texts]
 
 
 def markdown(page: Layout, image: str = "") -> str:

@@ -96,6 +96,7 @@ def caption(
     if removed:
         counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
         yield f"Such docs in external runs, removed as NIST does with submissions: {counts}."
+    yield from job.table.notes
     baselines = " and ".join(job.table.baselines)
     only = f"compared with {baselines} only, " if baselines else ""
     yield (

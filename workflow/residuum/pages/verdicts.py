@@ -12,12 +12,17 @@ from typing import NamedTuple
 from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.printed import Before
-from residuum.paired import Comparison, adjust
+from residuum.paired import Comparison, adjust, reproduction
 from residuum.wiring.bound import BoundTable
 
 VERDICTS = {
     "comparison": ["holds", "these models only", "inconclusive", "reversed", "not run"],
     "number": ["reproduced", "close", "differs", "not comparable", "not run"],
+    "claim": [
+        *("holds", "these models only", "inconclusive", "reversed", "differs"),
+        *("not comparable", "not judged", "not run"),
+    ],
+    "no marker": ["agrees", "significant here", "these models only", "not judged", "not run"],
 }
 Verdict = tuple[str, str]  # and the reason
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
@@ -32,7 +37,10 @@ class Tested(NamedTuple):
 
 @dataclass(frozen=True)
 class LedgerRow:
-    """A number or a comparison that a paper prints; a comparison's values are differences."""
+    """A number, comparison or sentence that a paper prints; a comparison's values are differences.
+
+    Of kind `no marker` are pairs of rows that it compares and leaves blank.
+    """
 
     paper: str
     printed_in: str
@@ -45,6 +53,8 @@ class LedgerRow:
     reported: float | None = None
     measured: float | None = None
     delta: float | None = None
+    effect_ratio: float | None = None
+    delta_ri: float | None = None
     tolerance: float | None = None
     p_adjusted: float | None = None
     p_over_seeds: float | None = None
@@ -63,7 +73,7 @@ def judge(
     `before` knows what was printed on the pages judged until then.
     """
     measured = {(cell.row, cell.column): cell for cell in cells}
-    compared, by_holm = _by_pair(tests), _by_pair(_under_holm(job, tests))
+    compared, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
     rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
@@ -98,7 +108,8 @@ def _number(
     )
 
 
-def _by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
+def by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
+    """Return tests by (column, row, other row), in both directions."""
     return {
         (t.column, *pair): Tested(sign, t)
         for t in tests
@@ -154,6 +165,7 @@ def _comparison(
     gap = None if a is None or b is None else round(a - b, 6)
     difference = tested and tested.sign * tested.test.difference
     delta = None if difference is None or gap is None else difference - gap
+    ratio, relative = _effects(own, other) if tested else (None, None)
     absent = own if own.measured is None else other
     not_run = "not run", f"{absent.row}: {absent.not_run}"
     verdict, why = comparison_verdict(claim, tested) if tested else not_run
@@ -166,6 +178,8 @@ def _comparison(
         reported=gap,
         measured=difference,
         delta=delta,
+        effect_ratio=ratio,
+        delta_ri=relative,
         p_adjusted=test.p_adjusted if test else None,
         p_over_seeds=test.p_over_seeds if test else None,
         seeds_agreeing=test.seeds_agreeing if test else None,
@@ -173,6 +187,15 @@ def _comparison(
         under_holm=under_holm,
         reason=why,
     )
+
+
+def _effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]:
+    """Return effect ratio and difference of relative improvement, of means: none print queries."""
+    a, b, ours, theirs = own.reported, other.reported, own.measured, other.measured
+    if a is None or b is None or ours is None or theirs is None:
+        return None, None
+    ratio = reproduction.effect_ratio(round(a - b, 6), ours - theirs)
+    return ratio, reproduction.delta_ri((a, b), (ours, theirs))
 
 
 def comparison_verdict(claim: str, tested: Tested) -> Verdict:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from residuum.artefacts import files, manifest, trec
+from residuum.artefacts import files, intact, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
@@ -59,7 +59,7 @@ class Record(Strict):
     @classmethod
     def read(cls, path: Path) -> "Record":
         """Read a record; a fault names the file and the key."""
-        return command.parse_spec(cls, files.read_bytes(path), str(path))
+        return command.parse_spec(cls, files.read_bytes(intact.checked(path)), str(path))
 
     def of_queries(self) -> dict[str, Setting]:
         """Return the setting of each query, where there are folds."""

@@ -13,6 +13,7 @@ from residuum.config import roots
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.models import ReleasedWeights
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, LexicalSystem
 
@@ -38,6 +39,8 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
             yield f"{system} is an external run of {', '.join(entry.runs)} only"
         elif not path.is_file():
             yield f"no such file: {path}. {entry.source}"
+    if isinstance(entry, LexicalSystem) and entry.term_weights:
+        yield _released(registry, entry.term_weights, place)
     yield place and why_no_export(registry, place.dataset, None, place.split)
     dataset, places = place and place.dataset, [place]
     if role := registry.tuned_on(system):
@@ -55,6 +58,17 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
     if entry.kind == "rerank":
         name = registry.reranker(system)
         yield from _start(registry, registry.reranker_binding(name), name, dataset, hub)
+
+
+def _released(registry: Registry, name: str, place: Place | None) -> str | None:
+    """Say why term weights that somebody else predicted cannot be used; None for other ones."""
+    model = registry.models[name]
+    if not isinstance(model, ReleasedWeights):
+        return None
+    if place and place.dataset != model.dataset:
+        return f"{name} has weights of {model.dataset} only"
+    absent = not released_files(registry, name)
+    return f"no such file: {roots.data() / model.path}. {model.source}" if absent else None
 
 
 def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reasons:
@@ -103,6 +117,13 @@ def external_file(registry: Registry, system: str, place: Place | None) -> Path 
     runs = registry.entry(system, ExternalSystem).runs
     names = [runs[role] for role in runs if place and registry.binding(role) == place]
     return roots.data() / names[0] if names else None
+
+
+def released_files(registry: Registry, name: str) -> list[Path]:
+    """Return the files of released term weights, of a folder in the order of their names."""
+    path = roots.data() / registry.entry(name, ReleasedWeights).path
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [file for file in files if file.is_file()]
 
 
 def why_no_export(registry: Registry, name: str, *splits: str | None) -> str | None:

@@ -14,6 +14,7 @@ from residuum.config.schema.base import Strict
 from residuum.config.schema.papers import (
     Cases,
     Characteristics,
+    Claims,
     Column,
     Figure,
     QuerySet,
@@ -131,6 +132,17 @@ class BoundCases(Bound):
     place: str
     runs: dict[str, str]
     depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed
+
+
+class BoundClaims(Bound):
+    """A paper's claims, the tables and figures they are about, and which rows have no runs."""
+
+    claims: Claims
+    tests: Tests
+    tables: dict[str, BoundTable]
+    figures: dict[str, BoundFigure]
+    absent: dict[str, dict[str, str]] = Field(default={})  # figure: series: why
+    comparable: bool
 
 
 def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:

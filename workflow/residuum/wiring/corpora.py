@@ -16,7 +16,7 @@ from residuum.config.schema.base import references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId
-from residuum.wiring.availability import rm3_measure, role_of, why_no_export
+from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Template
 
@@ -113,7 +113,16 @@ class Corpora(Part):
         """Return the term weights that an index is made of; none for one of texts."""
         model, seed = RunId.parse(FixedId.parse(wildcards.index).by)
         made = {"dataset": wildcards.dataset, "model": model, "seed": seed}
-        return [self.paths.term_weights.fill(**made)] if model else []
+        template = self.paths.released_weights if seed is None else self.paths.term_weights
+        return [template.fill(**made)] if model else []
+
+    def released(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of term weights that somebody else predicted."""
+        return list(map(str, released_files(self.registry, wildcards.model)))
+
+    def released_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name them."""
+        return " ".join(f"--file {quote(path)}" for path in self.released(wildcards))
 
     def rm3_measure(self, wildcards: Wildcards) -> str:
         """Return the measure by which RM3 is tuned on a split."""

@@ -21,6 +21,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.scales import Config
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
+from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.pages import Pages, gaps
@@ -49,7 +50,7 @@ class Wiring:
         self.corpora = Corpora(registry, paths, hub)
         self.models = Models(registry, paths, hub)
         self.runs = Runs(registry, paths, hub)
-        self.pages = Pages(registry, paths, hub)
+        self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
 
     def start(self) -> None:
         """Do what comes before the first job: lock the folder, preload, say what is missing."""

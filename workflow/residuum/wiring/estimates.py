@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.models import (
-    Backbone,
     CrossEncoder,
     DualEncoder,
+    MaskedLanguage,
     OnPairs,
     Reading,
     TermWeights,
@@ -167,7 +167,7 @@ class Estimates:
     def training(self, w: Wildcards) -> Estimate:
         """Estimate a training on a split's pairs, or on the docs of corpora."""
         model, shape = self.registry.model(w.model), sizes.shape(self.registry, w.model)
-        assert not isinstance(model, Backbone), "that is made, not trained"
+        assert isinstance(model, OnPairs | MaskedLanguage), "others are made, not trained"
         datasets = corpora_of(self.registry, w.model)
         examples, dataset = sum(sizes.docs(self.registry, name) for name in datasets), datasets[0]
         if isinstance(model, OnPairs):
@@ -202,6 +202,11 @@ class Estimates:
         docs, tokens = sizes.docs(self.registry, w.dataset), sizes.doc_tokens(w.dataset, limit)
         disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return self._encoded(w, docs, tokens, limit)._replace(disk=disk)
+
+    def released_weights(self, w: Wildcards) -> Estimate:
+        """Estimate taking in the term weights of a corpus that somebody else predicted."""
+        disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
+        return Estimate(disk, 2 * self._export_s(w.dataset))
 
     def _shard(self, dataset: str) -> float:
         """Return the vectors of a shard."""

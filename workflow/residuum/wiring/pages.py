@@ -11,7 +11,7 @@ from typing import NamedTuple
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
-from residuum.config.schema.papers import Cases, Characteristics, Figure, Table
+from residuum.config.schema.papers import Cases, Characteristics, Claims, Figure, Table
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
@@ -149,9 +149,9 @@ def family(registry: Registry, page: str) -> list[str]:
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
-    """Return why a page cannot be made at this scale; tables always can."""
+    """Return why a page cannot be made at this scale; tables and claims always can."""
     entry = registry.pages[page]
-    if isinstance(entry, Table | Characteristics):
+    if isinstance(entry, Table | Characteristics | Claims):
         return None
     place = registry.binding(entry.role)
     if place is None:

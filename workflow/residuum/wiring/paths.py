@@ -102,6 +102,7 @@ class Paths:
         self.answers = self._below(f"data/{SPLIT}/answers.jsonl")
         self.index = self._below("index/{dataset}/{index}/manifest.json")
         self.term_weights = self._below(f"weights/{{dataset}}/{MODEL}")
+        self.released_weights = self._below("weights/{dataset}/{model}/manifest.json")
         self.tuples = self._below("training/{model}/tuples.jsonl.gz")
         self.backbone = self._below("backbones/{model}/manifest.json")
         self.checkpoint = self._below(f"models/{MODEL}")

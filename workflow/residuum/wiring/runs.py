@@ -12,7 +12,12 @@ from residuum.config.measures import reads
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.papers import Figure
 from residuum.config.schema.scales import FromModel, HubReranker
-from residuum.config.schema.systems import FusionSystem, LexicalSystem, RerankSystem
+from residuum.config.schema.systems import (
+    ExternalSystem,
+    FusionSystem,
+    LexicalSystem,
+    RerankSystem,
+)
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import folder_of
@@ -147,6 +152,13 @@ class Runs(Part):
         if path := external_file(self.registry, run_of(wildcards).system, place):
             return str(path)
         raise ResiduumError(f"{wildcards.run} has no file for {'/'.join(place)}")
+
+    def external_md5(self, wildcards: Wildcards) -> str:
+        """Return the option that gives the published MD5 of an external run, if it is known."""
+        system, place = run_of(wildcards).system, place_of(wildcards)
+        sums = self.registry.entry(system, ExternalSystem).md5
+        known = [md5 for role, md5 in sums.items() if self.registry.binding(role) == place]
+        return f"--md5 {known[0]}" if known else ""
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the reranker."""

@@ -22,6 +22,7 @@ from residuum.wiring.corpora import start_of
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {
     "msmarco-passage": 340,
+    "msmarco-passage-raw": 340,
     "msmarco-document": 6900,
     "nq-dpr": 630,
     "nq-250k": 630,

@@ -1,4 +1,4 @@
-"""config/papers/<paper>/*.yaml: tables, dataset characteristics, case studies and figures."""
+"""config/papers/<paper>/*.yaml: tables, dataset characteristics, cases, figures and claims."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from residuum.config.schema.base import Id, JudgedMeasure, Name, Positive, Ref, Role, Strict
+from residuum.config.schema.claims import Claim
 
 DEPTH = "depth"
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
@@ -140,6 +141,7 @@ class Table(Reported):
     tests: TestsId = Field(description="how the rows are compared: an entry of config/tests")
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
+    notes: list[str] = Field([], description="printed under the table: what no cell can say")
 
     def systems(self) -> dict[str, str]:
         return {row.id: row.system for row in self.rows if row.system}
@@ -224,4 +226,12 @@ class Figure(Printed):
         return {series.id: series.system for series in self.series}
 
 
-Page = Annotated[Table | Characteristics | Cases | Figure, Field(discriminator="kind")]
+class Claims(Printed):
+    """What a paper says of its results in words, each claim a family of comparisons of its own."""
+
+    kind: Literal["claims"]
+    tests: TestsId = Field(description="an entry of config/tests; its family `column` is a claim")
+    claims: list[Claim] = Field(min_length=1)
+
+
+Page = Annotated[Table | Characteristics | Cases | Figure | Claims, Field(discriminator="kind")]

@@ -11,6 +11,7 @@ from residuum.config.schema.scales import HubReranker, RerankerModel
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 Part = Annotated[Id, Ref("part")]
+Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum"]
 Value = TypeVar("Value")
 Grid = TypeVar("Grid")
@@ -29,12 +30,16 @@ class IndexForm(Strict):
 
     analysis: Analysis
     fields: list[Id] = Field([], description="empty: the whole text as one field")
+    joined: list[Id] = Field([], description="fields that are one text in place of the whole")
 
     def index_id(self) -> str:
-        """Return the id of the index, such as en-porter-lucene or en-porter-lucene.body.title."""
+        """Return the id of the index, such as en-porter-lucene, en-porter-lucene.body.title, or
+        en-porter-lucene.title+body where fields are joined."""
         analysis = self.analysis
         made = f"{analysis.language}-{analysis.stemmer}-{analysis.stopwords}"
-        return ".".join([made, *sorted(self.fields)])
+        return ".".join(
+            [made, *sorted(self.fields), *(["+".join(self.joined)] * bool(self.joined))]
+        )
 
 
 class Bm25(Strict):
@@ -94,13 +99,14 @@ class Rm3Setting(Setting[Rm3, Rm3Grid]):
 
 
 class LexicalSystem(Strict):
-    """A Lucene run: BM25 over the text, over term weights, or summed over boosted fields."""
+    """A Lucene run: BM25 over a text, over term weights, or summed over boosted fields."""
 
     kind: Literal["lexical"]
     label: Label = ""
     analysis: Analysis
     boosts: dict[Id, PositiveFloat] = Field({}, description="field: factor of its BM25 score")
-    term_weights: Annotated[Id, Ref("model", kinds=("term-weights",))] | None = Field(
+    joined: list[Id] = Field([], description="fields searched as one text; empty: the docs' text")
+    term_weights: Weights | None = Field(
         None, description="model whose predicted weights take the place of tf"
     )
     bm25: Bm25
@@ -110,7 +116,7 @@ class LexicalSystem(Strict):
 
     def index(self) -> IndexForm:
         """Return the form of the index that the system searches."""
-        return IndexForm(analysis=self.analysis, fields=sorted(self.boosts))
+        return IndexForm(analysis=self.analysis, fields=sorted(self.boosts), joined=self.joined)
 
     @property
     def tunes_rm3(self) -> bool:
@@ -120,6 +126,8 @@ class LexicalSystem(Strict):
     def check(self) -> None:
         if self.boosts and (self.rm3 or self.term_weights):
             raise ValueError("boosts go with plain BM25: without rm3 and term_weights")
+        if self.joined and (self.boosts or self.term_weights):
+            raise ValueError("joined: one text, without boosts and term_weights")
 
 
 class DenseSystem(Strict):
@@ -216,9 +224,33 @@ class ExternalSystem(Strict):
     label: Label = ""
     source: str = Field(description="who made it and where to get it; shown if it is absent")
     runs: dict[Role, str] = Field(min_length=1, description="role: file below RESIDUUM_DATA")
+    md5: dict[Role, Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = Field(
+        {}, description="role: published MD5 of its file, unpacked; another file is refused"
+    )
+
+    def check(self) -> None:
+        if others := sorted(self.md5.keys() - self.runs.keys()):
+            raise ValueError(f"md5: no run is given for {', '.join(others)}")
+
+
+class ReciprocalRankSystem(Strict):
+    """The lists of several systems fused by rank alone: Cormack et al., SIGIR 2009."""
+
+    kind: Literal["rrf"]
+    label: Label = ""
+    parts: list[Annotated[Id, Ref("system", but=("rerank",)), Name("part")]] = Field(
+        min_length=2, description="systems, whose lists count alike"
+    )
+    rank_constant: Positive = Field(description="k of the paper, 60 there")
+    k: Positive = Field(description="hits that are kept")
 
 
 System = Annotated[
-    LexicalSystem | DenseSystem | FusionSystem | RerankSystem | ExternalSystem,
+    LexicalSystem
+    | DenseSystem
+    | FusionSystem
+    | RerankSystem
+    | ExternalSystem
+    | ReciprocalRankSystem,
     Field(discriminator="kind"),
 ]

@@ -1,0 +1,26 @@
+rule claims_judge:
+    """Judge what a paper says of its results in words."""
+    input:
+        metrics=WIRING.claims.metrics,
+        tables=WIRING.claims.tables,
+        curves=WIRING.claims.curves,
+    output:
+        **ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex"),
+        **recorded(tests=ONLY.pages(PATHS.significance, "claims")),
+    log:
+        PATHS.log("claims/{page}"),
+    benchmark:
+        PATHS.time("claims/{page}")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=4000),
+    params:
+        **decided_by("residuum.claims", "judge", WIRING.claims.spec),
+        metrics=PATHS.metrics_root,
+        tables=options.each("table", "tables"),
+        curves=options.each("depths", "curves"),
+    shell:
+        "python -m residuum.claims judge --spec {params.spec:q} --metrics {params.metrics} "
+        "{params.tables} {params.curves} --tests {output.tests} --output {output.tsv} "
+        "2>&1 | tee {log}"

@@ -1,0 +1,28 @@
+"""Bundles taken apart, packed by hand, and what is wrong with one."""
+
+import io
+import tarfile
+
+from residuum.inspect import bundling
+
+
+def contents(archive):
+    with tarfile.open(archive) as packed:
+        return {m.name: packed.extractfile(m).read() for m in packed}
+
+
+def pack(path, members):
+    """Write an archive by hand."""
+    with tarfile.open(path, "w:gz") as packed:
+        for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            packed.addfile(member, io.BytesIO(data))
+    return path
+
+
+def faults(archive):
+    *findings, total = bundling.verify(archive)
+    bad = {finding.what: finding.message for finding in findings if not finding.good}
+    assert (total.what, total.good) == ("bundle", not bad)
+    return bad

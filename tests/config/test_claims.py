@@ -1,0 +1,39 @@
+"""Claims of the configuration: what they name must be there, on a page that can show it."""
+
+import shutil
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from residuum.cli.errors import ResiduumError
+from residuum.config import loading
+
+BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"page": "table9"}, "no table or figure 'table9'; known: .*table1"),
+        ({"rows": {"clear": ["bm52"]}}, "no row 'bm52'; known: .*Did you mean bm25"),
+        ({"columns": ["dev-rrr"]}, "no column 'dev-rrr'"),
+        ({"page": "table2", "columns": ["depth"]}, "no column 'depth'"),
+        ({"relation": "rises", "rows": ["clear"]}, "rises reads a figure"),
+    ],
+)
+def test_what_a_claim_names_is_checked(tmp_path, changes, message):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    path = tmp_path / "config" / "papers" / "clear" / "claims.yaml"
+    page = yaml.safe_load(path.read_text())
+    (claim,) = [c for c in page["claims"] if c["id"] == "over-lexical"]
+    claim["holds"] |= changes
+    path.write_text(yaml.safe_dump(page))
+    with pytest.raises(
+        ResiduumError, match=rf"clear/claims\.yaml: claims\.over-lexical\S*: {message}"
+    ):
+        loading.load(tmp_path / "config", BASE)
+    claim["not_judged"] = "why"
+    path.write_text(yaml.safe_dump(page))
+    with pytest.raises(ResiduumError, match="give exactly one of holds and not_judged"):
+        loading.load(tmp_path / "config", BASE)

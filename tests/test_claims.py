@@ -1,0 +1,206 @@
+"""Claims of prose on hand-made values: every relation, one verdict of many tests, the page."""
+
+import json
+
+import polars as pl
+import pytest
+
+from residuum import claims
+from residuum.artefacts import trec
+from residuum.config.schema.papers import Claims, Figure, Tests
+from residuum.config.specs import canonical_json
+from residuum.pages import grids
+from residuum.pages.grids import GridCell
+from residuum.pages.verdicts import LedgerRow
+from residuum.paired import Comparison
+from residuum.wiring.bound import BoundClaims, BoundFigure
+from tables_fixture import job, write_metrics
+
+TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}
+FIGURE = {
+    "kind": "figure",
+    "title": "Toy depths",
+    "printed_in": "Toy, Figure 1",
+    "role": "dev",
+    "series": [{"id": name, "label": name, "system": name} for name in ("up", "falls", "flat")],
+    "panels": [
+        {"id": "recall", "shows": "recall", "header": "Recall"},
+        {"id": "after", "shows": "reranked", "measure": "RR@10", "header": "MRR@10"},
+    ],
+    "tests": "toy",
+}
+# RR@10 of each of 40 queries at depth 0, 10, 20 and 50; recall is the depth over 100.
+CURVE = {
+    "up": {0: 0.9, 10: 0.2, 20: 0.2, 50: 0.4},
+    "falls": {0: 0.9, 10: 0.5, 20: 0.7, 50: 0.6},
+    "flat": {0: 0.9, 10: 0.3, 20: 0.3, 50: 0.3},
+}
+
+
+def curve(path):
+    rows = [
+        (run, depth, f"q{i:02d}", measure, value)
+        for run, of in CURVE.items()
+        for depth, mean in of.items()
+        for i in range(40)
+        for measure, value in (("RR@10", mean), ("recall", depth / 100))
+    ]
+    columns = ["run", "depth", "query_id", "measure", "value"]
+    trec.write_depths(path, pl.DataFrame(rows, schema=columns, orient="row"))
+    return path
+
+
+def bound(*made, comparable=True, absent=None, table=None):
+    """Bind claims: each is what its sentence holds, with its id, or why it is not judged."""
+    entries = [
+        {"id": f"c{i}", "section": "5", "says": f"Sentence {i}.",
+         **({"not_judged": holds} if isinstance(holds, str) else {"holds": holds})}
+        for i, holds in enumerate(made)
+    ]  # fmt: skip
+    page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "t"}
+    figure = BoundFigure(
+        id="toy-figure1", figure=Figure.model_validate(FIGURE), tests=Tests(**TESTS),
+        place="data/dev", runs={n: [n] for n in CURVE if n not in (absent or {})},
+        scale="toy", reason="a toy.",
+    )  # fmt: skip
+    return BoundClaims(
+        id="toy-claims",
+        claims=Claims.model_validate({**page, "claims": entries}),
+        tests=Tests(**TESTS),
+        tables={"table1": table or job()},
+        figures={"figure1": figure},
+        absent={"figure1": absent or {}},
+        scale="toy",
+        comparable=comparable,
+        reason="a toy.",
+    )
+
+
+def judged(folder, made, depths=()):
+    """Run the stage; return its rows by claim, its tests and its page."""
+    cells = [
+        GridCell("toy-table1", row, column, "depth", "data/dev").measured_as([depth], 40)
+        for row, depth in depths
+        for column in ("rr", "far")
+    ]
+    grids.frame(cells, GridCell).write_csv(folder / "toy-table1.tsv", separator="\t")
+    spec = canonical_json(made.model_dump(mode="json"))
+    metrics, output = write_metrics(folder / "metrics"), folder / "claims" / "toy-claims.tsv"
+    tests = folder / "significance" / "toy-claims.tsv"
+    read = [folder / "toy-table1.tsv"], [curve(folder / "depths.tsv")]
+    claims.judge(spec, metrics, tests, output, *read)
+    rows = {row.row: row for row in grids.rows(output, LedgerRow)}
+    return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
+
+
+def between(relation, rows, columns=("rr",), page="table1"):
+    return {"relation": relation, "page": page, "rows": rows, "columns": list(columns)}
+
+
+def one_seed():
+    """Return the toy table whose rows have a seed each."""
+    made = job()
+    return made.model_copy(update={"runs": {**made.runs, "ours": ["ours.seed1"]}})
+
+
+@pytest.mark.parametrize(
+    ("relation", "rows", "verdict"),
+    [
+        ("above", {"ours": ["base"]}, "holds"),
+        ("below", {"ours": ["base"]}, "reversed"),
+        ("below", {"base": ["ours"]}, "holds"),
+        ("apart", {"base": ["ours"], "ablation": ["ours"]}, "holds"),
+        ("above", {"base": ["base"]}, "inconclusive"),
+        ("above", {"ours": ["base"], "base": ["ablation"]}, "reversed"),
+        ("above", {"ours": ["base", "ours"]}, "inconclusive"),
+        ("above", {"ours": ["base", "later"]}, "not run"),
+    ],
+)
+def test_rows_of_a_table_and_the_verdict_of_several(tmp_path, relation, rows, verdict):
+    result, _, _ = judged(tmp_path, bound(between(relation, rows), table=one_seed()))
+    assert result["c0"].verdict == verdict
+
+
+def test_a_claim_that_turns_with_the_seeds_is_of_these_models_only(tmp_path):
+    # Two seeds, 0.2 and 0.1 above: t 3 with one degree of freedom, p 0.2.
+    result, _, _ = judged(tmp_path, bound(between("above", {"ours": ["base"]})))
+    row = result["c0"]
+    assert (row.verdict, row.kind, row.printed_in) == ("these models only", "claim", "Toy, prose")
+    assert row.p_over_seeds == pytest.approx(0.2048, abs=1e-4) and row.seeds_agreeing == "2/2"
+
+
+def test_a_claim_is_a_family_of_its_own(tmp_path):
+    # Every flip of 40 equal differences but two is smaller: p is 1 of 10,000, doubled by Holm in
+    # the claim of two comparisons and not in the claim of one.
+    two = between("above", {"ours": ["base"], "ablation": ["base"]})
+    one = between("above", {"ours": ["base"]})
+    _, tests, _ = judged(tmp_path, bound(two, one, table=one_seed()))
+    shown = [(test.family, test.a, test.p, test.p_adjusted) for test in tests]
+    assert shown == [
+        ("c0", "ablation", 0.0001, 0.0002), ("c0", "ours", 0.0001, 0.0002),
+        ("c1", "ours", 0.0001, 0.0001),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("relation", "series", "verdict"),
+    [
+        ("rises", "up", "holds"),
+        ("rises", "falls", "reversed"),
+        ("rises", "flat", "inconclusive"),
+        ("needs_largest", "up", "holds"),
+        ("needs_largest", "falls", "reversed"),
+        ("needs_largest", "flat", "inconclusive"),
+    ],
+)
+def test_a_series_over_its_depths(tmp_path, relation, series, verdict):
+    # The first stage alone, at depth 0, is no rerank depth: it would decide all of these.
+    claim = {"relation": relation, "page": "figure1", "rows": [series], "columns": ["after"]}
+    result, tests, _ = judged(tmp_path, bound(claim))
+    assert result["c0"].verdict == verdict
+    pairs = [(test.a, test.b) for test in tests]
+    ends = [(f"{series} at K 50", f"{series} at K 10")]
+    steps = [(f"{series} at K 20", f"{series} at K 10"), (f"{series} at K 50", f"{series} at K 20")]
+    assert pairs == (ends + steps if relation == "rises" else [ends[0], steps[1]])
+
+
+def test_series_are_compared_at_every_depth(tmp_path):
+    above = between("above", {"falls": ["up", "flat"]}, ["after"], "figure1")
+    equal = between("above", {"falls": ["up"]}, ["recall"], "figure1")
+    result, tests, _ = judged(tmp_path, bound(above, equal))
+    assert (result["c0"].verdict, result["c1"].verdict) == ("holds", "inconclusive")
+    assert [test.column for test in tests if test.family == "c0"] == [
+        f"after/{depth}" for of in ("up", "flat") for depth in (10, 20, 50)
+    ]
+
+
+def test_a_series_without_runs_is_not_run_with_its_reason(tmp_path):
+    claim = between("above", {"falls": ["up"]}, ["after"], "figure1")
+    result, _, _ = judged(tmp_path, bound(claim, absent={"up": "no such model."}))
+    assert (result["c0"].verdict, result["c0"].reason) == ("not run", "no such model")
+
+
+@pytest.mark.parametrize(
+    ("depths", "comparable", "verdict"),
+    [
+        ([("base", 1000.0), ("ours", 20.0)], True, "holds"),
+        ([("base", 1000.0), ("ours", 200.0)], True, "differs"),
+        ([("base", 1000.0), ("ours", 20.0)], False, "not comparable"),
+    ],
+)
+def test_a_factor_is_read_of_the_chosen_depths(tmp_path, depths, comparable, verdict):
+    claim = {"relation": "factor", "page": "table1", "rows": {"base": "ours"},
+             "columns": ["rr"], "between": [10, 50]}  # fmt: skip
+    result, tests, _ = judged(tmp_path, bound(claim, comparable=comparable), depths)
+    assert (result["c0"].verdict, tests) == (verdict, [])
+    assert f"base / ours = {depths[0][1] / depths[1][1]:g}" in result["c0"].reason
+
+
+def test_what_is_not_judged_says_why_and_the_page_shows_all(tmp_path):
+    made = bound("no margin is named", between("above", {"ours": ["base"]}), table=one_seed())
+    result, _, page = judged(tmp_path, made)
+    assert (result["c0"].verdict, result["c0"].reason) == ("not judged", "no margin is named")
+    assert "| 5       | Sentence 0. " in page and "ours above base in rr (table1)" in page
+    assert "correction holm, family: each claim." in page
+    kept = json.loads((tmp_path / "claims" / "toy-claims.tsv.manifest.json").read_text())
+    assert kept["artefact"] == {"claims": 2}

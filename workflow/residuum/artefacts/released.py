@@ -1,0 +1,66 @@
+"""Term weights that others publish: a doc a line, in any order, as DeepCT and Anserini write them.
+
+Usage: `for doc_id, tfs in read(path): ...`. Must not know corpora, nor which docs are required.
+"""
+
+import gzip
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+
+SHOWN = 60  # characters of a line that cannot be read
+FORMS = (
+    'a line is {"id": ..., "contents": "word word ..."}, each word as often as its weight says, '
+    '{"id": ..., "vector": {"word": weight}}, or the id, a tab and the words of contents'
+)
+
+
+def read(path: Path) -> Iterator[tuple[str, dict[str, int]]]:
+    """Stream (doc_id, {word: weight of 1 or more}) of a file, plain or gzipped.
+
+    Contents repeat a word, as `bert_term_sample_to_json.py` of AdeDZY/DeepCT writes tsv or json for
+    Anserini's JsonCollection; a vector is that of its JsonVectorCollection. A line that is none of
+    them is a ResiduumError.
+    """
+    for number, line in enumerate(_lines(path), start=1):
+        try:
+            doc_id, weights = _doc(line.decode())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            shown = repr(line[:SHOWN].decode(errors="replace"))
+            raise ResiduumError(f"{path}, line {number}: {error!r} in {shown}; {FORMS}") from None
+        yield doc_id, weights
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rb") as handle:
+            yield from (line.rstrip(b"\r\n") for line in handle)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ResiduumError(files.damaged(path, error)) from None
+
+
+def _doc(line: str) -> tuple[str, dict[str, int]]:
+    """Read a line; what does not fit is a ValueError, a KeyError, a TypeError or of attributes."""
+    if not line.startswith("{"):
+        doc_id, words = line.split("\t")
+        return doc_id, _counted(doc_id, words.split())
+    record = json.loads(line)
+    doc_id, vector = record["id"], record.get("vector")
+    if vector is None:
+        return doc_id, _counted(doc_id, record["contents"].split())
+    for word, weight in vector.items():
+        if type(weight) is not int or weight < 1 or word.split() != [word]:
+            raise ValueError(f"the weight {weight} of {word!r}")
+    "".join([doc_id, *vector]).encode()
+    return doc_id, vector
+
+
+def _counted(doc_id: str, words: list[str]) -> dict[str, int]:
+    "".join([doc_id, *words]).encode()  # half a character is no UTF-8
+    return dict(Counter(words))

@@ -1,0 +1,52 @@
+"""Faults between a paper's claims and its pages: rows, columns, series and panels that none has.
+
+Usage: `claim_faults(registry, page)` yields the key and the fault. Must not know results.
+"""
+
+from collections.abc import Iterator
+
+from residuum.cli.errors import unknown
+from residuum.config.registry import Registry
+from residuum.config.schema.claims import Along, Claim, Factor
+from residuum.config.schema.papers import Claims, Figure, Table, parts_of
+
+
+def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
+    """Yield what claims name that their paper's pages lack, and tests that cannot be theirs."""
+    tests = registry.tests.get(page.tests)
+    if tests and (tests.compare, tests.family) != ("all_pairs", "column"):
+        yield "tests", f"{page.tests}: a claim needs `compare: all_pairs` and `family: column`"
+    paper = next(parts_of(name)[0] for name, own in registry.pages.items() if own is page)
+    own = {parts_of(n): p for n, p in registry.pages.items()}
+    pages = {name: p for (of, name), p in own.items() if of == paper}
+    fitting = {name: p for name, p in pages.items() if isinstance(p, Table | Figure)}
+    for claim in page.claims:
+        if claim.holds is None:
+            continue
+        if found := fitting.get(claim.holds.page):
+            yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim, found))
+        else:
+            text = unknown("table or figure", claim.holds.page, fitting)
+            yield f"claims.{claim.id}.page", text
+
+
+def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
+    if claim.holds is None:
+        return
+    drawn = isinstance(page, Figure)
+    if isinstance(claim.holds, Along | Factor) and drawn != isinstance(claim.holds, Along):
+        yield f"{claim.holds.relation} reads a {'table' if drawn else 'figure'}"
+        return
+    rows = [one.id for one in (page.series if isinstance(page, Figure) else page.rows)]
+    columns = [one.id for one in page.panels] if isinstance(page, Figure) else _columns(claim, page)
+    for word, names, known in (
+        ("row", claim.holds.named(), rows),
+        ("column", claim.holds.columns, columns),
+    ):
+        yield from (unknown(word, name, known) for name in names if name not in known)
+
+
+def _columns(claim: Claim, page: Table) -> list[str]:
+    """Return the columns that a claim can read: depths for a factor, measured ones else."""
+    wanted = isinstance(claim.holds, Factor)
+    return [column.id for column in page.columns if column.is_depth == wanted]

@@ -1,0 +1,102 @@
+"""Which files of a results folder are no longer those that its manifests record.
+
+Usage: `Changes(results, graph).of(kin)`. A manifest records an artefact's files and those that it
+was made from. Files above LARGE bytes are compared by size alone, unless it is
+`deep`. Must not know pages, nor what a file holds.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.artefacts import files
+from residuum.artefacts.manifest import FOLDER
+from residuum.inspect.provenance import Artefact, Graph, artefact_of
+from residuum.inspect.text import short
+
+LARGE = 100_000_000  # bytes: a tenth of a second to hash, if the disk keeps up
+
+
+class Change(NamedTuple):
+    """A file, the artefact whose manifest records it, and what that says against what was found."""
+
+    path: str
+    by: str
+    recorded: str
+    found: str
+
+    def __str__(self) -> str:
+        of = f"the manifest of {self.by}"
+        return f"{self.path}: {self.found}, where {of} records {self.recorded}"
+
+
+class Changes:
+    """The changes of one results folder, or of a bundle, which holds the manifests of all files.
+
+    `skipped` has the files that were too large to hash.
+    """
+
+    def __init__(self, results: Path, graph: Graph, deep: bool = False) -> None:
+        self.results, self.graph, self.deep = results, graph, deep
+        self.own = {
+            path: own for artefact in graph.values() for path, own in artefact.files.items()
+        }
+        self.skipped: set[str] = set()
+
+    def of(self, kin: Iterable[Artefact], inputs: Collection[str] | None = None) -> list[Change]:
+        """Return what changed of artefacts' own files and of what they were made from, each once.
+
+        With `inputs`, of the latter only those count that are named there.
+        """
+        found: dict[str, Change] = {}
+        for artefact in kin:
+            read = [
+                each for each in self._inputs(artefact) if inputs is None or each.path in inputs
+            ]
+            for change in [*self._own(artefact), *read]:
+                found.setdefault(change.path, change)
+        return list(found.values())
+
+    def _own(self, artefact: Artefact) -> Iterator[Change]:
+        for path, own in artefact.files.items():
+            if not (self.results / path).is_file():
+                continue  # intermediate files may be deleted once the pages stand
+            size, digest = (self.results / path).stat().st_size, self._sha256(path)
+            if size != own.bytes:
+                recorded = f"{own.bytes:,} bytes"
+                yield Change(path, artefact.path, recorded, f"found {size:,} bytes")
+            elif digest != own.sha256:
+                yield Change(path, artefact.path, short(own.sha256), f"found {short(digest)}")
+
+    def _inputs(self, artefact: Artefact) -> Iterator[Change]:
+        inputs = artefact.manifest.inputs if artefact.manifest else {}
+        for path, recorded in inputs.items():
+            digest = self._sha256(path) if artefact_of(path) in self.graph else None
+            if digest and digest != recorded:
+                yield Change(path, artefact.path, short(recorded), f"found {short(digest)}")
+
+    def _sha256(self, path: str) -> str | None:
+        """Return the hash of a file or folder, by its own manifest where it is absent or large."""
+        place, own = self.results / path, self.own.get(path)
+        if place.is_dir():
+            return self._sha256_of(place, path)
+        if place.is_file() and (self.deep or place.stat().st_size <= LARGE):
+            return files.sha256(place)
+        if place.is_file():
+            self.skipped.add(path)
+        return own.sha256 if own else None
+
+    def _sha256_of(self, folder: Path, path: str) -> str | None:
+        """Return the hash of a folder as `files.sha256_of` has it."""
+        within = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()}
+        within |= {Path(name).relative_to(path) for name in self.own if name.startswith(f"{path}/")}
+        if within == {Path(FOLDER)}:
+            return None  # of a bundle, from before own files were recorded
+        digest = hashlib.sha256()
+        for name in sorted(within):
+            of_file = self._sha256(f"{path}/{name.as_posix()}")
+            if of_file is None:
+                return None
+            digest.update(f"{name.as_posix()}\0{of_file}\n".encode())
+        return digest.hexdigest()

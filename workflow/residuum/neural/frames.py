@@ -1,0 +1,70 @@
+"""What a tokenizer puts before a text: its [CLS], or nothing where a marker takes the place.
+
+Usage: `set_cls(tokenizer, False)`, then `save(tokenizer, folder)`: any library that reads the
+folder puts nothing there either. Must not know models or markers.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from residuum.artefacts import files
+
+FORMS = ("single", "pair")  # a text, two texts
+CONFIG = "tokenizer_config.json"
+# transformers' class that takes tokenizer.json as it is; BERT's own would put [CLS] back.
+AS_IT_IS = "PreTrainedTokenizerFast"
+
+
+def set_cls(tokenizer: Any, kept: bool) -> None:
+    """Let [CLS] stand before a text or not; what else stands around it stays.
+
+    Nothing changes where a tokenizer has no [CLS], or frames texts in another way than by a
+    template that begins with it.
+    """
+    from tokenizers.processors import TemplateProcessing
+
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    frame = getattr(backend, "post_processor", None)
+    if backend is None or not isinstance(frame, TemplateProcessing):
+        return
+    before = json.loads(frame.__getstate__())
+    if tokenizer.cls_token not in before["special_tokens"]:
+        return
+    cls = {"SpecialToken": {"id": tokenizer.cls_token, "type_id": 0}}
+    after = {**before, **{form: _led(before[form], cls, kept) for form in FORMS}}
+    if after != before:
+        changed = TemplateProcessing()
+        changed.__setstate__(json.dumps(after).encode())
+        backend.post_processor = changed
+
+
+def _led(parts: list[Any], cls: Any, kept: bool) -> list[Any]:
+    """Return the parts of a template with or without its first one, if that is [CLS]."""
+    if kept:
+        return parts if cls in parts else [cls, *parts]
+    return parts[1:] if parts[:1] == [cls] else parts
+
+
+def begins_with_cls(tokenizer: Any) -> bool:
+    """Say whether [CLS] is put before a text."""
+    ids = tokenizer("")["input_ids"]
+    return tokenizer.cls_token_id is not None and ids[:1] == [tokenizer.cls_token_id]
+
+
+def save(tokenizer: Any, folder: Path) -> None:
+    """Write a tokenizer's files, so that reading them gives the same frame."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        backend.no_truncation()  # else the last call's length is written to tokenizer.json
+    tokenizer.save_pretrained(folder)
+    path = Path(folder) / CONFIG
+    config = json.loads(files.read_bytes(path))
+    dropped = tokenizer.cls_token is not None and not begins_with_cls(tokenizer)
+    if (
+        dropped or config.get("tokenizer_class") == "TokenizersBackend"
+    ):  # which transformers 4 lacks
+        config |= {"tokenizer_class": AS_IT_IS, "model_input_names": tokenizer.model_input_names}
+        files.write_text(path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,117 @@
+"""What a paper's blanks say: pairs of rows that it compares and does not mark.
+
+Usage: `unmarked(job, cells, tests, before)` gives ledger rows of kind `no marker`, counted apart.
+docs/verdicts.md says which blanks can speak. Must not know how a ledger is written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from residuum.config.schema.papers import PrintedCell, parts_of
+from residuum.pages.grids import GridCell, Key
+from residuum.pages.printed import Before
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, by_pair
+from residuum.paired import Comparison
+from residuum.wiring.bound import BoundTable
+
+Printed = Mapping[str, PrintedCell]  # of a column, by row
+
+
+class Blank(NamedTuple):
+    """A pair whose printed numbers favour `better` and which no marker speaks of.
+
+    `rival` is a row that the column marks over `worse` though its number is nearer to it, if any.
+    """
+
+    column: str
+    better: str
+    worse: str
+    rival: str | None
+
+
+def unmarked(
+    job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
+) -> list[LedgerRow]:
+    """Return a row per blank of the columns that print markers at all."""
+    measured, tested = {(cell.row, cell.column): cell for cell in cells}, by_pair(tests)
+    marked = {column for _, column, cell in job.table.cells() if cell.beats or cell.below}
+    return [
+        _row(job, blank, measured, tested.get(blank[:3]), before)
+        for column in job.table.columns
+        for blank in blanks(job, column.id)
+        if column.id in marked
+    ]
+
+
+def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
+    """Yield the blanks of a column: between numbered rows, and of variants without an arrow."""
+    cells = {row: cell for row, name, cell in job.table.cells() if name == column}
+    numbers = {row.id: row.index for row in job.table.rows if row.index}
+    compared = [row for row in cells if row in numbers]
+    fixed = job.table.baselines if job.tests.compare == "with_baselines" else compared
+    for a in compared:
+        for b in compared:
+            if cells[a].value > cells[b].value and {a, b} & {*fixed}:
+                over = {row for row in cells if numbers[b] in cells[row].beats}
+                if a not in over:
+                    yield Blank(column, a, b, _nearer(cells, over, b, a))
+    varied = [(row.id, row.below) for row in job.table.rows if row.below and row.id in cells]
+    for row, of in ((row, of) for row, of in varied if of in cells and not cells[row].below):
+        if cells[row].value < cells[of].value:
+            under = {r for r, other in varied if other == of and cells[r].below}
+            yield Blank(column, of, row, _nearer(cells, under, of, row))
+
+
+def _nearer(cells: Printed, marked: set[str], to: str, than: str) -> str | None:
+    """Return a marked row whose number is nearer to that of `to` than the number of `than` is."""
+    gap = abs(cells[than].value - cells[to].value)
+    near = [row for row in cells if row in marked and abs(cells[row].value - cells[to].value) < gap]
+    return near[0] if near else None
+
+
+def _row(
+    job: BoundTable,
+    blank: Blank,
+    measured: Mapping[Key, GridCell],
+    tested: Tested | None,
+    before: Before,
+) -> LedgerRow:
+    column, better, worse, rival = blank
+    own, other = measured[better, column], measured[worse, column]
+    absent = own if own.measured is None else other
+    verdict, why = "not run", f"{absent.row}: {absent.not_run}"
+    if rival:
+        near = f"the column marks {rival}, whose number is nearer"
+        verdict, why = "not judged", f"this blank says nothing: {near}"
+    elif tested:
+        verdict, why = blank_verdict(tested)
+    test = tested.test if tested else None
+    difference = tested and tested.sign * tested.test.difference
+    return LedgerRow(
+        parts_of(job.id)[0],
+        job.table.printed_in,
+        job.id,
+        better,
+        column,
+        kind="no marker",
+        claim=f"{better} above {worse}, unmarked",
+        reported=round(float(own.reported or 0) - float(other.reported or 0), 6),
+        measured=difference,
+        p_adjusted=test.p_adjusted if test else None,
+        p_over_seeds=test.p_over_seeds if test else None,
+        seeds_agreeing=test.seeds_agreeing if test else None,
+        verdict=verdict,
+        reason=why,
+        same_as=before.comparison(job, own, other, "unmarked"),
+    )
+
+
+def blank_verdict(tested: Tested) -> Verdict:
+    """Return (verdict, reason): whether the rows differ significantly here, whichever way."""
+    sign, test = tested
+    reason = f"p {test.p_adjusted:.4g}, difference {sign * test.difference:+.4f}"
+    if not test.significant:
+        return "agrees", f"not significant ({reason})"
+    if test.holds_over_seeds is False:
+        return "these models only", f"{reason}; p over seeds too {test.p_over_seeds:.4g}"
+    return "significant here", reason

@@ -1,0 +1,188 @@
+"""Judge what a paper says in words: the comparisons of a claim, tested together, and one verdict.
+
+Usage: `judge(job, values, tests, tables)`. Relations and verdicts are defined in docs/verdicts.md.
+Must not know files, nor how a page of claims looks.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from residuum import paired
+from residuum.config.schema.claims import Between, Claim, Compared, Factor, Holding, Says
+from residuum.config.schema.papers import parts_of
+from residuum.pages.grids import GridCell, Key
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict
+from residuum.paired import Comparison, ScoreMatrix
+from residuum.wiring.bound import BoundClaims
+
+WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
+Cells = Mapping[Key, GridCell]
+
+
+class Values(NamedTuple):
+    """What is known of a table or figure: the values of its points, and why others have none."""
+
+    scores: dict[Key, ScoreMatrix]
+    not_run: dict[Key, str]  # row, and column or panel
+
+
+class Judged(NamedTuple):
+    """A verdict and its reason, with what was measured where one comparison or factor decides."""
+
+    verdict: str
+    reason: str
+    measured: float | None = None
+    test: Comparison | None = None
+
+
+def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
+    """Test the comparisons of every claim that has its rows, corrected within the claim.
+
+    `values` are those of each table and figure by its short name. A row is of the family of its
+    claim's id.
+    """
+    tests: list[Comparison] = []
+    for claim in job.claims.claims:
+        if claim.holds and not _absent(claim.holds, values[claim.holds.page]):
+            scores = values[claim.holds.page].scores
+            asked = list(claim.holds.compared(scores))
+            pairs = [paired.Pair(c.a, c.b, c.column, family=claim.id) for c in asked]
+            sides = {
+                key: scores[point]
+                for c, pair in zip(asked, pairs, strict=True)
+                for key, point in zip(pair.sides, c.sides, strict=True)
+            }
+            rows = paired.compare(sides, pairs, job.tests)
+            tests += paired.adjust(rows, job.tests.correction, job.tests.alpha)
+    return tests
+
+
+def judge(
+    job: BoundClaims,
+    values: Mapping[str, Values],
+    tests: Sequence[Comparison],
+    tables: Mapping[str, Cells],
+) -> Iterator[LedgerRow]:
+    """Yield a ledger row per claim; `tables` are the cells of tables, which show chosen depths."""
+    for claim in job.claims.claims:
+        own = [test for test in tests if test.family == claim.id]
+        made = _judged(job, claim, values, own, tables)
+        test = made.test
+        yield LedgerRow(
+            parts_of(job.id)[0],
+            job.claims.printed_in,
+            job.id,
+            claim.id,
+            claim.section,
+            kind="claim",
+            claim=claim.says,
+            measured=made.measured,
+            p_adjusted=test.p_adjusted if test else None,
+            p_over_seeds=test.p_over_seeds if test else None,
+            seeds_agreeing=test.seeds_agreeing if test else None,
+            verdict=made.verdict,
+            reason=f"{made.reason}. {claim.remark}".rstrip(". "),
+        )
+
+
+def _judged(
+    job: BoundClaims,
+    claim: Claim,
+    values: Mapping[str, Values],
+    tests: Sequence[Comparison],
+    tables: Mapping[str, Cells],
+) -> Judged:
+    holds = claim.holds
+    if holds is None:
+        return Judged("not judged", str(claim.not_judged))
+    if isinstance(holds, Factor):
+        return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
+    if why := _absent(holds, values[holds.page]):
+        return Judged("not run", why)
+    return together(list(zip(holds.compared(values[holds.page].scores), tests, strict=True)))
+
+
+def _absent(holds: Holding, known: Values) -> str | None:
+    """Return why a row of a claim has no values in one of its columns; None if all have some."""
+    wanted = [(row, column) for column in holds.columns for row in holds.named()]
+    return next((known.not_run[key] for key in wanted if key in known.not_run), None)
+
+
+def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
+    """Return the verdict of a claim that rests on all its comparisons: the worst of theirs.
+
+    One that is reversed decides, since all were corrected together; else one that is inconclusive.
+    Of several that are as bad, the weakest: that with the largest p; of reversed ones, the surest.
+    """
+    judged = [(PARTS[c.says](test), c, test) for c, test in parts]
+    worst = next(v for v in WORST_FIRST if any(own[0] == v for own, _, _ in judged))
+    deciding = [part for part in judged if part[0][0] == worst]
+    surest = sorted(deciding, key=lambda part: part[2].p_adjusted)
+    (_, why), said, test = surest[0 if worst == "reversed" else -1]
+    where = f"{said.a} {said.says} {said.b} in {said.column}: {why}"
+    if len(judged) == 1:
+        return Judged(worst, where, test.difference, test)
+    agreeing = sum(own[0] == "holds" for own, _, _ in judged)
+    count = f"{agreeing} of {len(judged)} comparisons hold; {len(deciding)} {worst}, such as"
+    first = "all hold, the last" if worst == "holds" else count
+    return Judged(worst, f"{first} {where}", test.difference, test)
+
+
+def _above(test: Comparison) -> Verdict:
+    return comparison_verdict("above", Tested(1, test))
+
+
+def _below(test: Comparison) -> Verdict:
+    return comparison_verdict("below", Tested(1, test))
+
+
+def _apart(test: Comparison) -> Verdict:
+    """Hold whichever way the rows differ."""
+    return _above(test) if test.difference > 0 else _below(test)
+
+
+def _not_below(test: Comparison) -> Verdict:
+    """Hold unless the row lies significantly below the other."""
+    verdict, why = _above(test)
+    falls = test.significant and test.difference < 0
+    return (verdict if falls else "holds"), why
+
+
+PARTS: dict[Says, Callable[[Comparison], Verdict]] = {
+    "above": _above,
+    "below": _below,
+    "apart": _apart,
+    "not below": _not_below,
+}
+
+
+def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
+    """Read how many times a row's number is that of another one; `elsewhere`: why not compared."""
+    (column,), (least, most) = holds.columns, holds.between
+    own = {row: cells[row, column] for row in holds.named()}
+    if why := next((cell.not_run for cell in own.values() if cell.not_run), None):
+        return Judged("not run", why)
+    depths = {row: float(cell.measured or 0) for row, cell in own.items()}
+    found = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
+    shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in found.items())
+    if elsewhere:
+        return Judged("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
+    inside = all(least <= factor <= most for factor in found.values())
+    reason = f"{shown}; printed {least:g} to {most:g}"
+    return Judged("holds" if inside else "differs", reason)
+
+
+def in_words(holds: Holding | None) -> str:
+    """Write what is tested for a claim: `bm25 rises over K in reranked (figure1)`."""
+    if holds is None:
+        return ""
+    where = f"in {', '.join(holds.columns)} ({holds.page})"
+    if isinstance(holds, Between):
+        pairs = (f"{row} {holds.relation} {', '.join(of)}" for row, of in holds.rows.items())
+        return f"{'; '.join(pairs)} {where}"
+    if isinstance(holds, Factor):
+        least, most = holds.between
+        pairs = (f"{a} is {least:g} to {most:g} times {b}" for a, b in holds.rows.items())
+        return f"{'; '.join(pairs)} {where}"
+    what = {"rises": "rises with K", "needs_largest": "is highest at the largest K"}
+    return f"{', '.join(holds.rows)} {what[holds.relation]} {where}"

@@ -1,0 +1,60 @@
+"""The values behind a figure over rerank depths: a point per panel, series and depth.
+
+Usage: `measured(figure, depth_curve)`, so that figures and claims see the same values. Must not
+know tests that are made of them, nor how docs were reranked.
+"""
+
+import itertools
+from typing import NamedTuple, cast
+
+import numpy as np
+import polars as pl
+
+from residuum import paired
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.papers import Panel, Series
+from residuum.pages import grids
+from residuum.wiring.bound import BoundFigure
+
+
+class Point(NamedTuple):
+    """A series at one depth in one panel, and its test against the first series, if any."""
+
+    panel: Panel
+    series: Series
+    depth: int
+    scores: paired.ScoreMatrix
+    docs_reranked: float | None  # per query, where the depth curve has it
+    test: paired.Comparison | None = None
+
+    @property
+    def column(self) -> str:
+        """Name what is tested together: the series of one panel at one depth."""
+        return f"{self.panel.id}/{self.depth}"
+
+    @property
+    def means(self) -> np.ndarray:
+        """Return the mean over queries of each run."""
+        return np.asarray(self.scores.values.mean(axis=0))
+
+
+def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
+    """Return a point per panel, series and depth of the depth curve; all hold the same queries."""
+    points = []
+    for panel, series in itertools.product(job.figure.panels, job.series()):
+        runs, measure = job.runs[series.id], panel.measure or trec.RECALL
+        if missing := sorted(set(runs) - set(table["run"])):
+            known = ", ".join(table["run"].unique().sort())
+            raise ResiduumError(f"{job.id}: the depth curve lacks run {missing[0]}; it has {known}")
+        # recall starts at depth 1: at depth 0 nothing is a candidate
+        own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
+        parts = own.partition_by("depth", "run", as_dict=True)
+        for depth in own.filter(measure=measure)["depth"].unique().sort():
+            tables = {run: parts.get((depth, run), own.clear()) for run in runs}
+            scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
+            lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]
+            points.append(Point(panel, series, depth, scores, cast("float | None", lengths.mean())))
+    sides = {f"{point.series.id} in {point.column}": point.scores.query_ids for point in points}
+    paired.same_queries(sides, f"{job.id}: ")
+    return points
