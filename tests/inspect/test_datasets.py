@@ -117,6 +117,10 @@ def test_what_ir_datasets_lists_is_taken_from_its_own_list(monkeypatch, tmp_path
     assert not collection.available and collection.state == "absent: downloaded when needed"
     names = [file.name for file in datasets.needed(dataset, "tune")]
     assert names == ["msmarco-passage/queries", "msmarco-passage/train/qrels"], "as of train"
+    (triples,) = datasets.needed(dataset, "train", docpairs=True)
+    assert triples.name == "msmarco-passage/train/docpairs/small"
+    assert triples.bytes == 7_930_881_353, "as ir_datasets lists it"
+    assert datasets.needed(dataset, "dev", docpairs=True) == []
     for path in collection.makes:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")

@@ -2,6 +2,7 @@
 
 from comparison_fixture import comparison
 from residuum.pages import notes
+from tables_fixture import job
 
 
 def noted(*rows):
@@ -76,3 +77,10 @@ def test_an_infinite_t_is_said():
     constant = {"test": "t-test", "method": "paired t, no variance", "p": 0.0, "p_adjusted": 0.0}
     (line,) = noted(constant, {"method": "paired t"})
     assert "t is infinite and p 0" in line and "x-y. A permutation test" in line
+
+
+def test_what_plays_a_system_is_said_under_the_table():
+    runs = {"base": ["base"], "ours": ["theirs.seed1", "theirs.seed2"], "ablation": ["theirs-b"]}
+    lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
+    assert "Played at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
+    assert not [line for line in notes.caption(job(), [], [], [], {}) if line.startswith("Played")]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry
+from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Place
 from residuum.config.schema.datasets import FilesSource
@@ -322,3 +322,25 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
     )
     assert resources.export_mb(named(dataset="toy", split="dev")) == 2000
     assert resources.export_mb(named(dataset="toy")) == 2000
+
+
+def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
+    toy = with_triples(first=70)
+    models, corpora = part(Models, toy), part(Corpora, toy)
+    made = {name: models.docpairs(named(model=name)) for name in ("official", "dual")}
+    assert made == {"official": ["r/data/toy/train/docpairs.tsv.gz"], "dual": []}
+    assert models.tuples(named(model="follower")) == "r/training/official/tuples.jsonl.gz"
+    train = named(dataset="toy", split="train")
+    assert '"docpairs":"toy/triples"' in corpora.docpairs_spec(train)
+    plain = part(Corpora).spec(train)
+    assert corpora.spec(train) == plain, "queries and qrels do not depend on them"
+    assert [mark in plain for mark in ("docpairs", "triples")] == [False, False]
+
+
+def test_a_split_without_triples_leaves_their_models_out_and_says_where_they_belong():
+    why = why_unavailable(with_triples(70, docpairs=None), "follower", DEV, all_available)
+    assert why == (
+        "toy/train has no training triples: config/datasets/toy.yaml: splits.train.docpairs"
+    )
+    assert why_unavailable(with_triples(70), "follower", DEV, all_available) is None
+    assert why_unavailable(with_triples(70, docpairs=None), "vectors", DEV, all_available) is None

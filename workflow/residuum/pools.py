@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.base import Id, K, Positive, Ref
-from residuum.config.schema.models import Pool, Source
+from residuum.config.schema.negatives import Pool, Source
 
 if TYPE_CHECKING:
     from residuum.artefacts.streams import DiskList

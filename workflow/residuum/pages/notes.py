@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from residuum.artefacts import indexes
 from residuum.config.schema.papers import DEPTH, Column, Tests
+from residuum.config.specs import RunId
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.paired import Comparison
@@ -139,6 +140,8 @@ def caption(
             f"Rows with ± are means over {seeds} training seeds (± standard deviation); tests "
             f"compare each query's mean over seeds. {SHARED}"
         )
+    if played := list(_played(job)):
+        yield f"Played at this scale by other systems: {', '.join(played)}."
     yield from _not_run(job, cells)
     for row, system in job.systems.items():
         shown = {k: v for k, v in sorted(system.items()) if k not in ("kind", "label")}
@@ -154,6 +157,14 @@ def caption(
         yield f"Index searched on {split_ref}: {index}."
     stated = f"Index of the published numbers: {indexes.counted(job.table.index)}."
     yield f"{stated} They compare with numbers of the same index, at any scale."
+
+
+def _played(job: BoundTable) -> Iterator[str]:
+    """Yield the systems that a page names and another one plays; its runs bear that one's name."""
+    for row in job.table.rows:
+        for run in job.runs.get(row.id, [])[:1]:
+            if (player := RunId.parse(run).system) != row.system:
+                yield f"{row.system} by {player}"
 
 
 def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:

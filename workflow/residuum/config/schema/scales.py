@@ -9,6 +9,7 @@ from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
 
 DatasetId = Annotated[Id, Ref("dataset")]
+SystemId = Annotated[Id, Ref("system")]
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 
@@ -67,6 +68,7 @@ class Scale(Strict):
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
+    systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")
