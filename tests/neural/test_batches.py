@@ -172,3 +172,12 @@ def test_queries_are_visited_alike_and_their_pairs_in_turn() -> None:
     epochs = [visit.epoch for visit in visits if owners[visit.number] == "a"]
     assert sorted(epochs)[-1] - sorted(epochs)[0] <= 3, "its pairs' own, by which negatives turn"
     assert sampler.visits(3) == QuerySampler(pairs, 4, seed=1).visits(3)
+
+
+def test_all_tuples_of_a_pair_are_in_the_same_part() -> None:
+    triples = [pair._replace(negatives=[f"m{i}"]) for pair in pairs(31) for i in range(3)]
+    parts = [part_of(triples, (i, 2)) for i in (1, 2)]
+    whole = [part_of(pairs(31), (i, 2)) for i in (1, 2)]
+    for part, one_each in zip(parts, whole, strict=True):
+        assert [p.query_id for p in part[::3]] == [p.query_id for p in one_each]
+        assert [p.negatives[0] for p in part[:6]] == ["m0", "m1", "m2"] * 2

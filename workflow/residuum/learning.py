@@ -52,10 +52,11 @@ def score(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
 ) -> None:
     """Write what the trained model, and what it is compared with, make of the candidates."""
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
-    chosen = devices.choose(device, precision, threads)
+    chosen = devices.choose(device, precision, threads, arithmetic)
     judged = trec.read_qrels(qrels).filter(pl.col("relevance") >= 1).select(trec.PAIR)
     listed = trec.cut(trec.read_run(run), top).select(trec.PAIR)
     pairs = pl.concat([listed.join(judged, on="query_id", how="semi"), judged]).unique()

@@ -41,6 +41,7 @@ def train(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
     rate: Annotated[Path | None, typer.Option(help="record of the chosen learning rate")] = None,
 ) -> None:
     """Train a model and write its checkpoint."""
@@ -48,7 +49,7 @@ def train(
     if isinstance(model.training.learning_rate, RateGrid):
         model = at_rate(model, chosen_rate(model, rate))
     source = Source(start, revision, model.training.dropout)
-    begin = Start(source, devices.choose(device, precision, threads), seed)
+    begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed)
     inputs = [tuples, queries, corpus / "manifest.json", *([rate] if rate else [])]
     with processes.joined(begin.device.name):
         learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))

@@ -15,12 +15,14 @@ from shlex import quote
 from typing import IO, Any
 
 from residuum.artefacts import files
+from residuum.artefacts.machine import ARITHMETIC
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry
 from residuum.config.schema.scales import Config
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
+from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
@@ -52,6 +54,11 @@ class Wiring:
         self.models = Models(registry, paths, hub)
         self.runs = Runs(registry, paths, hub)
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
+        self.arithmetic = Arithmetic(registry, paths, hub)
+
+    def shell_prefix(self) -> str:
+        """Return what stands before every command of this scale."""
+        return shell_prefix(self._workflow, self.registry.config.arithmetic)
 
     def start(self) -> None:
         """Do what comes before the first job: lock the folder, preload, say what is missing."""
@@ -78,12 +85,13 @@ def in_snakemakes_words() -> Iterator[None]:
         raise WorkflowError(str(error)) from None
 
 
-def shell_prefix(workflow: Workflow) -> str:
+def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
     """Return what stands before every command.
 
     Jobs find the package by PYTHONPATH, so that a rule's environment holds dependencies only;
     without conda they run the Python that runs Snakemake. Where `preload` has started parents, the
-    function `python` has one of them fork the job.
+    function `python` has one of them fork the job: with torch loaded, whose arithmetic the
+    environment must have decided before.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
     path = "" if conda else f'export PATH={_quoted(Path(sys.executable).parent)}:"$PATH"; '
@@ -96,7 +104,8 @@ def shell_prefix(workflow: Workflow) -> str:
         f'python() {{{{ if [ -n "${{{{{server.FOLDER}-}}}}" ]; '
         f'then command python -I -S {client} $$ "$@"; else command python "$@"; fi; }}}}; '
     )
-    home = f"export PYTHONUTF8=1 PYTHONPATH={_quoted(package)}"
+    pinned = "".join(f" {name}={value}" for name, value in ARITHMETIC[arithmetic].items())
+    home = f"export PYTHONUTF8=1{pinned} PYTHONPATH={_quoted(package)}"
     return f"set -euo pipefail; {home}; {path}{python}"
 
 

@@ -9,6 +9,7 @@ from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
 
 DatasetId = Annotated[Id, Ref("dataset")]
+SystemId = Annotated[Id, Ref("system")]
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 
@@ -23,6 +24,11 @@ class HubReranker(FromHub):
     """A cross-encoder of the hub, and how it reads a pair."""
 
     reading: Reading
+    description: str = Field("", description="who trained it on what; stands under its tables")
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return ": ".join(filter(None, [f"{self.hub} at {self.revision[:8]}", self.description]))
 
 
 class FromPath(Strict):
@@ -39,6 +45,10 @@ class FromModel(Strict):
 
     model: Annotated[Id, Ref("model", kinds=STARTS, use="released")]
     seed: int = Field(1, ge=0, description="seed of its training")
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return f"{self.model}, trained here with seed {self.seed}, in place of a released one"
 
 
 class RerankerModel(FromModel):
@@ -71,6 +81,7 @@ class Scale(Strict):
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
     learning: Learning | None = Field(None, description="absent: not told, and all models count")
+    systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")
@@ -99,6 +110,9 @@ class Config(Strict):
     encoder: str | None = Field(None, description="hub id or path in place of hub backbones")
     device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
+    arithmetic: Literal["native", "portable"] = Field(
+        "native", description="kernels of this kind of CPU, or those that every x86-64 has"
+    )
     gpus: Positive = Field(1, description="that train one model; the last digits depend on them")
     tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
     utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
@@ -108,3 +122,5 @@ class Config(Strict):
         # The machine that plans the graph may have no GPU, so `auto` cannot mean several.
         if self.gpus > 1 and self.device != "cuda":
             raise ValueError(f"gpus: more than one needs device: cuda, not {self.device}")
+        if self.arithmetic == "portable" and self.device in ("cuda", "mps"):
+            raise ValueError(f"arithmetic: portable needs device: cpu, not {self.device}")
