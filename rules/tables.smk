@@ -5,6 +5,7 @@ rule tables_render:
         records=WIRING.pages.records,
         tests=PATHS.significance,
         tuning=WIRING.pages.tuning,
+        computed=WIRING.arithmetic.of_table,
     output:
         **ONLY.pages(PATHS.table, "table").forms("md", "tex"),
     log:
@@ -19,6 +20,8 @@ rule tables_render:
         **decided_by("residuum.tables", "render", WIRING.pages.spec),
         metrics=PATHS.metrics_root,
         tuning=options.each("tuning", "tuning"),
+        computed=options.each("computed", "computed"),
     shell:
         "python -m residuum.tables render --spec {params.spec:q} --metrics {params.metrics} "
-        "--significance {input.tests} {params.tuning} --output {output.tsv} 2>&1 | tee {log}"
+        "--significance {input.tests} {params.tuning} {params.computed} "
+        "--output {output.tsv} 2>&1 | tee {log}"

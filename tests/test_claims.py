@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from residuum import claims
+from residuum import claims, ledger, significance, tables
 from residuum.artefacts import trec
 from residuum.config.schema.papers import Claims, Figure, Tests
 from residuum.config.specs import canonical_json
@@ -14,7 +14,7 @@ from residuum.pages.grids import GridCell
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundClaims, BoundFigure
-from tables_fixture import job, write_metrics
+from tables_fixture import job, spec, write_metrics
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}
 FIGURE = {
@@ -84,11 +84,11 @@ def judged(folder, made, depths=()):
         for column in ("rr", "far")
     ]
     grids.frame(cells, GridCell).write_csv(folder / "toy-table1.tsv", separator="\t")
-    spec = canonical_json(made.model_dump(mode="json"))
+    said = canonical_json(made.model_dump(mode="json"))
     metrics, output = write_metrics(folder / "metrics"), folder / "claims" / "toy-claims.tsv"
     tests = folder / "significance" / "toy-claims.tsv"
     read = [folder / "toy-table1.tsv"], [curve(folder / "depths.tsv")]
-    claims.judge(spec, metrics, tests, output, *read)
+    claims.judge(said, metrics, tests, output, *read)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
 
@@ -178,6 +178,35 @@ def test_a_series_without_runs_is_not_run_with_its_reason(tmp_path):
     claim = between("above", {"falls": ["up"]}, ["after"], "figure1")
     result, _, _ = judged(tmp_path, bound(claim, absent={"up": "no such model."}))
     assert (result["c0"].verdict, result["c0"].reason) == ("not run", "no such model")
+
+
+def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_path):
+    # The series `twin` is of the run of `up`, as another paper may call it.
+    series = [*FIGURE["series"], {"id": "twin", "label": "twin", "system": "up"}]
+    made = bound(
+        between("above", {"falls": ["up"]}, ["after"], "figure1"),
+        between("above", {"falls": ["twin"]}, ["after"], "figure1"),
+        between("above", {"falls": ["up"]}, ["recall"], "figure1"),
+        between("below", {"falls": ["up"]}, ["after"], "figure1"),
+        "no margin is named",
+    )
+    figure = made.figures["figure1"]
+    renamed = figure.model_copy(
+        update={
+            "figure": Figure.model_validate({**FIGURE, "series": series}),
+            "runs": {**figure.runs, "twin": ["up"]},
+        }
+    )
+    made = made.model_copy(update={"figures": {"figure1": renamed}})
+    rows, _, _ = judged(tmp_path, made)
+    assert rows["c0"].verdict == rows["c1"].verdict
+    said, table = tmp_path / "claims" / "toy-claims.tsv", tmp_path / "t.tsv"
+    significance.compare(spec(job()), tmp_path / "metrics", tmp_path / "toy-table1.tsv")
+    tests = tmp_path / "toy-table1.tsv"
+    tables.render(spec(job()), tmp_path / "metrics", tests, table, [])
+    ledger.write([spec(job())], [table], [tests], tmp_path / "l.tsv", [said])
+    listed = [row for row in grids.rows(tmp_path / "l.tsv", LedgerRow) if row.kind == "claim"]
+    assert [row.same_as for row in listed] == [None, "toy/claims/c0", None, None, None]
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,21 @@ def test_a_depth_column_shows_what_was_chosen(tmp_path):
     assert set(tests["column"]) == {"rr"}, "a depth is chosen, not tested"
 
 
+def test_what_a_reranker_is_and_the_precision_behind_a_table_stand_under_it(tmp_path):
+    made = job().model_copy(update={"rerankers": {"large": "org/net at 1234abcd: it saw dev."}})
+    metrics, tests = write_metrics(tmp_path / "metrics"), tmp_path / "s.tsv"
+    significance.compare(spec(made), metrics, tests)
+    model = tmp_path / "models" / "net" / "seed1" / "manifest.json"
+    model.parent.mkdir(parents=True)
+    model.write_text(json.dumps({"spec": {"device": "cuda", "precision": "bf16"}}))
+    tables.render(spec(made), metrics, tests, tmp_path / "t.tsv", [], [model])
+    page = (tmp_path / "t.md").read_text()
+    assert "- large: org/net at 1234abcd: it saw dev.\n" in page
+    assert "- Matrix products in bf16 on cuda: training of net." in page
+    kept = json.loads((tmp_path / "t.tsv.manifest.json").read_text())
+    assert str(model) in kept["inputs"]
+
+
 def test_a_reranked_run_without_its_record_is_an_error(tmp_path):
     with pytest.raises(ResiduumError, match=r"row ours: no tuning .* depth of ours\.seed2"):
         render(tmp_path, {"data/dev/ours.seed1": DEPTH})

@@ -16,7 +16,7 @@ from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
 from residuum.wiring.claims import Claimed, bind_claims
-from residuum.wiring.pages import BINDERS, Pages, bind_cases, gaps
+from residuum.wiring.pages import BINDERS, Pages, bind_cases, bind_table, gaps
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -100,6 +100,17 @@ def test_claims_read_the_metrics_tables_and_curves_that_they_are_about(mini):
     assert claimed.all(None) == ["r/claims/clear-claims.tsv", "r/claims/dualrm-claims.tsv"]
     bound = bind_claims(load(scale="nfcorpus"), "dualrm-claims", no_hub)
     assert set(bound.absent["figure2"]) == {"dualrm", "bm25"}, "told, and no error"
+
+
+def test_a_table_says_what_plays_its_rerankers_and_what_a_released_one_saw(mini):
+    full = bind_table(load(scale="full"), "clear-table2", all_available)
+    assert [*full.rerankers] == ["bert-base-reranker", "bert-large-reranker"]
+    for text in full.rerankers.values():
+        assert text.startswith("nboost/pt-bert-") and "which hold the tuning queries" in text
+        assert "Nogueira and Cho's; " in text and "in place of" in text, "whose it is not"
+    here = bind_table(mini, "clear-table2", all_available).rerankers
+    assert here["bert-large-reranker"].startswith("reranker-large, trained here with seed 2")
+    assert bind_table(mini, "clear-table1", all_available).rerankers == {}
 
 
 @pytest.mark.parametrize(("scale", "largest"), [("mini", 50), ("full", 1000)])

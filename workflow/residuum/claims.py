@@ -48,11 +48,11 @@ def judge(
         for name, bound in job.tables.items()
     }
     rows = list(judged(job, values, made, by_name))
-    layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
+    own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
     names = sorted({name for bound in job.tables.values() for name in bound.metrics_files()})
     inputs = [*(metrics / name for name in names), *(table or []), *(depths or [])]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.claims")
-    manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.claims")
+    manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.claims", own)
 
 
 def of_table(job: BoundTable, metrics: Path) -> Values:

@@ -15,7 +15,7 @@ from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import DEPTH, Row
-from residuum.pages import grids, layout, notes
+from residuum.pages import arithmetic, grids, layout, notes
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.paired import Comparison, ScoreMatrix
@@ -34,6 +34,10 @@ def render(
     tuning: Annotated[
         list[Path] | None, typer.Option(help="tuning JSON of a run: <dataset>/<split>/<run>.json")
     ] = None,
+    computed: Annotated[
+        list[Path] | None,
+        typer.Option(help="manifest of a model, of embeddings or of scored pairs"),
+    ] = None,
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     requested = command.parse_spec(BoundTable, spec)
@@ -42,9 +46,11 @@ def render(
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += arithmetic.notes(computed or [])
     own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
-    inputs = [significance, *(tuning or []), *(metrics / name for name in names)]
+    inputs = [significance, *(tuning or []), *(computed or [])]
+    inputs += [metrics / name for name in names]
     manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables", own)
 
 

@@ -39,6 +39,7 @@ PATHS = Paths()
 REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.pages["claims"], PATHS.ledger]
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
+COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
@@ -124,7 +125,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                 size += len(block)
                 if size > MOST_BYTES:
                     raise _refusal(archive, f"unpacks to more than {MOST_BYTES / 1e9:.0f} GB")
-        with tarfile.open(archive, "r:gz") as packed:
+        with gzip.open(archive) as whole, tarfile.open(fileobj=whole) as packed:
             for member in packed:
                 odd = not member.isreg() or member.issparse() or member.size > size
                 if odd or not MEMBER.fullmatch(member.name):
@@ -132,6 +133,10 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                 if (folder / member.name).exists():
                     raise _refusal(archive, f"holds '{member.name}' twice")
                 packed.extract(member, folder, filter="data")
+            whole.seek(packed.offset)
+            while block := whole.read(BLOCK):
+                if block.strip(b"\0"):  # a tar ends in zeros
+                    raise _refusal(archive, "holds data behind its end")
     except FileNotFoundError:
         raise ResiduumError(f"{archive}: no such file") from None
     except (tarfile.TarError, EOFError, zlib.error, OSError, MemoryError) as error:
@@ -256,7 +261,8 @@ def _make(bench: Bench, path: str) -> str:
     tests_made = bench.made / PATHS.significance.fill(page=output.stem)
     metrics = bench.results / PATHS.metrics_root
     significance.compare(spec, metrics, tests_made, together=_corrected_with(bench, output.stem))
-    tables.render(spec, metrics, tests_made, output, bench.files(path, PATHS.tuning))
+    computed = [p for form in COMPUTED for p in bench.files(path, form)]
+    tables.render(spec, metrics, tests_made, output, bench.files(path, PATHS.tuning), computed)
     return ""
 
 

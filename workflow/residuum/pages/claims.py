@@ -4,18 +4,21 @@ Usage: `judge(job, values, tests, tables)`. Relations and verdicts are defined i
 Must not know files, nor how a page of claims looks.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from residuum import paired
 from residuum.config.schema.claims import Between, Claim, Compared, Factor, Holding, Says
 from residuum.config.schema.papers import parts_of
+from residuum.config.specs import canonical_json
 from residuum.pages.grids import GridCell, Key
 from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.wiring.bound import BoundClaims
 
 WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
+BARE = ("not judged", "not run")
 Cells = Mapping[Key, GridCell]
 
 
@@ -81,6 +84,7 @@ def judge(
             p_over_seeds=test.p_over_seeds if test else None,
             seeds_agreeing=test.seeds_agreeing if test else None,
             verdict=made.verdict,
+            rests_on=None if made.verdict in BARE else _rests_on(job, claim.holds, values),
             reason=f"{made.reason}. {claim.remark}".rstrip(". "),
         )
 
@@ -100,6 +104,25 @@ def _judged(
     if why := _absent(holds, values[holds.page]):
         return Judged("not run", why)
     return together(list(zip(holds.compared(values[holds.page].scores), tests, strict=True)))
+
+
+def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:
+    """Return a hash of the comparisons of a claim, or of its factor: of which runs they are."""
+    if holds is None:
+        return None
+    if isinstance(holds, Factor):
+        (column,) = holds.columns
+        pairs = [
+            [job.point(holds.page, row, column) for row in pair] for pair in holds.rows.items()
+        ]
+        basis: list[object] = [holds.relation, holds.between, pairs]
+    else:
+        scores = values[holds.page].scores
+        basis = [
+            [c.says, *(job.point(holds.page, *point) for point in c.sides)]
+            for c in holds.compared(scores)
+        ]
+    return hashlib.sha256(canonical_json(basis).encode()).hexdigest()[:12]
 
 
 def _absent(holds: Holding, known: Values) -> str | None:

@@ -27,8 +27,14 @@ class Before:
         tests = job.tests if isinstance(job, BoundTable) else None
         return self._same(cell, None if None in both else (both, claim, tests))
 
+    def claim(self, page: str, name: str, rests_on: str | None) -> str | None:
+        """Return the sentence that first rested on the same; None if this one, or on nothing."""
+        return self._named("/".join([*parts_of(page), name]), rests_on)
+
     def _same(self, cell: GridCell, key: Hashable | None) -> str | None:
-        own = cell_name(cell)
+        return self._named(cell_name(cell), key)
+
+    def _named(self, own: str, key: Hashable | None) -> str | None:
         first = own if key is None else self._first.setdefault(key, own)
         return None if first == own else first
 

@@ -49,6 +49,7 @@ class BoundTable(Bound):
     runs: dict[str, list[RunName]]
     systems: dict[str, dict[str, Any]]
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
+    rerankers: dict[str, str] = Field(default={})  # id: what plays it
     comparable: bool
 
     def not_run(self, row: Row, column: Column) -> str | None:
@@ -143,6 +144,15 @@ class BoundClaims(Bound):
     figures: dict[str, BoundFigure]
     absent: dict[str, dict[str, str]] = Field(default={})  # figure: series: why
     comparable: bool
+
+    def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
+        """Return what stands at a point, whatever it is called: runs, split, measure and depth."""
+        if table := self.tables.get(page):
+            [measure] = [own.measure for own in table.table.columns if own.id == column]
+            return table.runs.get(row, []), table.places[column], measure
+        figure, (name, _, depth) = self.figures[page], column.partition("/")
+        [panel] = [own for own in figure.figure.panels if own.id == name]
+        return figure.runs[row], figure.place, f"{panel.measure or panel.shows} at K {depth}"
 
 
 def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:

@@ -22,6 +22,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.scales import Config
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
+from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
@@ -52,6 +53,7 @@ class Wiring:
         self.models = Models(registry, paths, hub)
         self.runs = Runs(registry, paths, hub)
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
+        self.arithmetic = Arithmetic(registry, paths, hub)
 
     def shell_prefix(self) -> str:
         """Return what stands before every command of this scale."""

@@ -3,6 +3,7 @@
 Usage: `Runs(registry, paths, hub).fused(wildcards)`. Must not know how runs are combined.
 """
 
+from collections.abc import Iterable
 from shlex import quote
 from typing import NamedTuple
 
@@ -70,6 +71,17 @@ def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
     if player := registry.reranker_binding(reranker):
         return player
     raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
+
+
+def players(registry: Registry, systems: Iterable[str]) -> dict[str, str]:
+    """Return what plays the rerankers of the systems that have one, in words, by their ids."""
+    reranking = [name for name in systems if isinstance(registry.systems[name], RerankSystem)]
+    played = {registry.reranker(name): None for name in reranking}
+    return {
+        name: player.described()
+        for name in played
+        if (player := registry.reranker_binding(name)) is not None
+    }
 
 
 def needs_answers(registry: Registry, place: Place) -> bool:

@@ -9,6 +9,7 @@ from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
 
 DatasetId = Annotated[Id, Ref("dataset")]
+SystemId = Annotated[Id, Ref("system")]
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 
@@ -23,6 +24,11 @@ class HubReranker(FromHub):
     """A cross-encoder of the hub, and how it reads a pair."""
 
     reading: Reading
+    description: str = Field("", description="who trained it on what; stands under its tables")
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return ": ".join(filter(None, [f"{self.hub} at {self.revision[:8]}", self.description]))
 
 
 class FromPath(Strict):
@@ -39,6 +45,10 @@ class FromModel(Strict):
 
     model: Annotated[Id, Ref("model", kinds=STARTS, use="released")]
     seed: int = Field(1, ge=0, description="seed of its training")
+
+    def described(self) -> str:
+        """Return what it is, for a note."""
+        return f"{self.model}, trained here with seed {self.seed}, in place of a released one"
 
 
 class RerankerModel(FromModel):
@@ -58,6 +68,7 @@ class Scale(Strict):
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
+    systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")

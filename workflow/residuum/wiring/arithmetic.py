@@ -1,0 +1,39 @@
+"""The manifests that say with which arithmetic the neural parts of a table's rows were computed.
+
+Usage: `Arithmetic(registry, paths, hub).of_table(wildcards)`. Must not know what they say.
+"""
+
+from collections.abc import Iterator
+
+from residuum.config.registry import Place
+from residuum.config.schema.systems import RerankSystem
+from residuum.wiring.pages import bind_table
+from residuum.wiring.part import Part, Wildcards
+
+
+class Arithmetic(Part):
+    """Manifests of models, of embeddings of queries and of scored pairs."""
+
+    def of_table(self, wildcards: Wildcards) -> list[str]:
+        """Return those behind the cells that are measured, each once."""
+        table = bind_table(self.registry, wildcards.page, self.hub)
+        cells = {(row.system, column.role): None for row, column in table.cells()}
+        return list(
+            dict.fromkeys(
+                path
+                for system, role in cells
+                for path in self._behind(str(system), self.registry.place(role))
+            )
+        )
+
+    def _behind(self, system: str, place: Place) -> Iterator[str]:
+        registry, paths = self.registry, self.paths
+        for name in registry.trained_behind(system):
+            model = registry.model_for(name, place.dataset)
+            for seed in registry.seeds_of(system):
+                yield paths.checkpoint.fill(model=model, seed=seed)
+                if name in registry.of_kind("dual-encoder"):
+                    of = {"dataset": place.dataset, "model": model, "seed": seed}
+                    yield paths.query_embeddings.fill(**of)
+        if isinstance(registry.systems[system], RerankSystem):
+            yield self.fill(paths.pairs.manifest, place, reranker=registry.reranker(system))
