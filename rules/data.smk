@@ -67,3 +67,26 @@ rule data_answers:
         "python -m residuum.data answers --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
         "--output {output.answers} 2>&1 | tee {log}"
+
+
+rule data_docpairs:
+    """Export the training triples that a collection brings for a split."""
+    input:
+        files=WIRING.corpora.docpairs_files,
+        queries=PATHS.queries,
+    output:
+        **recorded(docpairs=PATHS.docpairs),
+    log:
+        PATHS.log("data/{dataset}.{split}.docpairs"),
+    benchmark:
+        PATHS.time("data/{dataset}.{split}.docpairs")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.docpairs, mem_mb=8000),
+    params:
+        **decided_by("residuum.data", "docpairs", WIRING.corpora.docpairs_spec),
+    shell:
+        "python -m residuum.data docpairs --dataset {wildcards.dataset} --name {wildcards.split} "
+        "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
+        "--queries {input.queries} --output {output.docpairs} 2>&1 | tee {log}"

@@ -1,11 +1,12 @@
 rule negatives_mine:
-    """Draw the negatives of every training pair, with true lexical scores."""
+    """Draw the negatives of every training pair, or take official ones, with lexical scores."""
     input:
         corpus=WIRING.models.trained_on(PATHS.corpus),
         queries=WIRING.models.trained_on(PATHS.queries),
         qrels=WIRING.models.trained_on(PATHS.qrels),
         index=WIRING.models.mined_index,
         runs=WIRING.models.mined_runs,
+        docpairs=WIRING.models.docpairs,
     output:
         **recorded(tuples=PATHS.tuples),
     log:
@@ -22,7 +23,8 @@ rule negatives_mine:
         corpus=options.folder("corpus"),
         index=options.each("index", "index", folder_of),
         runs=options.each("run", "runs", options.by_system),
+        docpairs=options.each("docpairs", "docpairs"),
     shell:
-        "python -m residuum.negatives mine {params.index} {params.runs} --corpus {params.corpus} "
-        "--queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "
+        "python -m residuum.negatives mine {params.index} {params.runs} {params.docpairs} "
+        "--corpus {params.corpus} --queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "
         "--threads {threads} --output {output.tuples} 2>&1 | tee {log}"

@@ -16,7 +16,7 @@ RESOURCES, ESTIMATES = WIRING.resources, WIRING.estimates
 ENVS = f"{workflow.basedir}/envs"
 NEURAL = f"{ENVS}/{RESOURCES.neural_env}.yaml"
 
-shell.prefix(driver.shell_prefix(workflow))
+shell.prefix(WIRING.shell_prefix())
 
 
 wildcard_constraints:

@@ -19,6 +19,7 @@ def comparison(**changes: object) -> Comparison:
     plain = {"column": "rr", "measure": "RR@10", "a": "x", "b": "y", "n": 40, "seeds": 1,
              "ties": 40, "p": 0.2, "p_error": 0.004, "p_adjusted": 0.2, "significant": False,
              "direction": 1, "p_over_seeds": None, "holds_over_seeds": None,
-             "p_mixed_effects": None, "seeds_agreeing": None, "method": "9999 sign flips",
-             "test": "permutation", "correction": "none", "family": "toy"}  # fmt: skip
+             "p_mixed_effects": None, "seeds_agreeing": None, "seeds_near_alpha": None,
+             "method": "9999 sign flips", "test": "permutation",
+             "correction": "none", "family": "toy"}  # fmt: skip
     return Comparison(**{**zeros, **dict.fromkeys(unknown), **plain, **changes})

@@ -1,5 +1,7 @@
 """A registry so small that what its jobs take can be computed by hand."""
 
+import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 from pydantic import TypeAdapter
@@ -122,6 +124,27 @@ def registry() -> Registry:
         systems={name: SYSTEM.validate_python(entry) for name, entry in SYSTEMS.items()},
         tests={},
         pages={},
+    )
+
+
+def with_triples(first: int | None, docpairs: str | None = "toy/triples") -> Registry:
+    """Return it with two models that are trained on the training triples of toy/train, 500."""
+    toy = registry()
+    data = json.loads(json.dumps(DATASET))
+    data["splits"]["train"]["docpairs"] = docpairs
+    data["editions"][1]["splits"]["train"]["docpairs"] = docpairs and 500
+    dual = MODELS["dual"]
+    official = {**dual, "negatives": {"triples": {"first": first}, "scores": "bm25"}}
+    follower = {**dual, "negatives": {"same_as": "official"}}
+    models = {"official": official, "follower": follower}
+    systems = {name: {"kind": "dense", "model": name, "k": 10} for name in models}
+    made = {name: MODEL.validate_python(entry) for name, entry in models.items()}
+    found = {name: SYSTEM.validate_python(entry) for name, entry in systems.items()}
+    return replace(
+        toy,
+        datasets={"toy": Dataset.model_validate(data)},
+        models=toy.models | made,
+        systems=toy.systems | found,
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 from contents import contents
 from residuum import data
-from residuum.artefacts import contracts, files, trec
+from residuum.artefacts import contracts, docpairs, files, trec
 from residuum.cli.errors import NotRun, ResiduumError
 from residuum.collections import irds, splits
 from residuum.collections.records import Rows
@@ -487,3 +487,50 @@ def test_a_sample_keeps_the_judged_docs_and_fills_up_in_the_collections_order(tm
     assert re.findall(r"MED-\d", run_irds(tmp_path, sampled(3)).stdout) != kept
     message = run_irds(tmp_path, sampled(1, level=1)).stdout
     assert "sample: train judge 2 docs at level 1 and above, more than the 1 required" in message
+
+
+def export_docpairs(spec, folder):
+    export_split(spec, folder)
+    output = folder / "docpairs.tsv.gz"
+    queries = folder / "test" / "queries.tsv"
+    data.docpairs("mine", "test", canonical_json(spec), queries, output, page(output))
+    return output, json.loads((folder / "docpairs.tsv.gz.manifest.json").read_text())
+
+
+def test_training_triples_are_those_of_the_splits_own_queries(mine, tmp_path):
+    """q3 is held out; the pin counts the file whole."""
+    (tmp_path / "home" / "triples.tsv").write_text("q3\td1\tNA\nq2\t007\td1\nq1\td1\tNA\n")
+    mine["splits"]["test"]["docpairs"] = "triples.tsv"
+    mine["splits"]["tune"] = {"holdout": {"of": "test", "queries": 1, "seed": 4}}
+    mine["editions"][0]["splits"] = {"test": {"queries": 3, "qrels": 4, "docpairs": 3}}
+    output, record = export_docpairs(mine, tmp_path)
+    held_out = set(export_split(mine, tmp_path, "tune")[0])
+    assert held_out == {"q3"}
+    assert docpairs.read(output).rows() == [("q2", "007", "d1"), ("q1", "d1", "NA")]
+    assert record["artefact"] == {"triples": 2, "of_other_queries": 1}
+    assert any(name.endswith("triples.tsv") for name in record["inputs"])
+    mine["editions"][0]["splits"]["test"]["docpairs"] = 4
+    output.unlink()
+    with pytest.raises(ResiduumError, match=r"3 training triples, but .*mine\.yaml pins 4"):
+        export_docpairs(mine, tmp_path)
+    assert not output.exists()
+
+
+def test_a_line_that_is_no_triple_is_named(mine, tmp_path):
+    (tmp_path / "home" / "triples.tsv").write_text("q2\t007\td1\nq1\td1\n")
+    mine["splits"]["test"]["docpairs"] = "triples.tsv"
+    with pytest.raises(
+        ResiduumError, match=r"triples\.tsv, line 2: expected query_id TAB positive"
+    ):
+        export_docpairs(mine, tmp_path)
+
+
+def test_a_source_without_triples_is_refused_with_the_key():
+    split = {"irds": "x", "docpairs": "y", "holdout": {"of": "train", "queries": 1, "seed": 1}}
+    spec = {
+        "source": {"kind": "irds", "docs": "x", "text_fields": ["text"]},
+        "splits": {"train": {"irds": "x"}, "tune": split},
+        "editions": [{"name": "first", "docs": 3}],
+    }
+    with pytest.raises(ValueError, match=r"splits\.tune\.docpairs: training triples go with"):
+        Collection.model_validate(spec)

@@ -372,3 +372,13 @@ def test_cacm_gives_the_published_scores(shared_data, tmp_path):
         ranked = trec.read_run(output).select("query_id", "doc_id", -pl.col("rank"))
         measured = calc_aggregate([AP, P @ 30], qrels, [ScoredDoc(*r) for r in ranked.iter_rows()])
         assert (round(measured[AP], 4), round(measured[P @ 30], 4)) == published
+
+
+def test_a_byte_of_an_index_that_changed_is_found(tmp_path):
+    index = make_index(tmp_path, [(f"d{i}", f"words of doc {i}") for i in range(200)])
+    [stored] = (index / "lucene").glob("*.fdt")  # whose bytes Lucene trusts until it is told not to
+    data = bytearray(stored.read_bytes())
+    data[len(data) // 2] ^= 1
+    stored.write_bytes(data)
+    with pytest.raises(ResiduumError, match=r"opening the index .*CorruptIndexEx.*checksum failed"):
+        hits(index, "doc")

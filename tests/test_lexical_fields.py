@@ -79,6 +79,12 @@ def test_an_index_states_the_statistics_of_each_field(fields):
     }
 
 
+def test_a_doc_whose_joined_fields_are_empty_is_left_out(tmp_path):
+    index = make_index(tmp_path, DOCS, joined=["title", "body"])
+    assert indexes.read_left_out(index) == {"d4"}
+    assert lexical.index_record(index)["documents"] == 3
+
+
 def test_a_doc_without_a_field_is_an_error_that_names_what_it_has(tmp_path):
     docs = [*DOCS, ("d5", {"title": "fig", "text": "fig"})]
     with pytest.raises(ResiduumError, match=r"corpus: doc d5 has no field body; it has title, tex"):

@@ -10,9 +10,10 @@ import pytest
 
 from corpora import make_corpus
 from residuum import lexical, negatives
-from residuum.artefacts import contracts, streams, trec
+from residuum.artefacts import contracts, docpairs, streams, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import derive
 
@@ -272,9 +273,55 @@ def test_a_corpus_of_relevant_docs_only_is_an_error(tmp_path):
 
 def test_what_cannot_be_mined_is_refused(split, tmp_path):
     output = tmp_path / "t.jsonl.gz"
-    with pytest.raises(ResiduumError, match=r"negatives\.pools: give --index"):
+    with pytest.raises(ResiduumError, match=r"negatives\.scores: give --index"):
         split.mine(ERRORS, output, index=False)
     with pytest.raises(ResiduumError, match="has rm3"):
         split.mine(ANYWHERE, output, system={**SYSTEM, "rm3": {"value": RM3}})
     with pytest.raises(ResiduumError, match="same_as"):
         split.mine({"same_as": "clear"}, output)
+
+
+TRIPLES = {"triples": {"first": 6}, "scores": "bm25"}
+OFFICIAL = [
+    ("q1", "d7", "d100"),
+    ("q0", "d0", "d200"),
+    ("q1", "d7", "d8"),  # relevant to q1, of grade 1
+    ("q1", "d9", "d100"),  # d9 is judged not relevant
+    ("q0", "d0", "d2"),  # judged not relevant to q0
+    ("q1", "d7", "d299"),
+    ("q2", "d14", "d3"),  # behind the first six
+]
+
+
+def test_official_triples_become_tuples_of_one_negative_each_by_query(split, tmp_path):
+    official = tmp_path / "docpairs.tsv.gz"
+    docpairs.write(official, OFFICIAL)
+    spec = json.dumps({"negatives": TRIPLES, "system": SYSTEM, "positive_level": 2})
+    output = tmp_path / "t.jsonl.gz"
+    args = (split.corpus, split.queries, split.qrels, spec, output, split.index, 2)
+    negatives.mine(*args, official=official)
+    tuples = contracts.read_tuples(output)
+    kept = [("q0", "d0", "d200"), ("q0", "d0", "d2"), ("q1", "d7", "d100"), ("q1", "d7", "d299")]
+    assert [(t.query_id, t.positive, *t.negatives) for t in tuples] == kept
+    true = split.search(300)
+    for item in tuples:
+        expected = [true[item.query_id].get(d, 0.0) for d in (item.positive, *item.negatives)]
+        assert [item.positive_score, *item.negative_scores] == pytest.approx(expected, abs=1e-6)
+    facts = json.loads(Path(f"{output}.manifest.json").read_text())["artefact"]
+    assert (facts["tuples"], facts["triples_left_out"]) == (4, 2)
+    with pytest.raises(ResiduumError, match="give --docpairs"):
+        negatives.mine(*args)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"triples": {}, "scores": "bm25", "per_pair": 2}, "beside them, give scores alone"),
+        ({"triples": {}}, "beside them, give scores alone"),
+        ({"triples": {}, **ERRORS}, "beside them, give scores alone"),
+        ({"triples": {}, "same_as": "clear"}, "give nothing beside it"),
+    ],
+)
+def test_triples_stand_beside_scores_alone(given, message):
+    with pytest.raises(ValueError, match=message):
+        Negatives.model_validate(given)

@@ -150,7 +150,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     with pytest.raises(ResiduumError) as caught:
         load(config)
     text = str(caught.value)
-    assert "systems/clear.yaml: parts: no system 'bm52'; known: bert-siamese, " in text
+    assert "clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-siamese, " in text
     assert "Did you mean bm25?" in text
     assert f"To add one: {config}/systems/bm52.yaml" in text
 
@@ -234,6 +234,16 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("systems/clear.yaml", {"interpolation": {"weighted": "bm25", "value": 0.5, "grid": [0.1]}},
          "give value, or grid"),
         ("systems/guir-s2-run1.yaml", {"runs": {"trec-covid": "a.txt"}}, "no role 'trec-covid'"),
+        ("systems/guir-s2-run1.yaml", {"md5": {"msmarco-dev": 32 * "a"}},
+         "md5: no run is given for msmarco-dev"),
+        ("systems/guir-s2-run1.yaml", {"md5": {"trec-covid-round2": "A1"}},
+         "md5.trec-covid-round2: String should match pattern"),
+        ("systems/bm25-rrf.yaml", {"parts": ["bm25", "bm25"]}, "parts: 'bm25' is given twice"),
+        ("systems/bm25-rrf.yaml", {"parts": ["bm25", "bm25-bert-base"]},
+         "system 'bm25-bert-base' is of kind rerank; fitting: "),
+        ("systems/zero-shot.yaml", {"parts": ["bm25-rrf", "zero-shot-embedding"],
+          "interpolation": {"weighted": "bm25-rrf", "value": 0.5}},
+         "'bm25-rrf' is neither; write bm25-rrf: minimum"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
          "model 'clear' is of kind dual-encoder; fitting: reranker-base, reranker-large"),
         ("models/reranker-base.yaml", {"negatives": {}},
@@ -542,7 +552,9 @@ def test_a_key_that_is_given_twice_is_a_fault(config):
 def test_unknown_scale_and_unknown_config_key():
     with pytest.raises(ResiduumError, match=r"no scale 'minii'.*Did you mean mini\?"):
         load(scale="minii")
-    with pytest.raises(ResiduumError, match="config: scael: unknown key; valid: device, encoder"):
+    with pytest.raises(
+        ResiduumError, match="config: scael: unknown key; valid: arithmetic, device, encoder"
+    ):
         load(scael="mini")
 
 
@@ -710,3 +722,36 @@ def test_the_own_splits_of_a_dataset_are_splits_of_it(config):
     edit(config, "datasets/nfcorpus.yaml", own={"train": "tran"})
     with pytest.raises(ResiduumError, match=r"own.train: no split 'tran'; known: .*mean train\?"):
         load(config)
+
+
+def test_at_small_scales_clears_systems_play_dualrms_on_its_pages_and_at_full_none_does():
+    small, full = (load(scale=scale) for scale in ("mini", "full"))
+    tables = [pages.bind_table(at, "dualrm-table2", nothing_missing) for at in (small, full)]
+    assert [table.runs["dualrm"] for table in tables] == [
+        ["clear.seed1", "clear.seed2", "clear.seed3"],
+        ["dualrm.seed1"],
+    ]
+    series = pages.bind_figure(small, "dualrm-figure2", nothing_missing).runs["dualrm"]
+    assert series == [f"clear-bert-base.seed{seed}" for seed in (1, 2, 3)]
+    lists = pages.bind_cases(small, "dualrm-table3", nothing_missing).runs
+    assert lists["reranked"] == "clear-bert-large-deepest.seed1"
+    assert small.tuples_of("zero-shot") == "clear" and full.tuples_of("zero-shot") == "dualrm"
+    trained = {full.trained_for(name) for name in full.systems if name.startswith("dualrm")}
+    assert trained - {None} == {"dualrm", "dualrm-neural", "dualrm-random"}
+
+
+def test_full_scale_trains_dualrm_on_four_million_official_triples_once():
+    loaded = load(scale="full")
+    model = loaded.models["dualrm"]
+    assert (model.negatives.triples.first, model.negatives.scores) == (4_000_000, "bm25")
+    assert (model.training.epochs, model.training.batch_size) == (1, 28)
+    random = loaded.models["dualrm-random"].training
+    assert random.batch_size * random.steps == pytest.approx(4_000_000, abs=28), "as many examples"
+
+
+def test_a_system_that_plays_one_must_exist(config):
+    edit(config, "scales/mini.yaml", systems={"dualrm": "cleer", "dual": "clear"})
+    with pytest.raises(ResiduumError) as error:
+        load(config, scale="mini")
+    assert "systems.dualrm: no system 'cleer'" in str(error.value)
+    assert "no system 'dual'" in str(error.value)

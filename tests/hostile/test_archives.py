@@ -6,7 +6,9 @@ import json
 import tarfile
 
 import pytest
+from typer.testing import CliRunner
 
+from residuum.__main__ import app
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import bundling
@@ -70,17 +72,41 @@ def test_an_archive_of_zeros_is_not_unpacked_whole(tmp_path, monkeypatch):
         bundling.unpack(path, tmp_path / "out")
 
 
-@pytest.mark.parametrize("harm", ["cut", "behind", "checksum"])
+@pytest.mark.parametrize("harm", ["cut", "behind", "checksum", "member behind"])
 def test_an_end_that_is_not_the_archives(archive, tmp_path, harm):
     data = archive.read_bytes()
     harmed = {
         "cut": data[:-4],
         "behind": data + b"junk that is no gzip member",
         "checksum": data[:-8] + bytes(4) + data[-4:],
+        "member behind": data + gzip.compress(b"junk"),
     }
     (tmp_path / "harmed.tar.gz").write_bytes(harmed[harm])
-    with pytest.raises(ResiduumError, match="damaged, or not a bundle"):
-        bundling.verify(tmp_path / "harmed.tar.gz")
+    with pytest.raises(ResiduumError, match=r"damaged, or not a bundle|holds data behind its end"):
+        list(bundling.verify(tmp_path / "harmed.tar.gz"))
+
+
+def test_control_characters_of_a_member_are_printed_as_such(archive, tmp_path):
+    path = tmp_path / "harmed.tar.gz"
+    with tarfile.open(archive) as packed, tarfile.open(path, "w:gz") as harmed:
+        for member in packed:
+            harmed.addfile(member, packed.extractfile(member))
+        harmed.addfile(tarfile.TarInfo("results/\x1b[31mx.tsv"))
+    done = CliRunner().invoke(app, ["bundle", "verify", str(path)])
+    assert "results/\\x1b[31mx.tsv" in done.output and "\x1b" not in done.output
+
+
+@pytest.mark.parametrize("depth", [10_000, 100_000])
+def test_deep_json_is_a_message(archive, tmp_path, depth):
+    path = tmp_path / "deep.tar.gz"
+    with tarfile.open(archive) as packed, tarfile.open(path, "w:gz") as harmed:
+        for member in packed:
+            data = packed.extractfile(member).read()
+            data = b"[" * depth if member.name == "bundle.json" else data
+            member.size = len(data)
+            harmed.addfile(member, io.BytesIO(data))
+    with pytest.raises(ResiduumError, match=r"bundle\.json cannot be read .*recursion limit"):
+        list(bundling.verify(path))
 
 
 def rewritten(archive, path, change):

@@ -69,7 +69,7 @@ def test_a_name_that_is_no_id(tmp_path, name):
     (tmp_path / f"{name}.yaml").write_text("k: 1\n")
     faults = []
     assert entries.load_folder(tmp_path, dict[str, object], faults) == {}
-    assert "a file's name is its id" in faults[0]
+    assert "a file's name is its id" in faults[0] and "\n" not in faults[0]
 
 
 def test_another_ending_is_not_passed_over(tmp_path):
@@ -103,6 +103,9 @@ def test_a_key_given_twice_in_config_yaml_is_a_fault(tmp_path):
         (LexicalSystem, {"bm25": {"k1": float("inf"), "b": 0.4}}, "finite number"),
         (LexicalSystem, {"bm25": {"k1": float("nan"), "b": 0.4}}, "finite number"),
         (LexicalSystem, {**BM25, "k": True}, "k: true and false"),
+        (LexicalSystem, {**BM25, "k": 3_000_000_000}, "k: Input should be less than or equal to 1"),
+        (LexicalSystem, {**BM25, "k": 10**30}, "k: Input should be less than or equal to 1000000"),
+        (LexicalSystem, {**BM25, "boosts": {"title": float("inf")}}, "boosts.title: .*finite"),
         (Tests, {"test": "permutation", "resamples": 10**9}, "less than or equal to 10000000"),
         (FusionSystem, {"interpolation": {"weighted": "a", "grid": [float("nan"), 0.1]}}, "finite"),
         (FusionSystem, {"interpolation": {"weighted": "a", "value": float("nan")}}, "finite"),

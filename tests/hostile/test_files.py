@@ -135,16 +135,24 @@ def test_a_link_keeps_and_its_file_is_replaced(tmp_path):
     assert (tmp_path / "real" / "out.tsv").read_text() == "new"
 
 
-@pytest.mark.parametrize("kind", ["folder", "device"])
+@pytest.mark.parametrize("kind", ["folder", "device", "pipe"])
 def test_what_no_file_replaces_stays(tmp_path, kind):
     path = tmp_path / "out"
     if kind == "folder":
         path.mkdir()
-    else:
+    elif kind == "device":
         path.symlink_to("/dev/null")
+    else:
+        path.symlink_to(f"/proc/self/fd/{os.pipe()[1]}")  # as /dev/stdout is before a `|`
     with pytest.raises(ResiduumError, match="out: a folder or a device"):
         files.write_text(path, "text")
     assert path.exists() and not list(tmp_path.glob(".*"))
+
+
+def test_a_file_in_a_folders_place_is_named(tmp_path):
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(ResiduumError, match=r"out\.tsv: .*file is a file, and no folder"):
+        files.write_text(tmp_path / "file" / "out.tsv", "text")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +165,7 @@ def test_what_no_file_replaces_stays(tmp_path, kind):
         (
             OSError(28, "No space left on device"),
             "error: writing: No space left on device. Make room, then run the same command "
-            "again; what is finished stays.\n",
+            "again: what is finished stays, training resumes.\n",
         ),
     ],
 )

@@ -173,7 +173,7 @@ def test_folds_joined_by_commas_are_one_run(files, capsys):
     second = write_run(folder / "cv2.trec", [2] * 14, queries=QUERIES[10:])
     command(files[0], files[1], f"{second},{first}")
     text = capsys.readouterr().out
-    assert "cv2: 2 folds, pooled." in text
+    assert "cv2 + cv1: 2 folds, pooled." in text
     assert f"{(10 + 14 / 2) / 24:.4f}" in text
     with pytest.raises(
         ResiduumError, match=r"best\.trec: holds query q00, which .*cv1\.trec holds"

@@ -117,6 +117,10 @@ def test_what_ir_datasets_lists_is_taken_from_its_own_list(monkeypatch, tmp_path
     assert not collection.available and collection.state == "absent: downloaded when needed"
     names = [file.name for file in datasets.needed(dataset, "tune")]
     assert names == ["msmarco-passage/queries", "msmarco-passage/train/qrels"], "as of train"
+    (triples,) = datasets.needed(dataset, "train", docpairs=True)
+    assert triples.name == "msmarco-passage/train/docpairs/small"
+    assert triples.bytes == 7_930_881_353, "as ir_datasets lists it"
+    assert datasets.needed(dataset, "dev", docpairs=True) == []
     for path in collection.makes:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
@@ -143,3 +147,8 @@ def test_the_command_checks_a_real_collection(shared_data):
     assert "ok     corpus: 3,204 docs, as pinned (Anserini)" in done.stdout
     docs = (shared_data / "cacm" / "docs.jsonl").read_text().splitlines()
     assert len(docs) == 3204 and all(json.loads(line)["doc_id"] for line in docs)
+
+
+def test_a_residual_split_names_what_was_judged_before_it():
+    text = " ".join(datasets.show(ROOT / "config", "cord19").split())
+    assert "R@1000; residual of round1" in text and text.count("residual of") == 1

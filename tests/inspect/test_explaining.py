@@ -1,5 +1,6 @@
 """A cell told from its manifests, and the first place where two results folders differ."""
 
+import json
 import re
 import shutil
 
@@ -8,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from residuum.__main__ import app
-from residuum.artefacts import trec
+from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing, explaining
 from results_fixture import QUERIES, build, change, edit, make_pages, record, seal, write_run
@@ -392,3 +393,27 @@ def test_claims_with_long_reasons_are_wrapped(results, tmp_path):
     block = message.split("What the paper's markers claim (ledger.tsv)\n")[1].split("\n\n")[0]
     assert max(map(len, block.splitlines())) <= 100
     assert "\n    why why" in block
+
+
+def test_a_model_of_another_processor_is_said_to_be_trained_there(results, tmp_path):
+    copies = []
+    for folder, cpu, weights in (("a", "one", "x"), ("b", "two", "y")):
+        copy = shutil.copytree(results, tmp_path / folder / "toy")
+        model = copy / "models" / "clear" / "seed1"
+        files.write_text(model / "model.safetensors", weights)
+        record(model, {"steps": 5}, [], "residuum.train", kind="dual-encoder")
+        place = model / "manifest.json"
+        environment = json.loads(place.read_text())["environment"]
+        kind = {"model": cpu, "instructions": "avx2", "settings": {"MKL_CBWR": "AVX2"}}
+        edit(place, environment={**environment, "cpu": kind})
+        run = copy / "runs/data/dev/base.trec.gz.manifest.json"
+        made = json.loads(run.read_text())
+        start = made["environment"]["path"].removesuffix("runs/data/dev/" + run.name)
+        edit(run, inputs={**made["inputs"], f"{start}models/clear/seed1": files.sha256_of(model)})
+        copies.append(copy)
+    message = " ".join(differing.compared(*copies, CELL).split())
+    assert "first models/clear/seed1: sha256 of models/clear/seed1/model.safetensors: " in message
+    assert (
+        "with equal parameters and sources: trained on another kind of CPU: "
+        "one (avx2) MKL_CBWR=AVX2 against two (avx2) MKL_CBWR=AVX2"
+    ) in message

@@ -8,6 +8,7 @@ from collections import Counter, namedtuple
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from conftest import ROOT
@@ -161,3 +162,15 @@ def test_full_downloads_ms_marco_and_three_models(monkeypatch, project):
     assert "licence    non-commercial research (Microsoft's terms of use)" in page
     for model in ("google-bert/bert-base-uncased", "nboost/pt-bert-large-msmarco"):
         assert model in page
+
+
+def test_training_triples_are_downloaded_for_their_own_job_alone():
+    base = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    registry = loading.load(ROOT / "config", {**base, "scale": "full"})
+    place = {"dataset": "msmarco-passage", "split": "train"}
+    named = {}
+    for rule in ("data_split", "data_docpairs"):
+        job = Job(rule, place, [], [], 1, Counter())
+        named[rule] = [file.name for file in planning.required(registry, [job])["msmarco-passage"]]
+    assert named["data_docpairs"] == ["msmarco-passage/train/docpairs/small"]
+    assert named["data_split"] == ["msmarco-passage/queries", "msmarco-passage/train/qrels"]

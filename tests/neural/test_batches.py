@@ -152,3 +152,12 @@ def test_known_positives_are_no_negatives_in_any_column() -> None:
     ]
     assert other_positives(batch, slice(0, 4), known).astype(int).tolist() == expected
     assert other_positives(batch, slice(1, 3), known).astype(int).tolist() == expected[1:3]
+
+
+def test_all_tuples_of_a_pair_are_in_the_same_part() -> None:
+    triples = [pair._replace(negatives=[f"m{i}"]) for pair in pairs(31) for i in range(3)]
+    parts = [part_of(triples, (i, 2)) for i in (1, 2)]
+    whole = [part_of(pairs(31), (i, 2)) for i in (1, 2)]
+    for part, one_each in zip(parts, whole, strict=True):
+        assert [p.query_id for p in part[::3]] == [p.query_id for p in one_each]
+        assert [p.negatives[0] for p in part[:6]] == ["m0", "m1", "m2"] * 2

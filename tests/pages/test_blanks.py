@@ -82,6 +82,9 @@ def test_rows_of_a_table_and_their_counts_stand_apart():
         ("no marker", "ours above base, unmarked", "not judged", 0.1, 0.1),
         ("no marker", "ours above later, unmarked", "not run", 0.05, None),
     ]
+    effects = [(r.effect_ratio, r.delta_ri) for r in rows]
+    # Reported 0.4 over 0.3, and both cells measured 0.4: nothing of the effect.
+    assert effects[1] == (None, None) and effects[0] == pytest.approx((0.0, 1 / 3))
     apart = ledger.counts(rows).splitlines()
     assert apart[0].split("|")[3].strip() == "agrees" and "no markers" in apart[2]
     unmarked = job(reported={"base": {"rr": "0.3"}, "ours": {"rr": "0.4"}})

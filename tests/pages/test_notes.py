@@ -2,6 +2,7 @@
 
 from comparison_fixture import comparison
 from residuum.pages import notes
+from tables_fixture import job
 
 
 def noted(*rows):
@@ -60,3 +61,26 @@ def test_seeds():
 def test_a_test_that_favours_the_lower_mean():
     (line,) = noted({"significant": True, "direction": -1, "difference": 0.1}, {})
     assert "favours the system with the lower mean" in line and line.endswith(": x-y.")
+
+
+def test_a_seed_near_alpha_may_turn_the_count():
+    held = {"significant": True, "seeds_agreeing": "2/3", "holds_over_seeds": True}
+    near = {**held, "a": "clear", "seeds_near_alpha": 1}
+    _, line, *_ = noted(
+        {**held, "seeds_near_alpha": 0}, near, {**near, "a": "z", "significant": False}
+    )
+    assert line.startswith("With a seed whose own p lies within two Monte-Carlo standard errors")
+    assert line.endswith("may turn: clear-y.")
+
+
+def test_an_infinite_t_is_said():
+    constant = {"test": "t-test", "method": "paired t, no variance", "p": 0.0, "p_adjusted": 0.0}
+    (line,) = noted(constant, {"method": "paired t"})
+    assert "t is infinite and p 0" in line and "x-y. A permutation test" in line
+
+
+def test_what_plays_a_system_is_said_under_the_table():
+    runs = {"base": ["base"], "ours": ["theirs.seed1", "theirs.seed2"], "ablation": ["theirs-b"]}
+    lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
+    assert "Played at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
+    assert not [line for line in notes.caption(job(), [], [], [], {}) if line.startswith("Played")]

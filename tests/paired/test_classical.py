@@ -19,7 +19,9 @@ def test_t_by_hand():
 
 @pytest.mark.parametrize(("d", "p"), [([0.0] * 5, 1.0), ([0.3], 1.0), ([0.1] * 5, 0.0)])
 def test_t_without_variance(d, p):
-    assert classical.t_test(np.array(d)).p == p
+    result = classical.t_test(np.array(d))
+    assert result.p == p
+    assert result.method == ("paired t, no variance" if p == 0 else "paired t")
 
 
 @pytest.mark.parametrize("n", [2, 10, 500])

@@ -1,12 +1,17 @@
 """Rows of comparisons by hand; what they depend on; what is refused."""
 
 import itertools
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from conftest import ROOT
 from residuum import paired
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
@@ -43,7 +48,7 @@ def test_a_row_by_hand():
     assert (row.wins, row.ties, row.losses) == (2, 2, 0)
     assert (row.p, row.p_error, row.method) == (0.5, 0.0, "exact, 2^2 sign flips")
     assert (row.p_mixed_effects, row.seeds_agreeing) == (None, None)
-    assert row.boot_low <= row.difference <= row.boot_high
+    assert (row.boot_low, row.boot_high) == (None, None), "of so few queries"
     row = one([1.5, 2.5, 3.5, 0.5, 0.0], [0.5, 0.5, 0.5, 0.5, 1.0])
     assert (row.difference, row.wins, row.ties, row.losses) == (1.0, 3, 1, 1)
     assert row.effect == pytest.approx(1.0 / np.sqrt(2.5))
@@ -172,3 +177,50 @@ def test_different_queries_and_none_are_refused():
     cells["e"] = matrix([0.5, 0.5], ["q1", "q1"])
     with pytest.raises(ResiduumError, match="e: duplicate query q1"):
         compare(cells, [("a", "e")], options())
+
+
+def test_seeds_whose_own_p_is_near_alpha_are_counted():
+    # 999 flips: near alpha is whatever lies within 2 sqrt(p (1 - p) / 1000) of it, about 0.014.
+    random = np.random.default_rng(5)
+    b = random.random((60, 1))
+    a = b + np.linspace(0, 0.1, 40) + random.normal(0, 0.2, size=(60, 40))
+    row = one(a, b, resamples=999)
+    alone = [one(a[:, [seed]], b, resamples=999).p for seed in range(40)]
+    near = sum(abs(p - 0.05) <= 2 * np.sqrt(p * (1 - p) / 1000) for p in alone)
+    assert row.seeds_near_alpha == near
+    assert 0 < near < 40
+    assert one(a, b, test="t-test").seeds_near_alpha == 0, "nothing is drawn"
+    assert one(a[:, 0], b).seeds_near_alpha is None
+
+
+PRINTED = """
+import numpy as np
+from residuum.config.schema.papers import Tests
+from residuum.paired import Pair, ScoreMatrix, compare
+random = np.random.default_rng(0)
+values = {("s%d" % i, ""): ScoreMatrix([str(q) for q in range(70)], random.random((70, 3)))
+          for i in range(12)}
+pairs = [Pair(a, b) for a, _ in values for b, _ in values if a < b]
+for test in ("t-test", "wilcoxon"):
+    tests = Tests(test=test, alpha=0.05, correction="none", family="column", bootstrap=20)
+    print(*compare(values, pairs, tests), sep="\\n")
+"""
+
+
+def test_rows_are_the_same_with_another_mathematical_library():
+    """The C library has several forms of exp and log; it takes them by the processor."""
+    without = "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-AVX2_Usable,-FMA_Usable,-FMA4_Usable"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", PRINTED],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "workflow"), "GLIBC_TUNABLES": tunables},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for tunables in ("", without)
+    }
+    assert len(printed) == 1
+    for row in next(iter(printed)).split("\n")[:66]:
+        (p,) = re.findall(r" p=([^,]*)", row)
+        assert float(p) == float(f"{float(p):.12g}")

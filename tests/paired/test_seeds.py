@@ -81,3 +81,15 @@ def test_without_a_seed_effect_both_keep_it():
         np.mean([classical.t_test(d.mean(axis=1)).p < 0.05 for d in drawn]),
     ):
         assert size == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 1500))
+
+
+@pytest.mark.parametrize("seed_effect", [0.05, 0.2])
+def test_of_three_seeds_few_verdicts_on_true_nulls_are_false(seed_effect):
+    """As in tests/benchmarks/simulations.py: standard deviations 1 over queries, 0.5 residual."""
+    random = np.random.default_rng(2)
+    shape, false = (1500, 200, 3), 0
+    drawn = random.normal(size=(1500, 200, 1)) + 0.5 * random.normal(size=shape)
+    for d in drawn + seed_effect * random.normal(size=(1500, 1, 3)):
+        both = max(classical.over_seeds(d).p, classical.t_test(d.mean(axis=1)).p)
+        false += both < 0.05
+    assert false / 1500 <= 0.08 + 3 * np.sqrt(0.08 * 0.92 / 1500)

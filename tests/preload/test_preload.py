@@ -187,6 +187,17 @@ def test_nothing_is_started_where_a_child_could_outlive_its_parent(monkeypatch):
     assert "RESIDUUM_PRELOAD" not in os.environ
 
 
+def test_a_parent_loads_torch_with_the_kernels_that_its_first_job_pins(tmp_path, parents):
+    """A neural one: `train` is a stage that it serves."""
+    code = "import sys; print(sys.argv[1:], 'torch' in sys.modules, end=' ')\n"
+    code += "import torch; print(torch.backends.cpu.get_cpu_capability())"
+    (tmp_path / "train.py").write_text(code)
+    line = driver.shell_prefix(workflow(), "portable").format() + "python -m train early"
+    env = environment({server.FOLDER: parents[0], "ATEN_CPU_CAPABILITY": "avx2"})
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True)
+    assert done.stdout.decode() == "['early'] True DEFAULT\n", done.stderr.decode()
+
+
 def workflow(local=True, deployed=frozenset()):
     settings = SimpleNamespace(deployment_method=deployed)
     return SimpleNamespace(local_exec=local, deployment_settings=settings, basedir=str(ROOT))

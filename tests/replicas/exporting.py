@@ -59,6 +59,14 @@ def split(folders: Folders, name: str, entry: Dataset, which: str, output: Path)
     return run(folders, "residuum.data", *words, *files)
 
 
+def docpairs(folders: Folders, name: str, entry: Dataset, which: str, output: Path) -> Any:
+    """Run `residuum.data docpairs` on a split that is exported into the folder `output`."""
+    chosen = canonical_json(entry.for_docpairs(which))
+    words = ["docpairs", "--dataset", name, "--name", which, "--spec", chosen]
+    files = ["--queries", str(output / "queries.tsv"), "--output", str(output / "docpairs.tsv.gz")]
+    return run(folders, "residuum.data", *words, *files)
+
+
 def run(folders: Folders, module: str, *words: str, **more: str) -> Any:
     """Run a module of residuum on the folders, without a network; `more` is environment."""
     environment = {

@@ -56,6 +56,17 @@ def _filed(queries: dict[str, Queries], qrels: dict[str, Qrels]) -> tuple[dict, 
     )
 
 
+def triples(drawn: Marco) -> list[tuple[str, str, str]]:
+    """Return two training triples for each train pair, all in a random order: ids as texts."""
+    rng, size = random.Random(2), len(drawn.texts)
+    rows = [
+        (query_id, str(positive), str((positive + rng.randrange(1, size)) % size))
+        for query_id, positive, _ in drawn.qrels["train"]
+        for _ in range(2)
+    ]
+    return rng.sample(rows, len(rows))
+
+
 def judged_alone(queries: Queries, qrels: Qrels) -> dict[str, str]:
     """Return the queries that have judgements, as ir_datasets' /judged has them."""
     known = {query_id for query_id, *_ in qrels}

@@ -18,8 +18,8 @@ ODD = "the café’s “naïve” façade, 20 °C, €5, Ångström, Łódź, �
 def write(home: Path) -> Replica:
     """Write the downloads of msmarco-passage into a home of ir_datasets; return what they hold.
 
-    The queries of trec-dl-2019 are written as the extracted queries.tsv: ir_datasets keeps no
-    download of them, so there is no other place.
+    The queries of trec-dl-2019 and the training triples are written as what ir_datasets makes of
+    them: it keeps no download, so there is no other place.
     """
     drawn, base = marco.draw(), home / NAME
     texts = [_ornate(i, text) for i, text in enumerate(drawn.texts)]
@@ -37,6 +37,8 @@ def write(home: Path) -> Replica:
     packing.tar_gz(base / "collectionandqueries.tar.gz", small)
     files = {f"queries.{part}.tsv": queries[part] for part in ("dev", "eval", "train")}
     packing.tar_gz(base / "queries.tar.gz", files)
+    triples = "".join("\t".join(row) + "\n" for row in marco.triples(drawn))
+    packing.plain(base / "train" / "small.triples.qidpid.tsv", triples)
     packing.plain(base / "train" / "qrels", _tabbed(drawn.qrels["train"]))
     packing.plain(base / "dev" / "qrels", _tabbed(drawn.qrels["dev"]))
     packing.plain(base / "trec-dl-2019" / "queries.tsv", queries["trec-dl-2019"])

@@ -18,7 +18,7 @@ from replicas import (
     nfcorpus,
 )
 from residuum import lexical
-from residuum.artefacts import contracts, trec
+from residuum.artefacts import contracts, docpairs, trec
 from residuum.config.schema.systems import IndexForm
 from residuum.lucene import indexing, jvm
 
@@ -201,3 +201,19 @@ def test_another_encoding_of_the_machine_is_refused(written):
     done = exporting.run(place.folders, "residuum.data", *words, str(output), **odd)
     assert done.returncode == 1 and not output.exists()
     assert "Set PYTHONUTF8=1" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_training_triples_are_read_without_those_of_held_out_queries(written):
+    passages = written("msmarco-passage")
+    folder = passages.split("train")
+    entry = exporting.dataset(passages.name, passages.replica)
+    done = exporting.docpairs(passages.folders, passages.name, entry, "train", folder)
+    assert done.returncode == 0, done.stderr
+    path = passages.folders.home / passages.name / "train" / "small.triples.qidpid.tsv"
+    official = [tuple(line.split("\t")) for line in path.read_text().splitlines()]
+    own = trec.read_queries(folder / "queries.tsv")
+    assert (len(official), len(own)) == (1280, 140), "500 of 640 queries are held out to tune"
+    expected = [row for row in official if row[0] in own]
+    assert docpairs.read(folder / "docpairs.tsv.gz").rows() == expected
+    facts = json.loads((folder / "docpairs.tsv.gz.manifest.json").read_text())["artefact"]
+    assert facts == {"triples": 280, "of_other_queries": 1000}

@@ -116,6 +116,25 @@ def test_clears_and_dualrms_tables_are_filled_but_for_somebody_elses_run(made):
     assert zero_shot.filter(row="fields", column="ndcg")["measured"].item() > 0.2
 
 
+def test_dualrm_is_trained_on_the_training_triples_as_models_of_its_own(made):
+    tuples = contracts.read_tuples(made.results / "training" / "dualrm" / "tuples.jsonl.gz")
+    home = Path(made.env["IR_DATASETS_HOME"]) / "msmarco-passage" / "train"
+    lines = (home / "small.triples.qidpid.tsv").read_text().splitlines()
+    official = [tuple(line.split("\t")) for line in lines]
+    own = trec.read_queries(made.results / "data" / "msmarco-passage" / "train" / "queries.tsv")
+    first = [row for row in official if row[0] in own][:200]
+    assert len(official) == 1280 and len(first) == 200
+    relevant = set(made.replicas["msmarco-passage"].qrels["msmarco-passage/train"])
+    expected = [row for row in first if (row[0], row[2], 1) not in relevant]
+    assert sorted((t.query_id, t.positive, *t.negatives) for t in tuples) == sorted(expected)
+    for table in ("table2", "table4"):
+        page = made.table(f"dualrm-{table}").filter(pl.col("column") != "depth")
+        assert page["measured"].null_count() == 0
+    ledger = pl.read_csv(made.results / "ledger.tsv", separator="\t")
+    again = ledger.filter(table="dualrm-table2", kind="number").drop_nulls("same_as")["row"]
+    assert set(again) == {"bm25", "bm25-rm3", "deepct", "deepct-rm3"}, "no model behind CLEAR's"
+
+
 def test_no_number_is_compared_with_the_papers(made):
     ledger = pl.read_csv(made.results / "ledger.tsv", separator="\t").filter(kind="number")
     assert set(ledger["verdict"]) == {"not comparable", "not run"}

@@ -1,11 +1,12 @@
 """What the parts decide for a toy whose files can be named by hand."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
-from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry
+from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
 from residuum.config.registry import Place
 from residuum.config.schema.datasets import FilesSource
@@ -34,8 +35,14 @@ MORE = {
     },
     "cut": {"kind": "rerank", "first_stage": "bm25", "reranker": "role", "depth": {"value": 6}},
     "weighted": {**BM25, "term_weights": "deepct"},
+    "sent": {
+        "kind": "external",
+        "source": "ask them",
+        "runs": {"dev": "theirs.txt"},
+        "md5": {"dev": 32 * "a"},
+    },
+    "by-rank": {"kind": "rrf", "parts": ["bm25", "vectors"], "rank_constant": 60, "k": 7},
     "given": {**BM25, "term_weights": "theirs"},
-    "sent": {"kind": "external", "source": "ask them", "runs": {"dev": "theirs.txt"}},
 }
 DEEPCT = {"kind": "term-weights", "backbone": "start", "train_on": "train", "training": TRAINING}
 GIVEN = {"kind": "released-weights", "source": "ask them", "dataset": "toy", "path": "weights"}
@@ -125,6 +132,17 @@ def test_tuned_rm3_has_a_measure_where_a_role_of_it_is_played():
     assert part(Corpora).rm3_measure(named(**ON_DEV, run="tuned")) == "RR@10"
     with pytest.raises(ResiduumError, match=r"names no role that toy/tune plays.*add one"):
         part(Corpora).rm3_measure(named(dataset="toy", split="tune", run="tuned"))
+
+
+def test_a_fusion_by_rank_reads_the_runs_of_its_parts_and_has_their_seeds():
+    assert TOY.runs("by-rank") == ["by-rank.seed1", "by-rank.seed2"]
+    assert part(Runs).fused(named(**ON_DEV, run="by-rank.seed2")) == [
+        "r/runs/toy/dev/bm25.trec.gz",
+        "r/runs/toy/dev/vectors.seed2.trec.gz",
+    ]
+    assert tuning_place(TOY, "by-rank", DEV) is None
+    [expression] = re.findall("{run,(.*)}", Constraints(TOY).runs(Paths().run, "rrf"))
+    assert re.fullmatch(expression, "by-rank.seed2") and not re.fullmatch(expression, "fused")
 
 
 def test_a_corpus_is_encoded_and_searched_in_shards():
@@ -223,6 +241,8 @@ def test_a_run_from_outside_is_a_file_of_yours(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     runs = part(Runs)
     assert runs.external(named(**ON_DEV, run="sent")) == str(tmp_path / "theirs.txt")
+    assert runs.external_md5(named(**ON_DEV, run="sent")) == f"--md5 {32 * 'a'}"
+    assert runs.external_md5(named(dataset="toy", split="tune", run="sent")) == ""
     with pytest.raises(ResiduumError, match="sent has no file for toy/tune"):
         runs.external(named(dataset="toy", split="tune", run="sent"))
     why = why_unavailable(TOY, "sent", DEV, all_available)
@@ -281,6 +301,7 @@ def test_ids_of_wildcards_are_those_of_the_scale():
 def test_cards_and_processes_follow_from_the_configuration():
     plain, sizes = Resources(TOY), {"estimate": lambda w: Estimate(), "mem_mb": 6000}
     assert plain.training(**sizes).items() >= {"mem_mb": 6000, "gpu": 0}.items()
+    assert plain.precise.endswith(" --precision auto --arithmetic native")
     assert plain.torchrun == "" and plain.batches.startswith("--batch-size 8 --threads 2 ")
     config = Config(scale="toy", papers=["toy"], device="cuda", gpus=4)
     several = Resources(replace(TOY, config=config))
@@ -301,3 +322,25 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
     )
     assert resources.export_mb(named(dataset="toy", split="dev")) == 2000
     assert resources.export_mb(named(dataset="toy")) == 2000
+
+
+def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
+    toy = with_triples(first=70)
+    models, corpora = part(Models, toy), part(Corpora, toy)
+    made = {name: models.docpairs(named(model=name)) for name in ("official", "dual")}
+    assert made == {"official": ["r/data/toy/train/docpairs.tsv.gz"], "dual": []}
+    assert models.tuples(named(model="follower")) == "r/training/official/tuples.jsonl.gz"
+    train = named(dataset="toy", split="train")
+    assert '"docpairs":"toy/triples"' in corpora.docpairs_spec(train)
+    plain = part(Corpora).spec(train)
+    assert corpora.spec(train) == plain, "queries and qrels do not depend on them"
+    assert [mark in plain for mark in ("docpairs", "triples")] == [False, False]
+
+
+def test_a_split_without_triples_leaves_their_models_out_and_says_where_they_belong():
+    why = why_unavailable(with_triples(70, docpairs=None), "follower", DEV, all_available)
+    assert why == (
+        "toy/train has no training triples: config/datasets/toy.yaml: splits.train.docpairs"
+    )
+    assert why_unavailable(with_triples(70), "follower", DEV, all_available) is None
+    assert why_unavailable(with_triples(70, docpairs=None), "vectors", DEV, all_available) is None

@@ -98,3 +98,8 @@ def test_it_is_said_under_the_page_with_what_external_runs_held(tmp_path):
         "Such docs in external runs, removed as NIST does with submissions: 7 of base.",
     ]
     assert not [line for line in notes.caption(job(), [], [], [], {}) if "residual" in line]
+
+
+def test_notes_of_a_table_stand_under_it():
+    lines = list(notes.caption(job(notes=["Its unit is unknown."]), [], [], [], {}))
+    assert lines[2] == "Its unit is unknown."

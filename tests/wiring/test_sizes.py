@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from plan_fixture import registry
+from plan_fixture import registry, with_triples
 from residuum.config import loading
 from residuum.config.registry import Place
 from residuum.config.schema.models import Training, Windows
@@ -87,3 +87,10 @@ def test_docs_in_windows_have_a_vector_for_each_passage():
 
 def test_a_reranked_run_is_as_long_as_its_first_stage():
     assert sizes.hits(TOY, "deep") == sizes.hits(TOY, "bm25") == 10
+
+
+def test_a_model_of_official_triples_is_trained_on_as_many_as_it_takes():
+    toy = with_triples(first=70)
+    assert sizes.examples(toy, "official") == sizes.examples(toy, "follower") == 70
+    assert sizes.examples(toy, "dual") == sizes.pairs(toy, toy.place("train")) == 60
+    assert sizes.examples(with_triples(first=None), "official") == 500, "pinned"

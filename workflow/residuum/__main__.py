@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from residuum.cli import command
+from residuum.cli.errors import printable
 from residuum.inspect.text import Finding
 from residuum.wiring.paths import results_of
 
@@ -166,7 +167,7 @@ def _print(findings: Iterable[Finding]) -> None:
     """Print findings as they come; exit with 1 if any is not good."""
     good = True
     for finding in findings:
-        print(finding, flush=True)
+        print(printable(str(finding)), flush=True)
         good = good and bool(finding.good)
     if not good:
         raise typer.Exit(1)

@@ -1,9 +1,10 @@
-"""Export a collection: the corpus in shards, queries, qrels and answers per split, counted.
+"""Export a collection: the corpus in shards; queries, qrels, answers, triples of splits, counted.
 
-Command: `python -m residuum.data corpus|split|answers ...`. Where a collection comes from is the
-business of residuum.collections. Must not know models, indexes or measures.
+Command: `python -m residuum.data corpus|split|answers|docpairs ...`. Where a collection comes from
+is the business of residuum.collections. Must not know models, indexes or measures.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from typing import Annotated
 import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts import docpairs as triples
 from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -18,7 +20,8 @@ from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
 from residuum.collections import splits
 from residuum.collections.files import resolve
-from residuum.config import entries
+from residuum.collections.records import Rows
+from residuum.config import entries, roots
 from residuum.config.schema.datasets import Collection, Edition
 
 app = command.app(__doc__)
@@ -31,6 +34,13 @@ DOCS: OpenTable[Callable[[Collection], Iterator[Doc]]] = OpenTable(
         "generated-articles": "residuum.collections.worlds:docs",
     },
     "source",
+)
+DOCPAIRS: OpenTable[Callable[[Collection, str], Iterator[triples.DocPair]]] = OpenTable(
+    {
+        "irds": "residuum.collections.irds:docpairs",
+        "files": "residuum.collections.files:docpairs",
+    },
+    "source with training triples",
 )
 
 Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
@@ -61,7 +71,7 @@ def corpus(
         edition = matching_edition(dataset, collection.editions, total + len(repeated))
         facts = {"docs": total, "edition": edition, "shards": shards}
         facts |= {"repeated": len(repeated)} if first_only else {}
-        _write_manifest(folder, facts, collection, None)
+        _write_manifest(folder, facts, collection, collection.source_files(None))
 
 
 def _collection(spec: str, dataset_file: Path | None) -> Collection:
@@ -75,12 +85,12 @@ def _write_manifest(
     artefact: Path,
     facts: Mapping[str, object],
     collection: Collection,
-    split: str | None,
+    names: Sequence[str],
     others: Sequence[Path] = (),
     own: Sequence[Path] | None = None,
 ) -> None:
     spec = collection.model_dump(mode="json", exclude={"access"})
-    inputs = [resolve(name, collection.access) for name in collection.source_files(split)]
+    inputs = [resolve(name, collection.access) for name in names]
     manifest.write(artefact, facts, spec, [*inputs, *others], "residuum.data", own)
 
 
@@ -125,7 +135,7 @@ def split(
     Those of a residual split judge no pair that an earlier round judged.
     """
     collection = _collection(spec, dataset_file)
-    rows, residual = splits.load(dataset, collection, name), Residual(judged_before)
+    rows, residual = load_split(dataset, name, collection), Residual(judged_before)
     residual.check(rows.qrels, f"{dataset}/{name}")
     trec.write_queries(queries, rows.queries)
     if collection.judged(name):
@@ -133,8 +143,27 @@ def split(
     else:
         trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
     facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
-    own = [queries, qrels]
-    _write_manifest(queries, facts, collection, name, residual.paths, own)
+    own, names = [queries, qrels], collection.source_files(name)
+    _write_manifest(queries, facts, collection, names, residual.paths, own)
+
+
+def load_split(dataset: str, name: str, collection: Collection) -> Rows:
+    """Return the rows of a split; a corpus in a file of yours must hold one of the judged docs.
+
+    It is read until there. Other corpora are pinned, and an absent file is the corpus's affair.
+    """
+    rows = splits.load(dataset, collection, name)
+    judged = {doc_id for _, doc_id, _ in rows.qrels}
+    paths = [roots.data() / file for file in collection.source_files(None)]
+    if not judged or not paths or not all(path.is_file() for path in paths):
+        return rows
+    if judged.isdisjoint(doc_id for doc_id, _ in DOCS[collection.source.kind](collection)):
+        some = ", ".join(sorted(judged)[:3])
+        raise ResiduumError(
+            f"{dataset}/{name}: none of the {len(judged)} judged docs, such as {some}, is in "
+            f"{', '.join(map(str, paths))}. Are the qrels of this corpus, with the same ids?"
+        )
+    return rows
 
 
 @app.command()
@@ -150,7 +179,41 @@ def answers(
     texts = splits.load(dataset, collection, name).answers
     contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
-    _write_manifest(output, facts, collection, name)
+    _write_manifest(output, facts, collection, collection.source_files(name))
+
+
+@app.command()
+def docpairs(
+    dataset: Dataset,
+    name: Split,
+    spec: SpecText,
+    queries: Annotated[Path, typer.Option(help="queries.tsv of the split: others are held out")],
+    output: Annotated[Path, typer.Option(help="docpairs.tsv.gz to write")],
+    dataset_file: DatasetFile = None,
+) -> None:
+    """Write the training triples of one split's queries; those of all queries are counted."""
+    collection, own = _collection(spec, dataset_file), set(trec.read_queries(queries))
+    pins = [e.splits[name].docpairs for e in collection.editions if name in e.splits]
+    rows = DOCPAIRS[collection.source.kind](collection, name)
+    total = max(filter(None, pins), default=0) or None
+    read = Counter[bool]()
+
+    def kept() -> Iterator[triples.DocPair]:
+        for row in track(rows, f"export triples of {dataset}/{name}", total, "triples"):
+            read[row[0] in own] += 1
+            if row[0] in own:
+                yield row
+
+    with files.whole(output) as temporary:
+        written = triples.write(temporary, kept())
+        if any(pins) and read.total() not in pins:
+            raise ResiduumError(
+                f"{dataset}/{name}: {read.total():,} training triples, but config/datasets/"
+                f"{dataset}.yaml pins {total:,}. A download may be incomplete; if this is another "
+                "edition, add it under editions."
+            )
+    facts = {"triples": written, "of_other_queries": read[False]}
+    _write_manifest(output, facts, collection, collection.docpairs_file(name), [queries])
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ def encode_docs(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
     windows: Annotated[
         str | None, typer.Option(help="JSON of Windows: docs are read in passages")
     ] = None,
@@ -53,7 +54,7 @@ def encode_docs(
     positions = range(total * shard // of, total * (shard + 1) // of)
     if not positions:
         raise ResiduumError(f"--of {of}: {corpus} has {total} docs, so that shard {shard} is empty")
-    chosen = devices.choose(device, precision, threads)
+    chosen = devices.choose(device, precision, threads, arithmetic)
     encoder = Encoder.load(model, chosen)
     spec: dict[str, Any] = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
     docs: Iterable[tuple[str, str]] = contracts.read_corpus(corpus, positions)
@@ -90,9 +91,10 @@ def encode_queries(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
 ) -> None:
     """Encode the queries of several splits, each into a folder of its own."""
-    chosen = devices.choose(device, precision, threads)
+    chosen = devices.choose(device, precision, threads, arithmetic)
     encoder, counts = Encoder.load(model, chosen), {}
     paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
     spec = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}

@@ -16,7 +16,7 @@ from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
 from residuum.config import measures
-from residuum.tuning.evaluation import Answers, Docs, evaluate, means
+from residuum.tuning.evaluation import Answers, Docs, evaluate, means, refuse_unjudged
 
 app = command.app(__doc__)
 
@@ -42,8 +42,12 @@ def run(
         judged = trec.read_qrels(qrels) if judges else pl.DataFrame()  # empty for answers alone
         texts = partial(_texts, answers, corpus) if answers and corpus else None
         metrics = evaluate(ranked, judged, measure, texts)
-        trec.write_metrics(output, metrics)
         averages = means(metrics)
+        refuse_unjudged(averages, judged, str(qrels))
+        if judges and not ranked.is_empty() and _holds_none(ranked, judged):
+            fault = "no list holds a doc that is judged for its query"
+            print(f"warning: {run}: {fault}. Are the qrels of this corpus?", file=sys.stderr)
+        trec.write_metrics(output, metrics)
         facts: dict[str, object] = {"queries": metrics["query_id"].n_unique(), "means": averages}
         shown = ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
         print(f"{shown} ({facts['queries']} queries)", file=sys.stderr)
@@ -57,6 +61,10 @@ def run(
         facts = {"not_run": str(reason)}
     spec = {"measures": sorted(measure), "ties": "evaluated on ranks"}
     manifest.write(output, facts, spec, [run, *inputs], "residuum.evaluate")
+
+
+def _holds_none(run: pl.DataFrame, qrels: pl.DataFrame) -> bool:
+    return run.join(qrels, on=trec.PAIR, how="semi").is_empty()
 
 
 def _texts(answers: Path, corpus: Path) -> tuple[Answers, Docs]:

@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 app = command.app(__doc__)
 TESTED = (
     *("difference", "ci_low", "ci_high", "boot_low", "boot_high", "effect", "min_detectable"),
-    *("p", "p_error", "p_adjusted", "p_mixed_effects", "p_over_seeds", "seeds_agreeing"),
+    *(
+        "p",
+        "p_error",
+        "p_adjusted",
+        "p_mixed_effects",
+        "p_over_seeds",
+        "seeds_agreeing",
+        "seeds_near_alpha",
+    ),
     *("method", "significant"),
 )
 Legend = dict[str, object]  # label: what is drawn
@@ -143,7 +151,7 @@ def _notes(job: BoundFigure, points: list[Point], costs: list[str]) -> Iterator[
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."
     if max(map(len, job.runs.values())) > 1:
         spread = "bars and brackets: lowest to highest seed"
-        yield f"Means over training seeds, per query where tested; {spread}."
+        yield f"Means over training seeds, per query where tested; {spread}. {notes.SHARED}"
     if others:
         note = notes.tests_note(job.tests, "panel", "figure")
         yield f"Marks and *: differs significantly from {first.label} at that depth. {note}"

@@ -28,6 +28,7 @@ from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
 HOLM = "comparisons, Holm"
+AGAINST = ("reversed", "differs")
 AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
 BLANK = "no marker"
 JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
@@ -91,7 +92,7 @@ def _counted(ledger: Rows) -> str:
     for paper, rows in _grouped(ledger, lambda row: row.paper):
         for kind in kinds:
             every = [row for row in rows if row.kind == kind]
-            own = [row for row in every if not row.same_as]
+            own = _rows_of(every, same=False)
             verdicts = {f"{kind}s": [row.verdict for row in own]}
             if any(row.under_holm for row in every):
                 verdicts[HOLM] = [str(row.under_holm) for row in own]
@@ -148,15 +149,16 @@ def _in_short(every: Rows) -> Iterator[str]:
 
     Only how many rows were printed before, of the same runs, is said of these.
     """
-    rows = [row for row in every if not row.same_as and row.kind != BLANK]
+    judged = [row for row in every if row.kind != BLANK]
+    rows, again = (_rows_of(judged, same) for same in (False, True))
     lines = [
         [r.printed_in, r.column, plain(r.claim), r.verdict, *_values(r), _rounded(r.p_adjusted)]
         for r in rows
-        if r.verdict in ("reversed", "differs")
+        if r.verdict in AGAINST
     ]
     header = ["where", "column", "claim", "verdict", "reported", "measured", "p"]
     against = f"Against the paper: {len(lines)}.\n\n{grid(header, lines)}"
-    yield against if lines else "Nothing contradicts the paper."
+    yield against if lines else f"Nothing {'else ' * bool(again)}contradicts the paper."
     if models := [row for row in rows if row.verdict == "these models only"]:
         lines = [
             [r.printed_in, r.column, plain(r.claim), *_values(r), _rounded(r.p_adjusted),
@@ -170,10 +172,16 @@ def _in_short(every: Rows) -> Iterator[str]:
         groups = _grouped(absent, _bare)
         listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
         yield f"Not run: {len(absent)}.\n\n{listed}"
-    if again := [row for row in every if row.same_as]:
+    if again:
         where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
         text = f"Printed before, of the same runs, and counted there ({', '.join(where)})"
-        yield f"{text}: {_printed_in(again)}."
+        against = f"{sum(row.verdict in AGAINST for row in again)} of them contradict the paper"
+        yield f"{text}: {_printed_in(again)}; {against}."
+
+
+def _rows_of(every: Rows, same: bool) -> list[LedgerRow]:
+    """Return the rows that were printed before, or those that were not."""
+    return [row for row in every if bool(row.same_as) == same]
 
 
 def _bare(row: LedgerRow) -> str:

@@ -44,7 +44,7 @@ def index(
     jvm.expect(total)
     with files.whole_directory(output) as temporary:
         empty = indexing.build(corpus, form, weights, threads, temporary / "lucene")
-        indexes.write_left_out(temporary, empty)
+        left_out = indexes.write_left_out(temporary, empty)
         counts = indexing.statistics(temporary / "lucene", form)
         if counts["documents"] != total - len(empty):
             remedy = "Run again, or give Java more memory (RESIDUUM_JVM_HEAP=8g) and disk."
@@ -59,8 +59,8 @@ def index(
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
-        # Lucene names segments at random, and keeps checksums of its own.
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=())
+        # Lucene names segments at random, and compares checksums of its own.
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=[left_out])
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Draw the negatives of every training pair, with the true BM25 scores of all its docs.
+"""Draw the negatives of every training pair, or take a split's own, with BM25 scores of all docs.
 
 Command: `python -m residuum.negatives mine ...`. Source: CLEAR section 3.3, "Error-Based Negative
 Sampling". Must not know models, losses or encoders: it writes tuples that any of them may read.
@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import typer
 
 from residuum import lexical
-from residuum.artefacts import contracts, manifest, trec
+from residuum.artefacts import contracts, docpairs, manifest, trec
 from residuum.artefacts.streams import DiskList, chunks, disk_list
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.base import Positive, Strict
-from residuum.config.schema.models import Negatives
+from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import derive
 from residuum.lucene.anserini import Searcher
@@ -51,49 +51,91 @@ def mine(
     index: Annotated[Path | None, typer.Option(help="Lucene index, if there are pools")] = None,
     threads: command.JavaThreads = 1,
     run: Annotated[list[str] | None, typer.Option(help="of other systems: SYSTEM=RUN")] = None,
+    official: Annotated[
+        Path | None, typer.Option("--docpairs", help="training triples of the split")
+    ] = None,
 ) -> None:
-    """Write one tuple for each query and positive, in the order of the qrels."""
+    """Write one tuple for each query and positive, in the order of the qrels.
+
+    If the negatives are the split's own training triples: one for each of these, by query.
+    """
     config = command.parse_spec(Spec, spec)
     judged = trec.read_qrels(qrels)
     texts = lexical.read_texts(queries, judged, qrels)
     runs = command.named_paths("--run", run or [], [s.system for s in config.negatives.runs])
     searcher = _searcher(config, index, threads)
-    pairs = judged.filter(pl.col("relevance") >= config.positive_level)
-    positives, in_corpus = set(pairs["doc_id"]), set[str]()
+    pairs, facts = _pairs(config, judged, official)
+    docs, in_corpus = (
+        {doc_id for column in pairs.columns[1:] for doc_id in pairs[column]},
+        set[str](),
+    )
 
     def doc_ids() -> Iterator[str]:
         total = contracts.corpus_manifest(corpus)["docs"]
         for doc_id, _ in track(contracts.read_corpus(corpus), "read", total, "docs"):
-            if doc_id in positives:
+            if doc_id in docs:
                 in_corpus.add(doc_id)
             yield doc_id
 
     with disk_list(output, doc_ids()) as ids:
-        complete = pairs.filter(pl.col("doc_id").is_in(in_corpus))
+        complete = pairs.filter(pl.all_horizontal(pl.col(pairs.columns[1:]).is_in(in_corpus)))
         miner = Miner(config.negatives, ids, judged, searcher, runs)
-        rows = ((q, texts[q], d) for q, d, _ in complete.iter_rows())
+        rows = (Pair(q, texts[q], d, given) for q, d, *given in complete.iter_rows())
         mined = miner.mine(track(rows, "mine", complete.height, "pairs"))
         tuples = contracts.write_tuples(output, mined)
     if lost := pairs.height - complete.height:
-        fault = f"{lost} of {pairs.height} pairs are left out: their positive is not in {corpus}"
+        fault = f"{lost} of {pairs.height} pairs are left out: a doc of theirs is not in {corpus}"
         print(f"warning: {fault}", file=sys.stderr)
-    counts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost}
+    counts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost, **facts}
     inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
     inputs += [index / "manifest.json"] if index else []
+    inputs += [official] if official else []
     manifest.write(output, {**counts, **miner.facts()}, config, inputs, "residuum.negatives")
+
+
+def _pairs(
+    spec: Spec, judged: pl.DataFrame, official: Path | None
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return query_id and positive of all pairs, with a negative where triples bring it.
+
+    A triple is left out, and counted, if the qrels do not have its positive, or have its negative
+    as relevant.
+    """
+    as_positive = pl.col("relevance") >= spec.positive_level
+    pairs = judged.filter(as_positive).select("query_id", pl.col("doc_id").alias("positive"))
+    if spec.negatives.triples is None:
+        return pairs, {}
+    if official is None:
+        raise ResiduumError("negatives.triples: give --docpairs, the split's training triples")
+    every = docpairs.read(official, spec.negatives.triples.first)
+    relevant = judged.filter(pl.col("relevance") >= 1)
+    known = every.join(pairs, on=["query_id", "positive"], how="semi", maintain_order="left")
+    as_negative = relevant.select("query_id", pl.col("doc_id").alias("negative"))
+    kept = known.join(as_negative, on=["query_id", "negative"], how="anti", maintain_order="left")
+    in_order = kept.sort("query_id", maintain_order=True)  # a query is searched once
+    return in_order, {"triples_left_out": every.height - kept.height}
 
 
 def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
     if spec.negatives.same_as:
         raise ResiduumError("negatives.same_as: use the tuples of the model that it names")
-    if not spec.negatives.pools:
+    if not spec.negatives.sampled:
         return None
     if spec.system is None or index is None:
-        raise ResiduumError("negatives.pools: give --index, and the system in --spec")
+        raise ResiduumError("negatives.scores: give --index, and the system in --spec")
     if spec.system.rm3:
         fault = f"{spec.system.label} has rm3, which cannot score a doc outside its list"
         raise ResiduumError(f"negatives.scores: {fault}. Use a system without rm3.")
     return lexical.open_index(index, spec.system, threads)
+
+
+class Pair(NamedTuple):
+    """A training pair, and its negatives where they are not drawn."""
+
+    query_id: str
+    text: str
+    positive: str
+    given: list[str]
 
 
 class Miner:
@@ -128,20 +170,20 @@ class Miner:
             spread = dict(zip(("mean", "p5", "p50", "p95"), rounded, strict=True))
         return {**self._counts, "negatives": len(self._gaps), "score_difference": spread}
 
-    def mine(self, pairs: Iterable[tuple[str, str, str]]) -> Iterator[contracts.Tuple]:
-        """Yield the tuple of each (query_id, text, positive), whose positive is in the corpus."""
+    def mine(self, pairs: Iterable[Pair]) -> Iterator[contracts.Tuple]:
+        """Yield the tuple of each pair, whose positive is in the corpus."""
         for chunk in chunks(pairs, PAIRS_AT_ONCE):
             for mined in self._mine(chunk):
                 self._gaps.extend(mined.positive_score - score for score in mined.negative_scores)
                 yield mined
 
-    def _mine(self, pairs: list[tuple[str, str, str]]) -> Iterator[contracts.Tuple]:
+    def _mine(self, pairs: list[Pair]) -> Iterator[contracts.Tuple]:
         if self._searcher is None:
-            yield from (contracts.Tuple(q, positive, 0.0, [], []) for q, _, positive in pairs)
+            yield from (contracts.Tuple(q, positive, 0.0, [], []) for q, _, positive, _ in pairs)
             return
-        texts = {query_id: text for query_id, text, _ in pairs}
+        texts = {pair.query_id: pair.text for pair in pairs}
         ranked = self._ranked(self._searcher, texts)
-        drawn = [(q, positive, self._draw(q, positive, ranked)) for q, _, positive in pairs]
+        drawn = [(q, d, given or self._draw(q, d, ranked)) for q, _, d, given in pairs]
         docs: dict[str, set[str]] = {}
         for query_id, positive, negatives in drawn:
             docs.setdefault(query_id, set()).update([positive, *negatives])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
-from residuum.config.schema.base import Id, Positive, Ref
-from residuum.config.schema.models import Pool, Source
+from residuum.config.schema.base import Id, K, Positive, Ref
+from residuum.config.schema.negatives import Pool, Source
 
 if TYPE_CHECKING:
     from residuum.artefacts.streams import DiskList
@@ -52,7 +52,7 @@ class Hits(Drawable):
 
     kind: Literal["hits"]
     system: Annotated[Id, Ref("system", kinds=("lexical", "dense"))]
-    top: Positive
+    top: K
     seed: int = 1
 
     @property

@@ -73,12 +73,13 @@ def adapt(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
 ) -> None:
     """Go on training a backbone by masked-language modelling on the docs of the corpora."""
     form = command.parse_spec(MaskedLanguage, spec)
     _check_corpora(corpus, form.corpora)
     source = Source(start, revision, form.training.dropout)
-    begin = Start(source, devices.choose(device, precision, threads), form.seed)
+    begin = Start(source, devices.choose(device, precision, threads, arithmetic), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
     with processes.joined(begin.device.name):
         learner = backbones.MaskedLearner(form, begin, texts(corpus, "tokens"))

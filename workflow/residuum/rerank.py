@@ -62,12 +62,13 @@ def score(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once."""
     config = command.parse_spec(Scoring, spec)
     cuts = dict(zip(run, depth, strict=True))
     lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
-    chosen = devices.choose(device, precision, threads)
+    chosen = devices.choose(device, precision, threads, arithmetic)
     local = Path(model).is_dir()
     if reading is not None:
         read = command.parse_spec(Reading, reading)
@@ -83,6 +84,7 @@ def score(
         "threads": threads,
         "device": chosen.name,
         "precision": chosen.precision,
+        "arithmetic": chosen.arithmetic,
     }
     texts = [queries, corpus / "manifest.json"]
     checkpoint = pretrained.parts(Path(model)) if local else []

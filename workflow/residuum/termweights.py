@@ -33,10 +33,11 @@ def predict(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
     part_docs: Annotated[int, typer.Option(help="docs in a part")] = contracts.DOCS_PER_SHARD,
 ) -> None:
     """Predict a corpus; memory holds one part of the docs."""
-    chosen = devices.choose(device, precision, threads)
+    chosen = devices.choose(device, precision, threads, arithmetic)
     spec = {"part_docs": part_docs, "batch_size": batch_size, "threads": threads}
     spec |= chosen._asdict()
     inputs = [corpus / "manifest.json", model]

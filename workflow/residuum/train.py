@@ -38,11 +38,12 @@ def train(
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
 ) -> None:
     """Train a model and write its checkpoint."""
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
     source = Source(start, revision, model.training.dropout)
-    begin = Start(source, devices.choose(device, precision, threads), seed)
+    begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed)
     inputs = [tuples, queries, corpus / "manifest.json"]
     with processes.joined(begin.device.name):
         learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))

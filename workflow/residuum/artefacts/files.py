@@ -24,12 +24,16 @@ REMAKE = "If residuum made it, delete it and run the same command again; if not,
 def whole(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it when the block ends without an error.
 
-    A link stays, and what it names is replaced; a folder or a device is a ResiduumError.
+    A link stays, and what it names is replaced; a folder or a device is a ResiduumError, and so is
+    a file in a folder's place.
     """
     target = path.resolve()
-    if target.exists() and not target.is_file():
+    if path.exists() and not path.is_file():  # the target of a pipe has no name that exists
         raise ResiduumError(f"{path}: a folder or a device, which no file replaces; name a file")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise ResiduumError(f"{path}: {target.parent} is a file, and no folder") from None
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with _room_for(path):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from residuum.artefacts import files, manifest
+from residuum.artefacts import files, intact, manifest
 from residuum.config.schema.papers import IndexStatistics
 
 Count = int | str | None
@@ -26,14 +26,15 @@ def recorded(artefact: Path) -> Record | None:
     return dict(facts["index"]) if facts.get("index") else None
 
 
-def write_left_out(index: Path, doc_ids: Iterable[str]) -> None:
+def write_left_out(index: Path, doc_ids: Iterable[str]) -> Path:
     """Write the ids of the docs of a corpus that are empty and not in the index, a line each."""
     files.write_text(index / LEFT_OUT, "".join(f"{doc_id}\n" for doc_id in doc_ids))
+    return index / LEFT_OUT
 
 
 def read_left_out(index: Path) -> frozenset[str]:
     """Read what `write_left_out` wrote."""
-    return frozenset(files.read_lines(index / LEFT_OUT))
+    return frozenset(files.read_lines(intact.checked(index / LEFT_OUT)))
 
 
 def other(stated: IndexStatistics, records: Iterable[Record | None]) -> str | None:

@@ -20,7 +20,7 @@ from typing import TypedDict
 
 from pydantic import BaseModel
 
-from residuum.artefacts import files
+from residuum.artefacts import files, machine
 from residuum.code import closure, tables
 from residuum.config.roots import ROOT
 
@@ -72,7 +72,12 @@ def write(
             p.relative_to(path.parent).as_posix(): described(p).model_dump() for p in answered
         },
         "code": made_by(stage, settings),
-        "environment": {"path": str(path), "command": command_line(), **environment()},
+        "environment": {
+            "path": str(path),
+            "command": command_line(),
+            **environment(),
+            "cpu": machine.cpu().model_dump(),
+        },
     }
     files.write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 

@@ -93,6 +93,17 @@ def split(collection: Collection, name: str) -> Rows:
     return Rows(rows, list(judged))
 
 
+def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]]:
+    """Stream a split's training triples; a line that is none is named by file and number."""
+    path = resolve(str(collection.splits[name].docpairs), collection.access)
+    for number, line in _numbered(path):
+        query_id, *docs = line.split("\t")
+        if len(docs) != 2:
+            text = f"expected query_id TAB positive TAB negative, found {line[:60]!r}"
+            raise ResiduumError(f"{path}, line {number}: {text}")
+        yield query_id, docs[0], docs[1]
+
+
 def questions(collection: Collection, name: str) -> Rows:
     """Return the questions of a file in DPR's form, with their answers; ids count from 0."""
     entry = collection.splits[name]

@@ -159,6 +159,17 @@ def split(collection: Collection, name: str) -> Rows:
         )
 
 
+def docpairs(collection: Collection, name: str) -> Iterator[tuple[str, str, str]]:
+    """Stream (query_id, positive, negative), a split's training triples, in the file's order."""
+    irds_id = str(collection.splits[name].docpairs)
+    with _explained(irds_id, collection.access):
+        data = _load(irds_id)
+        if not data.has_docpairs():
+            raise ResiduumError(f"{irds_id} has no docpairs. Fix docpairs in the dataset's YAML.")
+        for pair in data.docpairs_iter():
+            yield pair.query_id, pair.doc_id_a, pair.doc_id_b
+
+
 def _load(irds_id: str) -> Any:
     import ir_datasets
 

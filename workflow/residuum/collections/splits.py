@@ -23,6 +23,8 @@ SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
     "source",
 )
 
+LEAST_RELEVANT = 1  # what a measure without a level of its own counts
+
 
 def load(dataset: str, collection: Collection, name: str) -> Rows:
     """Return the rows of a split, with holdouts drawn from it taken away.
@@ -37,6 +39,8 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
         rows = SPLITS[collection.source.kind](collection, of)
     _check_ids(f"{dataset}/{of}", rows)
     _check_counts(dataset, of, collection, rows)
+    if collection.judged(of):
+        _check_relevance(f"{dataset}/{of}", rows)
     holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
     drawn = {n: _held_out(n, rows, h) for n, h in holdouts.items() if h.of == of}
     if of == name:
@@ -72,6 +76,17 @@ def _check_ids(where: str, rows: Rows) -> None:
         raise ResiduumError(
             f"{where}: the qrels judge {len(orphans)} queries that the queries file lacks: "
             f"{', '.join(orphans[:5])}. Add the queries or remove their judgements."
+        )
+
+
+def _check_relevance(where: str, rows: Rows) -> None:
+    """Refuse judgements none of which is of a relevant doc: every measure would be 0."""
+    highest = max((relevance for *_, relevance in rows.qrels), default=None)
+    if highest is None or highest < LEAST_RELEVANT:
+        found = "there are none" if highest is None else f"the highest relevance is {highest}"
+        raise ResiduumError(
+            f"{where}: no doc is judged relevant, {LEAST_RELEVANT} or above ({found}). Give the "
+            "judgements, or say `unjudged: true` in the split."
         )
 
 

@@ -44,7 +44,7 @@ def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]
         try:
             if not re.fullmatch(ID, path.stem):
                 text = "a file's name is its id: small letters, digits, - and _ only"
-                raise ValueError(f"{path}: {text}")
+                raise ValueError(f"{str(path)!a}: {text}")
             entries[path.stem] = parse(path, form)
         except ValueError as error:
             faults.append(str(error))

@@ -114,7 +114,7 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
         if (name := entry.negatives.same_as) in registry.models:
             shared = getattr(registry.models[name], "negatives", None)
             pairs_do = isinstance(entry, TermWeights)  # pairs alone are all that it needs
-            if shared is None or shared.same_as or not (shared.pools or pairs_do):
+            if shared is None or shared.same_as or not (shared.pools or shared.triples or pairs_do):
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
             on = getattr(registry.models[name], "train_on", None)
             if OWN in (on, entry.train_on) and on != entry.train_on:

@@ -65,6 +65,11 @@ def cutoff(measure: str) -> int | None:
     raise ResiduumError(f"cannot read the measure '{measure}': write such as {name}@20.")
 
 
+def level(measure: str) -> int:
+    """Return the least relevance that a measure counts as relevant; 1 where it names none."""
+    return 1 if own(measure) else int(parse(measure).params.get("rel", 1))
+
+
 def parse(measure: str) -> "ir_measures.measures.Measure":
     """Read an ir_measures name; an unknown one is a ResiduumError that names what is close."""
     import ir_measures

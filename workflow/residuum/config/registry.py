@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import Model, Negatives, OnPairs, ReleasedWeights
+from residuum.config.schema.models import Model, OnPairs, ReleasedWeights
+from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.papers import Page, Table, Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.config.schema.systems import RerankSystem, System
@@ -180,6 +181,10 @@ class Registry:
         systems = {n: s for n, s in self.systems.items() if isinstance(s, RerankSystem)}
         named = {self.reranker(n): system.reranker for n, system in systems.items()}.get(name, name)
         return self.scale.rerankers.get(name) if isinstance(named, str) else named
+
+    def players(self, page: Page) -> dict[str, str]:
+        """Return the system that makes each part of a page: the one named, or what plays it."""
+        return {part: self.scale.systems.get(name, name) for part, name in page.systems().items()}
 
     def parts(self, system: str) -> list[str]:
         """Return the systems whose runs a system is made from."""

@@ -125,7 +125,7 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                 size += len(block)
                 if size > MOST_BYTES:
                     raise _refusal(archive, f"unpacks to more than {MOST_BYTES / 1e9:.0f} GB")
-        with tarfile.open(archive, "r:gz") as packed:
+        with gzip.open(archive) as whole, tarfile.open(fileobj=whole) as packed:
             for member in packed:
                 odd = not member.isreg() or member.issparse() or member.size > size
                 if odd or not MEMBER.fullmatch(member.name):
@@ -133,6 +133,10 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
                 if (folder / member.name).exists():
                     raise _refusal(archive, f"holds '{member.name}' twice")
                 packed.extract(member, folder, filter="data")
+            whole.seek(packed.offset)
+            while block := whole.read(BLOCK):
+                if block.strip(b"\0"):  # a tar ends in zeros
+                    raise _refusal(archive, "holds data behind its end")
     except FileNotFoundError:
         raise ResiduumError(f"{archive}: no such file") from None
     except (tarfile.TarError, EOFError, zlib.error, OSError, MemoryError) as error:

@@ -22,7 +22,7 @@ from residuum.inspect import reproducing
 from residuum.pages import grids, layout, notes
 from residuum.pages.layout import Layout, TextCell
 from residuum.paired import Comparison, ScoreMatrix
-from residuum.tuning.evaluation import evaluate
+from residuum.tuning.evaluation import evaluate, refuse_unjudged
 
 SEPARATOR = re.compile(r"[\s,]+(?![^(]*\))")  # white space or commas, but not within brackets
 ENDINGS = re.compile(r"(\.gz|\.trec|\.run|\.txt|\.res)+$")
@@ -98,7 +98,7 @@ def read(
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
     """Return the runs by name, cut to the judged queries, and what a reader should know of them.
 
-    Files joined by commas are the folds of one run, which has the first one's name. What a run
+    Files joined by commas are the folds of one run, which is named after all of them. What a run
     lacks of the judged queries is a ResiduumError, or with `missing` zero a remark.
     """
     best = judged.group_by("query_id").agg(pl.col("relevance").max()).sort("query_id")
@@ -113,7 +113,7 @@ def read(
         paths = [Path(part) for part in text.split(",") if part]
         if not paths:
             raise ResiduumError(f"'{text}' names no run")
-        name = ENDINGS.sub("", paths[0].name)
+        name = " + ".join(ENDINGS.sub("", path.name) for path in paths)
         if name in named:
             raise ResiduumError(f"two runs are named {name} ({paths[0]}). Rename one of the files.")
         run = _pooled(paths, remarks)
@@ -133,6 +133,8 @@ def read(
         remarks += [f"{name}: {len(paths)} folds, pooled."] * (len(paths) > 1)
         if lacking:
             remarks.append(f"{name}: {len(lacking)} judged queries without a list count 0.")
+        if run.join(judged, on=trec.PAIR, how="semi").is_empty():
+            remarks.append(f"{name}: no list holds a judged doc. Are the qrels of its corpus?")
     return named, remarks
 
 
@@ -182,6 +184,8 @@ def compare(
             own = values.filter(measure=measure)
             column = own["value"].to_numpy().reshape(-1, 1)
             scores[name, measure] = ScoreMatrix(own["query_id"].to_list(), column)
+    highest = {m: max(scores[name, m].values.max() for name in runs) for m in measures}
+    refuse_unjudged(highest, judged, "the qrels")
     names = sorted(runs, key=lambda name: name in baselines)
     pairs = [
         paired.Pair(a, b, measure, measure, measure if tests.family == "column" else "all")

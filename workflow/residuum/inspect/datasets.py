@@ -17,7 +17,8 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.collections import splits
 from residuum.config import entries, roots
-from residuum.config.schema.datasets import Dataset, Download
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import GENERATED_SPLITS
 from residuum.inspect.text import Finding, line
 from residuum.pages import layout
@@ -36,6 +37,7 @@ class File(NamedTuple):
     splits: list[str]
     makes: list[Path]
     by_hand: bool
+    docpairs: bool = False
 
     @property
     def state(self) -> str:
@@ -75,13 +77,17 @@ def find(config: Path, name: str) -> Dataset:
     return known[name]
 
 
-def needed(dataset: Dataset, split: str | None) -> list[File]:
+def needed(dataset: Dataset, split: str | None, docpairs: bool = False) -> list[File]:
     """Return the files that the corpus (split None) or a split is read from.
+
+    With `docpairs`, those that its training triples are read from.
 
     A split that no file is listed for comes with the corpus; a sample of a corpus is read with the
     splits whose docs it keeps.
     """
-    files = files_of(dataset)
+    files = [file for file in files_of(dataset) if file.docpairs == docpairs]
+    if docpairs:
+        return [file for file in files if split in file.splits]
     sample = getattr(dataset.source, "sample", None)
     kept = set(sample.keep) if sample else set()
     corpus = [file for file in files if not file.splits or kept & set(file.splits)]
@@ -115,11 +121,13 @@ def _file(download: Download) -> File:
         cached = known.get("cache_path")
         path = roots.irds() / download.irds.partition("/")[0] / cached if cached else None
         url, size, md5 = (known.get(key) for key in ("url", "size_hint", "expected_md5"))
-        return File(download.irds, path, url, size, md5, splits, makes, by_hand=False)
+        listed = File(download.irds, path, url, size, md5, splits, makes, by_hand=False)
+        return listed._replace(docpairs=download.docpairs)
     name, own = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
     path = own or roots.irds() / name
     size = download.bytes or (path.stat().st_size if path.is_file() else None)
-    return File(name, path, download.url, size, download.md5, splits, makes, by_hand=bool(own))
+    file = File(name, path, download.url, size, download.md5, splits, makes, by_hand=bool(own))
+    return file._replace(docpairs=download.docpairs)
 
 
 @functools.cache
@@ -197,6 +205,8 @@ def show(config: Path, name: str) -> str:
         lines.append(line("edition", f"{edition.name}: {edition.docs:,} docs"))
         for split, pin in edition.splits.items():
             texts = [f"{split}: {splits.described(pin)}", ", ".join(dataset.splits[split].measures)]
+            if earlier := dataset.judged_before(split):
+                texts.append(f"residual of {', '.join(earlier)}")
             lines.append(line("", "; ".join(filter(None, texts)), 4))
     return "\n".join(lines)
 
@@ -252,7 +262,7 @@ def _count(name: str, dataset: Dataset, split: str | None) -> str:
         count = sum(1 for _ in docs)
         edition = data.matching_edition(name, dataset.editions, count)
         return f"{count:,} docs, as pinned ({edition})"
-    rows = splits.load(name, dataset, split)
+    rows = data.load_split(name, split, dataset)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
     judged = len({query_id for query_id, _, _ in rows.qrels})
     pins = ", as pinned" if pinned else "; nothing is pinned"

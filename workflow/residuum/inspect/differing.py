@@ -107,15 +107,23 @@ def changes(kin: list[Artefact], others: list[Artefact]) -> list[str]:
     """Describe the code and the environments that differ, each once."""
     theirs = {artefact.path: artefact.manifest for artefact in others}
     changed: dict[str, tuple[str, object, object]] = {}
-    for a, b in ((artefact.manifest, theirs.get(artefact.path)) for artefact in kin):
+    pairs = ((each.path, each.manifest, theirs.get(each.path)) for each in kin)
+    for path, a, b in pairs:
         if not (a and b):
             continue
         if a.code != b.code:
             changed.setdefault(a.module, (f"code of {a.module}", a.sha256, b.sha256))
+        if a.cpu != b.cpu and a.cpu and b.cpu:
+            changed.setdefault("cpu", (f"{_verb(path)} on another kind of CPU:", a.cpu, b.cpu))
         for key, x, y in differing(a.environment, b.environment):
-            if key not in ("command", "path"):
+            if key not in ("command", "path") and not key.startswith("cpu."):
                 changed.setdefault(key, (key.removeprefix("packages."), x, y))
     return [f"{what} {_against(x, y, 'absent')}" for what, x, y in changed.values()]
+
+
+def _verb(path: str) -> str:
+    place = f"{path}/{FOLDER}"
+    return "trained" if PATHS.checkpoint.parse(place) or PATHS.backbone.parse(place) else "made"
 
 
 def _against(value: object, other: object, absent: str = "none") -> str:

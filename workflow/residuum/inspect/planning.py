@@ -133,7 +133,8 @@ def required(registry: Registry, jobs: Iterable[Job]) -> dict[str, list[File]]:
     for job in jobs:
         if job.rule.startswith("data_"):
             name = job.wildcards["dataset"]
-            read = needed(registry.datasets[name], job.wildcards.get("split"))
+            triples = job.rule == "data_docpairs"
+            read = needed(registry.datasets[name], job.wildcards.get("split"), triples)
             files.setdefault(name, {}).update({file.name: file for file in read})
         start: Start | None = None
         if "reranker" in job.wildcards:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from residuum.artefacts import files
+from residuum.artefacts.machine import Cpu
 from residuum.artefacts.manifest import FOLDER, Own
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError
@@ -38,6 +39,7 @@ class Manifest(BaseModel):
     environment: dict[str, object]
     module: str = Field(validation_alias=AliasPath("code", "module"))
     sha256: Sha256 = Field(validation_alias=AliasPath("code", "sha256"))
+    cpu: Cpu | None = Field(None, validation_alias=AliasPath("environment", "cpu"))
     written: PurePosixPath = Field(validation_alias=AliasPath("environment", "path"))
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from residuum.config import measures
 from residuum.pages.layout import Layout, TextCell
 from residuum.paired import Comparison, ScoreMatrix, reproduction
+from residuum.paired.comparisons import digits
 
 Orders = dict[str, list[str]]  # docs of a query, in their order
 
@@ -62,8 +63,8 @@ def _rankings(original: Orders, own: Orders, queries: Sequence[str]) -> tuple[fl
     pairs = [(original.get(query, []), own.get(query, [])) for query in queries]
     taus = [tau for pair in pairs if (tau := reproduction.kendall_tau_union(*pair)) is not None]
     overlaps = [reproduction.rank_biased_overlap(*pair) for pair in pairs]
-    tau = float(f"{math.fsum(taus) / len(taus):.12g}") if taus else None
-    return tau, float(f"{math.fsum(overlaps) / len(overlaps):.12g}")
+    tau = digits(math.fsum(taus) / len(taus)) if taus else None
+    return tau, digits(math.fsum(overlaps) / len(overlaps))
 
 
 def page(rows: Sequence[Reproduction]) -> Layout:

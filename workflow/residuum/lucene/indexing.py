@@ -132,11 +132,13 @@ def _weighted(corpus: Path, weights: Path) -> Iterator[tuple[str, Doc]]:
 
 
 def open_reader(folder: Path) -> JavaObject:
-    """Open the index in a folder and return Lucene's IndexReader."""
-    with java_errors(f"opening the index {folder}"):
+    """Open the index in a folder and return Lucene's IndexReader, its checksums compared."""
+    with java_errors(f"opening the index {folder} (delete its folder to have it made again)"):
         path = java("java.io.File")(str(folder)).toPath()
         directory = java(f"{LUCENE}.store.FSDirectory").open(path)
         opened = java(f"{LUCENE}.index.DirectoryReader").open(directory)
+        for leaf in opened.leaves():
+            leaf.reader().checkIntegrity()
     return cast(f"{LUCENE}.index.IndexReader", opened)
 
 

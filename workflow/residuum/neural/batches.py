@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -42,14 +43,15 @@ def part_of(pairs: Sequence[Tuple], part: tuple[int, int]) -> list[Tuple]:
     """Return the i-th of n equal parts of the pairs, for part (i, n) with i from 1.
 
     Pairs are shuffled by the hash of their ids: parts are disjoint across models, whatever
-    their seeds and the order of their tuples.
+    their seeds and the order of their tuples, of which a pair may have several.
     """
 
     def digest(pair: Tuple) -> bytes:
         return hashlib.sha256(f"{pair.query_id}\t{pair.positive}".encode()).digest()
 
     number, parts = part
-    return sorted(pairs, key=digest)[number - 1 :: parts]
+    each = groupby(sorted(pairs, key=digest), key=lambda pair: (pair.query_id, pair.positive))
+    return [pair for _, own in islice(each, number - 1, None, parts) for pair in list(own)]
 
 
 class Visit(NamedTuple):

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from residuum.artefacts import machine
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.neural.resumable import log
 
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 PRECISIONS = ("auto", "fp32", "bf16")
 BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
+PLAIN = "DEFAULT"  # ATen's kernels without vector extensions
 FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
 
 
 class Device(NamedTuple):
-    """A torch device (cpu, cuda, mps) and the precision (fp32, bf16) of its matrix products."""
+    """A torch device (cpu, cuda, mps), the precision (fp32, bf16) of its products, its kernels."""
 
     name: str
     precision: str
+    arithmetic: str = "native"
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return the context in which a model runs; weights and results stay float32."""
@@ -39,13 +42,15 @@ class Device(NamedTuple):
         return torch.autocast(self.name, torch.bfloat16, enabled=self.precision == "bf16")
 
 
-def choose(device: str, precision: str, threads: int) -> Device:
+def choose(device: str, precision: str, threads: int, arithmetic: str = "native") -> Device:
     """Choose what computes, fix the number of CPU threads, and ask torch for determinism.
 
     `auto` takes cuda with bf16 where there is one, else mps, else cpu, both with fp32. The order of
-    sums, so the last digits, depends on the threads. Raises ResiduumError for a device that this
-    machine lacks and for bf16 without cuda, where it is several times slower than fp32.
+    sums, so the last digits, depends on the threads and, unless the arithmetic is portable, on the
+    kind of CPU. Raises ResiduumError for a device that this machine lacks, for bf16 without cuda,
+    where it is several times slower than fp32, and for portable arithmetic beside a CPU.
     """
+    machine.pin(arithmetic)
     with importing():
         import torch
 
@@ -60,17 +65,24 @@ def choose(device: str, precision: str, threads: int) -> Device:
         raise ResiduumError(unknown("precision", precision, PRECISIONS))
     if precision == "bf16" and name != "cuda":
         raise ResiduumError(f"precision bf16 needs the device cuda, not {name}; use fp32")
+    if arithmetic == "portable" and name != "cpu":
+        raise ResiduumError(f"arithmetic portable needs the device cpu, not {name}; use native")
+    if arithmetic == "portable" and (kernels := torch.backends.cpu.get_cpu_capability()) != PLAIN:
+        words = " ".join(map("=".join, machine.ARITHMETIC[arithmetic].items()))
+        raise ResiduumError(f"torch computes with {kernels} already; set {words} before it starts")
     if threads < 1:
         raise ResiduumError(f"--threads must be 1 or more, not {threads}")
     torch.set_num_threads(threads)
-    if name == "cuda":  # on a CPU the sums follow from the threads, and asking costs a second
+    if (
+        name == "cuda"
+    ):  # on a CPU of a kind the sums follow from the threads, and asking costs a second
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.set_float32_matmul_precision("highest")  # float32 that is not TF32
         # Filling uninitialised memory costs time and changes nothing; torch does not declare it.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     best = "bf16" if name == "cuda" else "fp32"
-    return Device(name, best if precision == "auto" else precision)
+    return Device(name, best if precision == "auto" else precision, arithmetic)
 
 
 def put(array: np.ndarray, device: str) -> Tensor:

@@ -48,6 +48,7 @@ def run(
         "processes": processes.count(),
         "device": start.device.name,
         "precision": start.device.precision,
+        "arithmetic": start.device.arithmetic,
     }
     inputs = [*inputs, Path(name)] if Path(name).is_dir() else inputs
     state = TrainingState(work, fingerprint(stage, config, inputs))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from residuum.config.schema.papers import PrintedCell, parts_of
 from residuum.pages.grids import GridCell, Key
 from residuum.pages.printed import Before
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict, by_pair
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, by_pair, effects, printed_gap
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundTable
 
@@ -86,6 +86,7 @@ def _row(
     elif tested:
         verdict, why = blank_verdict(tested)
     test = tested.test if tested else None
+    ratio, relative = effects(own, other) if tested else (None, None)
     difference = tested and tested.sign * tested.test.difference
     return LedgerRow(
         parts_of(job.id)[0],
@@ -95,8 +96,10 @@ def _row(
         column,
         kind="no marker",
         claim=f"{better} above {worse}, unmarked",
-        reported=round(float(own.reported or 0) - float(other.reported or 0), 6),
+        reported=printed_gap(own, other),
         measured=difference,
+        effect_ratio=ratio,
+        delta_ri=relative,
         p_adjusted=test.p_adjusted if test else None,
         p_over_seeds=test.p_over_seeds if test else None,
         seeds_agreeing=test.seeds_agreeing if test else None,

@@ -35,7 +35,7 @@ SPECIAL = str.maketrans(
     }
 )
 MINUS = re.compile(r"(?<![\w.)])-(?=\d)")
-BREAKS = re.compile(r"(\\_|[./+])(?=\w)")
+BREAKS = re.compile(r"(\\_|[/+]|\.(?=[A-Za-z]))(?=\w)")
 COLUMN = re.compile(r"[lcr]|p\{[^}]*\}")
 FRACTION = re.compile(r"[\d.]+")
 WIDE, NARROW = "@%±→↓+=—<>", " .,:;'()[]/|!-ijlI"
@@ -83,7 +83,8 @@ def table(
 ) -> str:
     r"""Return floats of one caption and, below them, the notes as argument of \residuumnotes.
 
-    `align` has a column type per column, p{} with a share of \linewidth. The leading `l` columns
+    `align` has a column type per column; p{} columns of texts share what the others leave of a
+    line, in proportion to the fractions of \linewidth that they name. The leading `l` columns
     name the rows and stand in every part; of several, one without a header names groups of rows.
     A line break in a header stacks it; columns that share what stands above it are spanned.
     """
@@ -93,14 +94,13 @@ def table(
     floats: list[str] = []
     for number, parts in enumerate(_floats(grids), start=1):
         again = "\\addtocounter{table}{-1}\n" if floats else ""
-        named = " (continued)" if floats else f"}}\\label{{tab:{label}"
+        more, named = (" (continued)", "") if floats else ("", f"\\label{{tab:{label}}}")
         inside = "\n\n\\medskip\n".join(parts)
         floats.append(
-            f"{again}\\begin{{table*}}\n\\caption{{{escape(title)}{named}}}\n"
+            f"{again}\\begin{{table*}}\n\\caption{{{escape(title)}{more}}}{named}\n"
             f"\\centering\\footnotesize\\setlength{{\\tabcolsep}}{{3pt}}\n{inside}\n\\end{{table*}}\n"
-            + "\\clearpage\n"
-            * (number % HELD == 0)
-        )
+            + "\\clearpage\n" * (number % HELD == 0)
+        )  # fmt: skip
     return f"{HEAD}\n{''.join(floats)}{below}"
 
 
@@ -131,15 +131,25 @@ class _Grid:
         self.values = [*range(names, len(types))]
         self.longest = NAMES / max(1, len(self.names))
         self.shown = [*self.names, *self.values]
-        self.widths = [self._width(column) for column in range(len(types))]
+        self.texts = [i for i, kind in enumerate(types) if kind.startswith("p")]
+        self.widths = self._with_texts([self._width(column) for column in range(len(types))])
+        self.broken = [i for i in self.shown if i in self.texts or self._breaks(i)]
 
     def _width(self, column: int) -> float:
-        if self.types[column][0] == "p":
-            return float(FRACTION.findall(self.types[column])[0]) * WIDTH
+        """Return the width of a column that holds no texts; of one that does, 0."""
+        if column in self.texts:
+            return 0.0
         widest = max([width(self.bottoms[column]), *(row[column].width for row in self.rows)])
         if column in self.names:
             return min(widest, self.longest)
         return max(widest, width(self.tops[column]) / self.tops.count(self.tops[column]))
+
+    def _with_texts(self, widths: list[float]) -> list[float]:
+        """Let the columns of texts share what is left of a line."""
+        room = WIDTH - sum(widths) - GAP * len(widths)
+        shares = {c: float(FRACTION.findall(self.types[c])[0]) for c in self.texts}
+        return [room * shares[c] / sum(shares.values()) if c in shares else own
+                for c, own in enumerate(widths)]  # fmt: skip
 
     def parts(self) -> list[tuple[str, int]]:
         """Return grids that are narrow and short enough, each with its height in lines."""
@@ -152,11 +162,14 @@ class _Grid:
                     f"\\begin{{tabular}}{{{''.join(map(self._type, shown))}}}\n\\toprule\n"
                     f"{self._header(shown)}\n\\midrule\n{lines}\n\\bottomrule\n\\end{{tabular}}"
                 )
-                result.append((text, FRAME + sum(map(self._height, rows))))
+                headings = 2 * len({row[0].text for row in rows}) if self.grouped else 0
+                result.append((text, FRAME + headings + sum(map(self._height, rows))))
         return result
 
     def _side_by_side(self) -> list[list[int]]:
         """Part the columns of values evenly, into as few groups as the width allows."""
+        if self.texts:
+            return [self.values]
         room = WIDTH - sum(self.widths[column] + GAP for column in self.names)
         for count in range(1, len(self.values)):
             size = -(-len(self.values) // count)
@@ -167,7 +180,8 @@ class _Grid:
 
     def _below_each_other(self) -> Iterator[Rows]:
         """Part the rows where they would be higher than a page."""
-        numbers = [height // (LINES - FRAME) for height in accumulate(map(self._height, self.rows))]
+        heights = map(self._height, self.rows)
+        numbers = [height // (LINES - FRAME) for height in accumulate(heights)]
         for _, part in groupby(zip(numbers, self.rows, strict=True), key=lambda item: item[0]):
             yield [row for _, row in part]
 
@@ -177,12 +191,12 @@ class _Grid:
         return max(math.ceil(1.25 * n) if n > 1 else 1 for n in filled)
 
     def _type(self, column: int) -> str:
-        """Return the type of a column; a name that is too long breaks within a fixed width."""
-        broken = column in self.names and self._breaks(column)
-        return f"p{{{self.longest / WIDTH:.2f}\\linewidth}}" if broken else self.types[column]
+        """Return the type of a column; texts and names that are too long break their lines."""
+        share = f"p{{{self.widths[column] / WIDTH:.3f}\\linewidth}}"
+        return share if column in self.broken else self.types[column]
 
     def _breaks(self, column: int) -> bool:
-        return any(row[column].width > self.longest for row in self.rows)
+        return column in self.names and any(row[column].width > self.longest for row in self.rows)
 
     def _header(self, columns: list[int]) -> str:
         bottom = " & ".join(escape(self.bottoms[column]) for column in columns)
@@ -203,10 +217,11 @@ class _Grid:
                 yield from ["\\addlinespace"] * bool(number)
                 if group:
                     yield f"\\multicolumn{{{len(columns)}}}{{l}}{{\\emph{{{group}}}}} \\\\"
-            yield " & ".join(self._text(row, column) for column in columns) + " \\\\"
+            end = r"\tabularnewline" if columns[-1] in self.broken else r"\\"
+            yield " & ".join(self._text(row, column) for column in columns) + f" {end}"
 
     def _text(self, row: Sequence[Cell], column: int) -> str:
         text = row[column].text
-        if column not in self.names or not self._breaks(column):
+        if column not in self.broken:
             return text
         return "\\raggedright " + BREAKS.sub(r"\1\\allowbreak{}", text)

@@ -5,18 +5,26 @@ alpha)]` under any page with comparisons. Must not know how any of it was comput
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from residuum.artefacts import indexes
 from residuum.config.schema.papers import DEPTH, Column, Tests
+from residuum.config.specs import RunId
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.paired import Comparison
+from residuum.paired.classical import CONSTANT
+from residuum.paired.comparisons import near_alpha
 from residuum.tuning.choosing import Choice, Tuned
 from residuum.wiring.bound import Bound, BoundTable
 
+SHARED = (
+    "What the seeds share (a backbone, a warm start, a reranker, each made once) could turn out "
+    "otherwise too; neither their spread nor p over seeds covers it."
+)
 NO_DEPTH = "no depth: not a rerank system"
 EMPTY: tuple[object, ...] = (None, [], {})
+Named = Sequence[tuple[str, Comparison]]
 
 
 def tests_note(tests: Tests, column: str = "column", table: str = "table", only: str = "") -> str:
@@ -33,41 +41,63 @@ def tests_note(tests: Tests, column: str = "column", table: str = "table", only:
     )
 
 
-def remarks(tests: Sequence[tuple[str, Comparison]], alpha: float) -> Iterator[str]:
+def remarks(tests: Named, alpha: float) -> Iterator[str]:
     """Yield sentences about the named comparisons of a page; none where nothing is to be noted."""
-    rows = [row for _, row in tests]
-    if exact := sum(row.method.startswith("exact,") for row in rows):
+    if exact := sum(row.method.startswith("exact,") for _, row in tests):
         yield (
-            f"Exact p in {exact} of {len(rows)} comparisons: so few queries differ that all sign "
+            f"Exact p in {exact} of {len(tests)} comparisons: so few queries differ that all sign "
             "flips were enumerated."
         )
+    yield from _near(tests, alpha)
+    yield from _over_seeds(tests, alpha)
+    if constant := _names(tests, lambda row: row.method.endswith(CONSTANT)):
+        yield (
+            "Every query differs by the same amount, so that t is infinite and p 0, however few "
+            f"the queries: {constant}. A permutation test has a p there."
+        )
+    if turned := _names(tests, lambda row: row.disagrees):
+        yield (
+            "Significant, but the test favours the system with the lower mean, so that no marker "
+            f"is set: {turned}."
+        )
+
+
+def _names(tests: Named, fits: Callable[[Comparison], bool]) -> str:
+    return "; ".join(name for name, row in tests if fits(row))
+
+
+def _near(tests: Named, alpha: float) -> Iterator[str]:
     near = []
     for name, row in tests:
         error = row.p_error * row.p_adjusted / (row.p or 1)  # that of p, scaled as p was
-        if error > 0 and abs(row.p_adjusted - alpha) <= 2 * error:
+        if near_alpha(row.p_adjusted, error, alpha):
             near.append(f"{name} (p {row.p_adjusted:.4f} ± {error:.4f})")
     if near:
         yield (
             "Within two Monte-Carlo standard errors of alpha, so that other resamples could decide "
             f"otherwise: {'; '.join(near)}."
         )
-    if several := [row for row in rows if row.seeds_agreeing and row.significant]:
-        failing = [name for name, row in tests if row.significant and row.holds_over_seeds is False]
-        holding = sum(row.holds_over_seeds is True for row in several)
-        agreeing = sorted(Counter(str(row.seeds_agreeing) for row in several).items())
-        alone = ", ".join(f"{shown.replace('/', ' of ')} for {count}" for shown, count in agreeing)
+
+
+def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
+    several = [row for _, row in tests if row.seeds_agreeing and row.significant]
+    if not several:
+        return
+    holding = sum(row.holds_over_seeds is True for row in several)
+    agreeing = sorted(Counter(str(row.seeds_agreeing) for row in several).items())
+    alone = ", ".join(f"{shown.replace('/', ' of ')} for {count}" for shown, count in agreeing)
+    yield (
+        f"Over seeds: of {len(several)} significant comparisons between rows with seeds, "
+        f"{holding} hold if seeds count as random too (p < {alpha}, corrected alike); seeds "
+        f"for which the test of that seed alone agrees: {alone}."
+    )
+    if turning := _names(tests, lambda row: row.significant and bool(row.seeds_near_alpha)):
         yield (
-            f"Over seeds: of {len(several)} significant comparisons between rows with seeds, "
-            f"{holding} hold if seeds count as random too (p < {alpha}, corrected alike); seeds "
-            f"for which the test of that seed alone agrees: {alone}."
+            "With a seed whose own p lies within two Monte-Carlo standard errors of alpha, so "
+            f"that the count of seeds that agree may turn: {turning}."
         )
-        if failing:
-            yield f"Of these models only, not over seeds: {'; '.join(failing)}."
-    if turned := [name for name, row in tests if row.disagrees]:
-        yield (
-            "Significant, but the test favours the system with the lower mean, so that no marker "
-            f"is set: {'; '.join(turned)}."
-        )
+    if failing := _names(tests, lambda row: row.significant and row.holds_over_seeds is False):
+        yield f"Of these models only, not over seeds: {failing}."
 
 
 def header(job: BoundTable, column: Column) -> str:
@@ -108,8 +138,10 @@ def caption(
     if seeds > 1:
         yield (
             f"Rows with ± are means over {seeds} training seeds (± standard deviation); tests "
-            "compare each query's mean over seeds."
+            f"compare each query's mean over seeds. {SHARED}"
         )
+    if played := list(_played(job)):
+        yield f"Played at this scale by other systems: {', '.join(played)}."
     yield from _not_run(job, cells)
     for row, system in job.systems.items():
         shown = {k: v for k, v in sorted(system.items()) if k not in ("kind", "label")}
@@ -125,6 +157,14 @@ def caption(
         yield f"Index searched on {split_ref}: {index}."
     stated = f"Index of the published numbers: {indexes.counted(job.table.index)}."
     yield f"{stated} They compare with numbers of the same index, at any scale."
+
+
+def _played(job: BoundTable) -> Iterator[str]:
+    """Yield the systems that a page names and another one plays; its runs bear that one's name."""
+    for row in job.table.rows:
+        for run in job.runs.get(row.id, [])[:1]:
+            if (player := RunId.parse(run).system) != row.system:
+                yield f"{row.system} by {player}"
 
 
 def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:

@@ -162,11 +162,10 @@ def _comparison(
     tested: Tested | None,
     by_holm: Tested | None,
 ) -> LedgerRow:
-    a, b = own.reported, other.reported
-    gap = None if a is None or b is None else round(a - b, 6)
+    gap = printed_gap(own, other)
     difference = tested and tested.sign * tested.test.difference
     delta = None if difference is None or gap is None else difference - gap
-    ratio, relative = _effects(own, other) if tested else (None, None)
+    ratio, relative = effects(own, other) if tested else (None, None)
     absent = own if own.measured is None else other
     not_run = "not run", f"{absent.row}: {absent.not_run}"
     verdict, why = comparison_verdict(claim, tested) if tested else not_run
@@ -190,12 +189,19 @@ def _comparison(
     )
 
 
-def _effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]:
+def printed_gap(own: GridCell, other: GridCell) -> float | None:
+    """Return the difference of two printed numbers, without what binary fractions add."""
+    a, b = own.reported, other.reported
+    return None if a is None or b is None else round(a - b, 6)
+
+
+def effects(own: GridCell, other: GridCell) -> tuple[float | None, float | None]:
     """Return effect ratio and difference of relative improvement, of means: none print queries."""
     a, b, ours, theirs = own.reported, other.reported, own.measured, other.measured
-    if a is None or b is None or ours is None or theirs is None:
+    gap = printed_gap(own, other)
+    if a is None or b is None or gap is None or ours is None or theirs is None:
         return None, None
-    ratio = reproduction.effect_ratio(round(a - b, 6), ours - theirs)
+    ratio = reproduction.effect_ratio(gap, ours - theirs)
     return ratio, reproduction.delta_ri((a, b), (ours, theirs))
 
 

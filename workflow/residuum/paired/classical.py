@@ -18,6 +18,7 @@ POWER = 0.8  # of the smallest difference that can be detected
 FARTHEST = 1e5  # critical t beyond which SciPy finds no noncentrality
 # Queries up to which Wilcoxon's p is exact: with ties or zeros, and without.
 EXACT_UP_TO, EXACT_UNTIED_UP_TO = 13, 50
+CONSTANT = "no variance"  # what the method says where t is infinite
 SIGNED_RANK = "Wilcoxon signed rank, zeros dropped"
 DECIMALS = 12  # |differences| that agree in so many share a rank
 
@@ -53,13 +54,14 @@ def direction(d: np.ndarray) -> int:
 def t_test(d: np.ndarray) -> Outcome:
     """Two-sided paired t-test; p is 1 without differences and for a single query.
 
-    A constant difference other than 0 over several queries leaves t infinite: p is 0.
+    A constant difference other than 0 over several queries leaves t infinite: p is 0, as SciPy's,
+    and the method says so.
     """
     if len(d) < 2 or not d.any():
         return Outcome(1.0, 0.0, "paired t", direction(d))
     deviation = d.std(ddof=1)
     if deviation <= TIE:
-        return Outcome(0.0, 0.0, "paired t", direction(d))
+        return Outcome(0.0, 0.0, f"paired t, {CONSTANT}", direction(d))
     t = d.mean() / (deviation / np.sqrt(len(d)))
     p = float(2 * special.stdtr(len(d) - 1, -abs(t)))
     return Outcome(p, 0.0, "paired t", direction(d))

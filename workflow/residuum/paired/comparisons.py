@@ -8,7 +8,7 @@ Must not know tables, papers or what a family stands for.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from residuum.paired import classical, resampling
 from residuum.paired.resampling import Contrasts
 
 Key = tuple[str, str]  # (system, column)
+Value = TypeVar("Value", float, float | None)
 
 
 class ScoreMatrix(NamedTuple):
@@ -75,6 +76,7 @@ class Comparison:
     p_over_seeds: float | None
     holds_over_seeds: bool | None
     seeds_agreeing: str | None
+    seeds_near_alpha: int | None
     method: str
     test: str
     correction: str
@@ -161,7 +163,7 @@ def _rows(
         a, b = (runs[key] for key in pairs[number].sides)
         d = means.difference(number)
         sd, (ci_low, ci_high) = classical.deviation(d), classical.t_interval(d)
-        mixed, agreeing = _over_seeds(a, b, by_seed, tests.alpha)
+        mixed, agreeing, near = _over_seeds(a, b, by_seed, tests.alpha)
         yield Comparison(
             **pairs[number]._asdict(),
             **outcome._asdict(),
@@ -187,6 +189,7 @@ def _rows(
             p_over_seeds=None,
             holds_over_seeds=None,
             seeds_agreeing=agreeing,
+            seeds_near_alpha=near,
             test=tests.test,
             correction=tests.correction,
         )
@@ -205,19 +208,26 @@ def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
 
 def _over_seeds(
     a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float
-) -> tuple[classical.OverSeeds | None, str | None]:
-    """Return the test over seeds, and in how many seeds the same test alone agrees: `2/3`."""
+) -> tuple[classical.OverSeeds | None, str | None, int | None]:
+    """Return the test over seeds, in how many seeds the same test alone agrees (`2/3`), and how
+    many of these other resamples could decide otherwise."""
     met = paired_runs(len(a), len(b))
     if not met:
-        return None, None
+        return None, None, None
     d = np.stack([a[i] - b[j] for i, j in met], axis=1)
     outcomes = [next(by_seed) for _ in met]
     whole = classical.direction(d.mean(axis=1))
     agreeing = sum(one.p < alpha and one.direction == whole for one in outcomes)
-    return classical.over_seeds(d) if len(d) > 1 else None, f"{agreeing}/{len(met)}"
+    near = sum(near_alpha(one.p, one.p_error, alpha) for one in outcomes)
+    return classical.over_seeds(d) if len(d) > 1 else None, f"{agreeing}/{len(met)}", near
 
 
-def digits(value: float | None) -> float | None:
+def near_alpha(p: float, p_error: float, alpha: float) -> bool:
+    """Say whether p was drawn and lies within two of its standard errors of alpha."""
+    return p_error > 0 and abs(p - alpha) <= 2 * p_error
+
+
+def digits(value: Value) -> Value:
     """Round to twelve significant digits: what mathematical libraries agree on."""
     return None if value is None else float(f"{value:.12g}")
 
@@ -227,7 +237,8 @@ def test(contrasts: Contrasts, tests: Tests, workers: int = 1) -> list[classical
     if tests.test == "permutation":
         return resampling.permutation(contrasts, tests.resamples, tests.seed, workers)
     one = {"t-test": classical.t_test, "wilcoxon": classical.wilcoxon}[tests.test]
-    return [one(contrasts.difference(number)) for number in range(len(contrasts.pairs))]
+    outcomes = (one(contrasts.difference(number)) for number in range(len(contrasts.pairs)))
+    return [outcome._replace(p=digits(outcome.p)) for outcome in outcomes]
 
 
 def adjust(rows: Sequence[Comparison], correction: str, alpha: float) -> list[Comparison]:

@@ -39,7 +39,7 @@ def delta_ri(original: tuple[float, float], reproduced: tuple[float, float]) -> 
 def rmse(original: np.ndarray, reproduced: np.ndarray) -> float:
     """Return the root mean square error of values per query, both of shape (queries,)."""
     squares = np.square(reproduced - original)
-    return float(f"{math.sqrt(math.fsum(squares) / len(squares)):.12g}")
+    return digits(math.sqrt(math.fsum(squares) / len(squares)))
 
 
 def kendall_tau_union(original: Sequence[str], reproduced: Sequence[str]) -> float | None:
@@ -78,4 +78,4 @@ def rank_biased_overlap(
     seen = float((persistence**depth) @ (common / depth + beyond))
     last = (common[-1] - common[s - 1]) / len(long) + common[s - 1] / s
     overlap = (1 - persistence) / persistence * seen + last * persistence ** len(long)
-    return float(f"{overlap:.12g}")
+    return digits(float(overlap))

@@ -18,6 +18,7 @@ from residuum.paired.classical import LEVEL, TIE, Interval, Outcome, direction
 # Resamples that share a generator: part of what p and intervals depend on, so never tuned.
 FLIPS_BLOCK, BOOTSTRAP_BLOCK = 512, 128
 CHUNK = 128  # bytes of signs (8 queries each) per product: what a core's cache holds
+FEWEST = 50  # queries: for fewer, bootstrap intervals hold the mean less often than they say
 DRAWN_AT_ONCE = 4_000_000  # queries that a block may draw: bounds memory
 # Eight signs for each value of a byte.
 SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
@@ -102,10 +103,11 @@ def _reaching(
 def bootstrap(contrasts: Contrasts, resamples: int, seed: int, workers: int = 1) -> list[Interval]:
     """Return the percentile bootstrap interval of each pair's mean difference.
 
-    Queries are drawn with replacement, the same for all pairs. (None, None) for fewer than two.
+    Queries are drawn with replacement, the same for all pairs. (None, None) for fewer than FEWEST:
+    tests/benchmarks/simulations.py shows how short they would be.
     """
     queries = contrasts.values.shape[1]
-    if queries < 2:
+    if queries < FEWEST:
         return [(None, None)] * len(contrasts.pairs)
     # Whole numbers of units of at most 2^-32: their sums, below 2^53, are exact, so that no digit
     # of a mean depends on the order in which a processor's matrix product adds.

@@ -97,6 +97,28 @@ def means(metrics: pl.DataFrame) -> dict[str, float]:
     return {str(name): math.fsum(part["value"]) / part.height for (name,), part in parts.items()}
 
 
+def refuse_unjudged(averages: Mapping[str, float], qrels: pl.DataFrame, source: str) -> None:
+    """Refuse a measure that is 0 throughout because no doc is judged as relevant as it asks for.
+
+    `averages` are means by measure; `source` says where the qrels are from.
+    """
+    named = [name for name, mean in averages.items() if not mean and _asks(name, qrels)]
+    if named:
+        least, most = measures.level(named[0]), qrels["relevance"].to_numpy().max()
+        raise ResiduumError(
+            f"{source}: no doc is judged {least} or above (the highest relevance is {most}), so "
+            f"that {', '.join(named)} would be 0 for every query. Use qrels with such judgements, "
+            "or a measure of a lower level."
+        )
+
+
+def _asks(name: str, qrels: pl.DataFrame) -> bool:
+    """Say whether a measure asks for more relevance than any doc is judged to have."""
+    if measures.reads(name) == "answers":
+        return False
+    return qrels.filter(pl.col("relevance") >= measures.level(name)).is_empty()
+
+
 def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str) -> Values:
     """Return the values, shape (runs, queries), queries in the order of their sorted ids.
 

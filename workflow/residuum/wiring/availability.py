@@ -12,6 +12,7 @@ from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.base import OWN, references
+from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import ReleasedWeights
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, LexicalSystem
@@ -75,7 +76,10 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     model = registry.models[name]
     splits = [role_of(registry, role, "train", dataset) for _, role in references(model, "role")]
     yield from (why for _, why in splits)
-    on = splits[0][0] and splits[0][0].dataset  # what is behind it belongs to this collection
+    place = splits[0][0]
+    if place and registry.negatives(name).triples:
+        yield why_no_docpairs(registry, place)
+    on = place and place.dataset  # what is behind it belongs to this collection
     for other in registry.mined_models(name):
         yield from _model(registry, other, on, hub)
     for _, role in references(model, "backbone"):
@@ -125,11 +129,24 @@ def released_files(registry: Registry, name: str) -> list[Path]:
 def why_no_export(registry: Registry, name: str, *splits: str | None) -> str | None:
     """Return which files of a dataset's corpus (split None) or splits are missing, if any."""
     dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
-    absent = [path for split in splits for path in dataset.missing(split, *folders)]
-    if not absent:
-        return None
+    return _lacking(
+        name, dataset, [p for split in splits for p in dataset.missing(split, *folders)]
+    )
+
+
+def _lacking(name: str, dataset: Dataset, absent: list[Path]) -> str | None:
     listed = ", ".join(dict.fromkeys(map(str, absent)))
-    return f"no such file: {listed}. Access to {name}: {dataset.access}"
+    return f"no such file: {listed}. Access to {name}: {dataset.access}" if absent else None
+
+
+def why_no_docpairs(registry: Registry, place: Place) -> str | None:
+    """Return why a split has no training triples of its own, or None if it has."""
+    name, split = place
+    dataset, file = registry.datasets[name], registry.file("dataset", name)
+    if dataset.splits[split].docpairs is None:
+        return f"{name}/{split} has no training triples: {file}: splits.{split}.docpairs"
+    paths = [roots.data() / path for path in dataset.docpairs_file(split)]
+    return _lacking(name, dataset, [path for path in paths if not path.is_file()])
 
 
 def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:

@@ -40,7 +40,8 @@ def _undrawn(registry: Registry, figure: Figure, hub: Hub) -> dict[str, str]:
         return dict.fromkeys(
             (series.id for series in figure.series), not_bound(registry.config.scale, figure.role)
         )
-    reasons = {s.id: why_unavailable(registry, s.system, place, hub) for s in figure.series}
+    systems = registry.players(figure).items()
+    reasons = {series: why_unavailable(registry, system, place, hub) for series, system in systems}
     return {series: why for series, why in reasons.items() if why}
 
 
@@ -70,9 +71,9 @@ class Claimed(Part):
         files: dict[str, None] = {}
         for figure in self._bound(wildcards).figures.values():
             place = self.registry.place(figure.figure.role)
-            for series in figure.figure.series:
-                if series.id in figure.runs:
-                    reranker = self.registry.reranker(series.system)
+            for series, system in self.registry.players(figure.figure).items():
+                if series in figure.runs:
+                    reranker = self.registry.reranker(system)
                     files[self.fill(self.paths.depth_curve, place, reranker=reranker)] = None
         return list(files)
 

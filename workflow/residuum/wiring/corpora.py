@@ -89,6 +89,16 @@ class Corpora(Part):
         split = getattr(wildcards, "split", None)
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
 
+    def docpairs_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the user's own file of a split's training triples, if it is one."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        return [str(roots.data() / path) for path in dataset.docpairs_file(wildcards.split)]
+
+    def docpairs_spec(self, wildcards: Wildcards) -> str:
+        """Return what decides which training triples a split has."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        return specs.canonical_json(dataset.for_docpairs(wildcards.split))
+
     def index_behind(self, wildcards: Wildcards) -> str:
         """Return the index behind a lexical run."""
         return self.index(wildcards.dataset, run_of(wildcards))
@@ -220,6 +230,11 @@ class Models(Part):
         """Return the index that negatives are mined from; none for a model without pools."""
         system = self.registry.entry(wildcards.model, OnPairs).negatives.scores
         return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
+
+    def docpairs(self, wildcards: Wildcards) -> list[str]:
+        """Return the training triples of the split that a model is trained on, if it takes them."""
+        taken = self.registry.entry(wildcards.model, OnPairs).negatives.triples
+        return [self.fill(self.paths.docpairs, self._pairs(wildcards))] if taken else []
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of the other systems that negatives are mined from."""

@@ -15,6 +15,7 @@ from shlex import quote
 from typing import IO, Any
 
 from residuum.artefacts import files
+from residuum.artefacts.machine import ARITHMETIC
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry
@@ -54,6 +55,10 @@ class Wiring:
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
         self.arithmetic = Arithmetic(registry, paths, hub)
 
+    def shell_prefix(self) -> str:
+        """Return what stands before every command of this scale."""
+        return shell_prefix(self._workflow, self.registry.config.arithmetic)
+
     def start(self) -> None:
         """Do what comes before the first job: lock the folder, preload, say what is missing."""
         with in_snakemakes_words():
@@ -79,12 +84,13 @@ def in_snakemakes_words() -> Iterator[None]:
         raise WorkflowError(str(error)) from None
 
 
-def shell_prefix(workflow: Workflow) -> str:
+def shell_prefix(workflow: Workflow, arithmetic: str = "native") -> str:
     """Return what stands before every command.
 
     Jobs find the package by PYTHONPATH, so that a rule's environment holds dependencies only;
     without conda they run the Python that runs Snakemake. Where `preload` has started parents, the
-    function `python` has one of them fork the job.
+    function `python` has one of them fork the job: with torch loaded, whose arithmetic the
+    environment must have decided before.
     """
     conda = "conda" in str(workflow.deployment_settings.deployment_method).lower()
     path = "" if conda else f'export PATH={_quoted(Path(sys.executable).parent)}:"$PATH"; '
@@ -97,7 +103,8 @@ def shell_prefix(workflow: Workflow) -> str:
         f'python() {{{{ if [ -n "${{{{{server.FOLDER}-}}}}" ]; '
         f'then command python -I -S {client} $$ "$@"; else command python "$@"; fi; }}}}; '
     )
-    home = f"export PYTHONUTF8=1 PYTHONPATH={_quoted(package)}"
+    pinned = "".join(f" {name}={value}" for name, value in ARITHMETIC[arithmetic].items())
+    home = f"export PYTHONUTF8=1{pinned} PYTHONPATH={_quoted(package)}"
     return f"set -euo pipefail; {home}; {path}{python}"
 
 

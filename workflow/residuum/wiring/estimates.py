@@ -95,6 +95,11 @@ class Estimates:
         """Estimate the export of queries and judgements, or of answers."""
         return Estimate(disk=1.5 * assumed.QUERY_BYTES * self._queries(w))
 
+    def docpairs(self, w: Wildcards) -> Estimate:
+        """Estimate the export of training triples, a line each, written and read twice."""
+        lines = sizes.docpairs(self.registry, place_of(w))
+        return _run(lines, 2 * lines * MICRO * assumed.LINE_US)
+
     def index(self, w: Wildcards) -> Estimate:
         """Estimate a Lucene index."""
         text = sizes.text_bytes(self.registry, w.dataset)
@@ -118,8 +123,8 @@ class Estimates:
     def negatives(self, w: Wildcards) -> Estimate:
         """Estimate training tuples: a search for each training query, scores of what is drawn."""
         place = self.registry.train_place(w.model)
-        model, pairs = self.registry.entry(w.model, OnPairs), sizes.pairs(self.registry, place)
-        drawn = pairs * (model.negatives.per_pair or 0)
+        negatives, pairs = self.registry.negatives(w.model), sizes.examples(self.registry, w.model)
+        drawn = pairs * (negatives.per_pair or int(negatives.sampled))
         queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))
@@ -166,7 +171,7 @@ class Estimates:
         datasets = corpora_of(self.registry, w.model)
         examples, dataset = sum(sizes.docs(self.registry, name) for name in datasets), datasets[0]
         if isinstance(model, OnPairs):
-            examples = sizes.pairs(self.registry, self.registry.train_place(w.model))
+            examples = sizes.examples(self.registry, w.model)
         if isinstance(model, CrossEncoder):  # tokens of an example, and the most of its docs
             tokens = (1 + model.group) * _pair_tokens(dataset, model.reading)
             most = (1 + model.group) * model.reading.length

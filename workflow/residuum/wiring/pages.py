@@ -52,7 +52,7 @@ def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str,
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
-    systems = {row.id: row.system for row in table.rows if row.system}
+    systems = registry.players(table)
     places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = {
         row: {c: why_unavailable(registry, system, place, hub) for c, place in places.items()}
@@ -96,14 +96,15 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its split, and the runs of each series that can be made at this scale."""
     figure, (_, reason) = registry.entry(page, Figure), registry.comparability
     place = registry.place(figure.role)
-    drawn = [s for s in figure.series if not why_unavailable(registry, s.system, place, hub)]
+    systems = registry.players(figure)
+    drawn = [s for s in systems if not why_unavailable(registry, systems[s], place, hub)]
     return BoundFigure(
         id=page,
         figure=figure,
         tests=registry.tests[figure.tests],
         place="/".join(place),
         residual=residual_of(registry, [place]),
-        runs={series.id: registry.runs(series.system) for series in drawn},
+        runs={series: registry.runs(systems[series]) for series in drawn},
         scale=registry.config.scale,
         reason=reason,
     )
@@ -113,14 +114,15 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
     place = registry.place(cases.role)
-    systems = {name: registry.systems[system] for name, system in cases.lists.items()}
+    players = registry.players(cases)
+    systems = {name: registry.systems[system] for name, system in players.items()}
     reranked = {n: s.depth.fixed() for n, s in systems.items() if isinstance(s, RerankSystem)}
     return BoundCases(
         id=page,
         cases=cases,
         place="/".join(place),
         residual=residual_of(registry, [place]),
-        runs={name: registry.runs(system)[0] for name, system in cases.lists.items()},
+        runs={name: registry.runs(system)[0] for name, system in players.items()},
         depths={name: depth for name, depth in reranked.items() if depth},
         scale=registry.config.scale,
         reason=reason,
@@ -155,7 +157,7 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     place = registry.binding(entry.role)
     if place is None:
         return not_bound(registry.config.scale, entry.role)
-    reasons = [why_unavailable(registry, s, place, hub) for _, s in references(entry, "system")]
+    reasons = [why_unavailable(registry, s, place, hub) for s in registry.players(entry).values()]
     needed = all(reasons) if isinstance(entry, Figure) else any(reasons)
     return next(filter(None, reasons)) if needed else None
 
@@ -216,9 +218,10 @@ class Pages(Part):
         """Return the tuning files behind the rows of a table that run at this scale."""
         table = bind_table(self.registry, wildcards.page, self.hub)
         files: dict[str, None] = {}
+        players = self.registry.players(table.table)
         for row, column in table.available():
             place = self.registry.place(column.role)
-            if tuned := tuning_place(self.registry, str(row.system), place):
+            if tuned := tuning_place(self.registry, players[row.id], place):
                 runs = table.runs[row.id]
                 files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
         return list(files)
@@ -244,7 +247,8 @@ class Pages(Part):
 
         def of(wildcards: Wildcards) -> list[str]:
             series = bind_figure(self.registry, wildcards.page, self.hub).series()
-            names = dict.fromkeys(self.registry.reranker(one.system) for one in series)
+            players = self.registry.players(self.registry.pages[wildcards.page])
+            names = dict.fromkeys(self.registry.reranker(players[one.id]) for one in series)
             return [self.fill(template, self._place(wildcards), reranker=name) for name in names]
 
         return of

@@ -98,6 +98,7 @@ class Paths:
         self.corpus = self._below("data/{dataset}/corpus/manifest.json")
         self.queries = self._below(f"data/{SPLIT}/queries.tsv")
         self.qrels = self._below(f"data/{SPLIT}/qrels.trec")
+        self.docpairs = self._below(f"data/{SPLIT}/docpairs.tsv.gz")
         self.answers = self._below(f"data/{SPLIT}/answers.jsonl")
         self.index = self._below("index/{dataset}/{index}/manifest.json")
         self.term_weights = self._below(f"weights/{{dataset}}/{MODEL}")

@@ -28,7 +28,8 @@ class Resources:
         self._registry = registry
         self.threads = scale.threads
         self.compute = f"--threads {scale.threads} --device {config.device}"
-        self.precise = f"{self.compute} --precision {config.precision}"
+        precise = f"{self.compute} --precision {config.precision}"
+        self.precise = f"{precise} --arithmetic {config.arithmetic}"
         self.batches = f"--batch-size {scale.batch_size} {self.precise}"
         self.shard_mb = VECTOR_KB * 1024 * scale.shard_docs // 10**6
         self.gpus = config.gpus  # of a training job, each with a process of its own

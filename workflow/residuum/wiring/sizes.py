@@ -127,6 +127,21 @@ def pairs(registry: Registry, place: Place) -> int:
     return _pinned(registry, place, positive)
 
 
+def docpairs(registry: Registry, place: Place) -> int:
+    """Return the training triples that a split's collection brings, held out queries' included."""
+    editions = registry.datasets[place.dataset].editions
+    pins = [e.splits[place.split].docpairs for e in editions if place.split in e.splits]
+    return max(filter(None, pins), default=pairs(registry, place))
+
+
+def examples(registry: Registry, model: str) -> int:
+    """Return the tuples that a model is trained on: pairs of its split, or training triples."""
+    place, triples = registry.train_place(model), registry.negatives(model).triples
+    if triples is None:
+        return pairs(registry, place)
+    return triples.first or docpairs(registry, place)
+
+
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
     dataset, name = registry.datasets[place.dataset], place.split
     if holdout := dataset.splits[name].holdout:

@@ -83,6 +83,7 @@ OWN = "own"  # in place of a role: the split that the searched collection names 
 Id = Annotated[str, Field(pattern=ID)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(gt=0)]
+K = Annotated[int, Field(gt=0, le=1_000_000)]  # hits requested; Lucene and FAISS make room for all
 SplitId = Annotated[Id, Ref("split")]
 Role = Annotated[Id, Ref("role")]
 TrainRole = Annotated[Id, Ref("role", besides=(OWN,))]

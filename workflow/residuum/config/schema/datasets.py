@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from residuum.cli.errors import unknown
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
+from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import (
     GENERATED_SPLITS,
     GeneratedArticles,
@@ -70,31 +71,6 @@ class FilesSource(Strict):
 Source = GeneratedSource | GeneratedArticles | IrdsSource | FilesSource
 
 
-class Download(Strict):
-    """A file or folder that a collection is read from: exactly one of irds, home and file."""
-
-    irds: str | None = Field(None, description="NAME/KEY in ir_datasets' own list of downloads")
-    home: str | None = Field(None, description="path below ir_datasets' home; by hand without url")
-    file: str | None = Field(None, description="path below the folder of RESIDUUM_DATA")
-    url: str | None = Field(None, description="address of a file that ir_datasets does not list")
-    bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")
-    md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
-    splits: list[SplitId] = Field([], description="that need it; absent: the corpus does")
-    makes: list[str] = Field([], description="what ir_datasets keeps of it, and takes in its place")
-
-    def check(self) -> None:
-        if sum(place is not None for place in (self.irds, self.home, self.file)) != 1:
-            raise ValueError("give exactly one of irds, home and file")
-        if self.irds and (self.url or self.bytes or self.md5):
-            raise ValueError("ir_datasets lists url, bytes and md5 itself; leave them out")
-
-    def by_hand(self, data: Path, home: Path) -> Path | None:
-        """Return where the user has to put it; None of what is downloaded when it is needed."""
-        if self.home:
-            return None if self.url else home / self.home
-        return data / self.file if self.file else None
-
-
 class Holdout(Strict):
     """A split drawn from another one, whose queries it removes there."""
 
@@ -110,6 +86,9 @@ class Split(Strict):
     queries: str | None = Field(None, description="TSV file, query_id TAB text")
     query_field: str = Field("text", description="field of an ir_datasets query")
     qrels: str | None = Field(None, description="TREC qrels file")
+    docpairs: str | None = Field(
+        None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
+    )
     questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
     answers_field: str | None = Field(None, description="field of an ir_datasets query's answers")
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
@@ -132,6 +111,7 @@ class SplitCount(Strict):
     queries: Positive
     qrels: int = Field(ge=0)
     relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
+    docpairs: Positive | None = Field(None, description="training triples")
 
 
 class Own(Strict):
@@ -175,6 +155,9 @@ class Collection(Strict):
                 raise ValueError(f"{key}: {text}")
             if kind == "irds" and (split.queries or split.qrels):
                 raise ValueError(f"{key}: queries and qrels go with source files; irds names both")
+            if split.docpairs and (kind in generated or holdout):
+                text = "training triples go with source irds or files, and no holdout"
+                raise ValueError(f"{key}.docpairs: {text}")
             if kind in generated and name not in generated[kind]:
                 raise ValueError(f"{key}: a {kind} collection has {', '.join(generated[kind])}")
             if kind in generated or holdout or split.questions:
@@ -219,6 +202,11 @@ class Collection(Strict):
         entry = self.splits[self.origin(split)]
         return [name for name in (entry.questions, entry.queries, entry.qrels) if name]
 
+    def docpairs_file(self, split: str) -> list[str]:
+        """Return the user's file of a split's training triples, if it is one, as YAML names it."""
+        name = self.splits[split].docpairs
+        return [name] if name and isinstance(self.source, FilesSource) else []
+
 
 class Dataset(Collection):
     """config/datasets/<id>.yaml: a collection and what a reader should know of it."""
@@ -255,7 +243,11 @@ class Dataset(Collection):
         of = [self.origin(each) for each in read]
         own = [d for d in self.downloads if ({*of} & {*d.splits} if of else not d.splits)]
         needed = [data / name for each in read or (None,) for name in self.source_files(each)]
-        needed += [path for download in own if (path := download.by_hand(data, irds_home))]
+        needed += [
+            path
+            for download in own
+            if not download.docpairs and (path := download.by_hand(data, irds_home))
+        ]
         return [path for path in dict.fromkeys(needed) if not path.exists()]
 
     def for_corpus(self) -> dict[str, object]:
@@ -271,13 +263,29 @@ class Dataset(Collection):
         """Return the part that decides which queries and qrels a split has, and no more."""
         of = self.origin(name)
         kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of}
-        pins = [e.model_dump() for e in self.editions]
+        pins = [e.model_dump(exclude={"splits": {"__all__": {"docpairs"}}}) for e in self.editions]
         for pin in pins:
             pin["splits"] = {n: counts for n, counts in pin["splits"].items() if n in (name, of)}
         return {**self.for_corpus(), "splits": self._sources(kin), "editions": pins}
 
+    def for_docpairs(self, name: str) -> dict[str, object]:
+        """Return the part that decides which training triples a split has, and no more."""
+        split, pins = self.splits[name].model_dump(mode="json", exclude_defaults=True), []
+        for edition in self.editions:
+            counts = {n: count for n, count in edition.splits.items() if n == name}
+            pins.append(edition.model_copy(update={"splits": counts}).model_dump())
+        keys = ("irds", "queries", "qrels", "questions", "docpairs")
+        kept = {name: {key: split[key] for key in keys if key in split}}
+        return {"source": self.for_corpus()["source"], "splits": kept, "editions": pins}
+
     def _sources(self, names: Iterable[str]) -> dict[str, object]:
-        of_users = {"folds", "residual_of", "positive_level", "measures"}  # what its readers decide
+        of_users = {
+            "folds",
+            "residual_of",
+            "positive_level",
+            "measures",
+            "docpairs",
+        }  # of its readers
         return {
             name: self.splits[name].model_dump(mode="json", exclude=of_users, exclude_defaults=True)
             for name in sorted(names)

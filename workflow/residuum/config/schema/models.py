@@ -4,13 +4,14 @@ Losses, poolings and pools are open: their classes stand in the tables that `Kin
 their code. Must not know how any of them computes.
 """
 
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
+from residuum.config.schema.negatives import Negatives
 
 Needs = Literal["negatives", "candidates", "vectors"]
 NEEDS: dict[Needs, str] = {
@@ -65,64 +66,6 @@ class Encoder(Strict):
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
-
-
-class Source(NamedTuple):
-    """A system whose hits for the training queries a pool needs, and the seed of its model."""
-
-    system: str
-    top: int
-    seed: int
-
-
-class Pool(Strict):
-    """Base of what negatives are drawn from; an entry of residuum.pools.POOLS."""
-
-    kind: str
-
-    @property
-    def source(self) -> Source | None:
-        """The hits that the pool needs, if any."""
-        return None
-
-
-class Negatives(Strict):
-    """Negatives drawn uniformly from the union of pools, relevant docs left out.
-
-    Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
-    system that scores the positive and them. Without pools there are none but the other docs of a
-    batch. `same_as` names the model whose tuples are used: an ablation differs in one thing only.
-    """
-
-    pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
-    scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
-    per_pair: Positive | None = Field(default=None, description="stored for each training pair")
-    seed: int = 1
-    same_as: Annotated[Id, Ref("model", use="tuples")] | None = None
-
-    @property
-    def sampled(self) -> bool:
-        """Say whether training pairs come with negatives of their own."""
-        return bool(self.pools or self.same_as)
-
-    @property
-    def sources(self) -> list[Source]:
-        """The hits that the pools need."""
-        return [source for pool in self.pools.values() if (source := pool.source)]
-
-    @property
-    def runs(self) -> list[Source]:
-        """Those that are not hits of the system that scores, so that a run gives them."""
-        return [source for source in self.sources if source.system != self.scores]
-
-    def check(self) -> None:
-        settings = [self.scores is not None, self.per_pair is not None]
-        if self.same_as and any([*settings, self.pools]):
-            raise ValueError("same_as takes the other model's tuples: give nothing beside it")
-        if len({bool(self.pools), *settings}) > 1:
-            raise ValueError("pools, scores and per_pair go together: give all or none of them")
-        if len({source.system for source in self.sources}) < len(self.sources):
-            raise ValueError("two pools hold the hits of one system: give one, as deep as needed")
 
 
 class Loss(Strict):

@@ -104,6 +104,10 @@ class Printed(Strict):
     title: str
     printed_in: str = Field(description="where the paper prints it")
 
+    def systems(self) -> dict[str, str]:
+        """Return the system named for each part: a row, a series, a list."""
+        return {}
+
 
 class Reported(Printed):
     """A page with numbers that the paper printed."""
@@ -138,6 +142,9 @@ class Table(Reported):
     baselines: list[RowId] = Field([], description="rows for `compare: with_baselines`")
     index: IndexStatistics | None = Field(None, description="numbers compare if this is equal")
     notes: list[str] = Field([], description="printed under the table: what no cell can say")
+
+    def systems(self) -> dict[str, str]:
+        return {row.id: row.system for row in self.rows if row.system}
 
 
 class Characteristic(Strict):
@@ -180,6 +187,9 @@ class Cases(Printed):
     after: ListId = Field(description="list whose rank is shown second; most gained first")
     limit: Positive = Field(3, description="cases shown, one per query")
 
+    def systems(self) -> dict[str, str]:
+        return self.lists
+
 
 class Series(Strict):
     """A line of a figure: a rerank system, measured at each depth."""
@@ -211,6 +221,9 @@ class Figure(Printed):
     series: list[Series] = Field(min_length=1)
     panels: list[Panel] = Field(min_length=1)
     tests: TestsId = Field(description="an entry of config/tests that compares with_baselines")
+
+    def systems(self) -> dict[str, str]:
+        return {series.id: series.system for series in self.series}
 
 
 class Claims(Printed):

@@ -9,6 +9,7 @@ from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
 
 DatasetId = Annotated[Id, Ref("dataset")]
+SystemId = Annotated[Id, Ref("system")]
 STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
 
 
@@ -67,6 +68,7 @@ class Scale(Strict):
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
+    systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="of a process; neural last digits depend on them")
     shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")
@@ -95,6 +97,9 @@ class Config(Strict):
     encoder: str | None = Field(None, description="hub id or path in place of hub backbones")
     device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
+    arithmetic: Literal["native", "portable"] = Field(
+        "native", description="kernels of this kind of CPU, or those that every x86-64 has"
+    )
     gpus: Positive = Field(1, description="that train one model; the last digits depend on them")
     tflops: float = Field(312, gt=0, description="rated speed of a GPU, for estimates of time")
     utilisation: float = Field(0.4, gt=0, le=1, description="share of it that is reached")
@@ -104,3 +109,5 @@ class Config(Strict):
         # The machine that plans the graph may have no GPU, so `auto` cannot mean several.
         if self.gpus > 1 and self.device != "cuda":
             raise ValueError(f"gpus: more than one needs device: cuda, not {self.device}")
+        if self.arithmetic == "portable" and self.device in ("cuda", "mps"):
+            raise ValueError(f"arithmetic: portable needs device: cpu, not {self.device}")

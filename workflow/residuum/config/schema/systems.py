@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 from pydantic import Field, PositiveFloat
 
 from residuum.config.schema import base
-from residuum.config.schema.base import Id, Name, Positive, Probability, Ref, Role, Strict
+from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.scales import HubReranker, RerankerModel
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
@@ -111,7 +111,7 @@ class LexicalSystem(Strict):
     )
     bm25: Bm25
     rm3: Rm3Setting | None = None  # expands by the query's first hits: docs have no fixed score
-    k: Positive = Field(description="hits requested")
+    k: K = Field(description="hits requested")
     budgets: base.Budgets = Field(default=[])
 
     def index(self) -> IndexForm:
@@ -136,7 +136,7 @@ class DenseSystem(Strict):
     kind: Literal["dense"]
     label: Label = ""
     model: Annotated[Id, Ref("model", kinds=("dual-encoder",))]
-    k: Positive
+    k: K
 
 
 class Interpolation(Setting[float, Annotated[list[float], Field(min_length=1)]]):
@@ -160,7 +160,7 @@ class FusionSystem(Strict):
     unretrieved: Unretrieved | dict[Part, Unretrieved] = Field(
         description="score of a doc that only another part retrieved: of all parts, or of each"
     )
-    k: Positive = Field(description="hits that are kept")
+    k: K = Field(description="hits that are kept")
 
     def rule(self, part: str) -> Unretrieved:
         """Return what a part gives to a doc that it did not retrieve."""
@@ -242,7 +242,7 @@ class ReciprocalRankSystem(Strict):
         min_length=2, description="systems, whose lists count alike"
     )
     rank_constant: Positive = Field(description="k of the paper, 60 there")
-    k: Positive = Field(description="hits that are kept")
+    k: K = Field(description="hits that are kept")
 
 
 System = Annotated[

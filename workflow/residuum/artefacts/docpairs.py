@@ -1,0 +1,60 @@
+"""Official training triples on disk: a gzipped TSV line of query_id, positive and negative each.
+
+Usage: `docpairs.write(path, rows)`, `docpairs.read(path, first=4_000_000)`. Neither the rows that
+are written nor those behind the last one read are in memory. Must not know where they come from.
+"""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+
+from residuum.artefacts import files
+from residuum.artefacts.streams import chunks
+from residuum.cli.errors import ResiduumError
+
+DocPair = tuple[str, str, str]  # query_id, positive, negative
+COLUMNS = dict.fromkeys(["query_id", "positive", "negative"], pl.String)
+LINES_AT_ONCE = 10_000
+
+
+def write(path: Path, rows: Iterable[DocPair]) -> int:
+    """Write triples in their order and return their number; ids are free of white space."""
+    counts = []
+
+    def blocks() -> Iterator[bytes]:
+        for some in chunks(map(_line, rows), LINES_AT_ONCE):
+            counts.append(len(some))
+            yield "".join(some).encode()
+
+    files.write_gzip(path, blocks())
+    return sum(counts)
+
+
+def _line(row: DocPair) -> str:
+    line = "\t".join(row)
+    if line.split() != [*row]:
+        raise ResiduumError(f"triple {row}: an id is empty or holds white space")
+    return line + "\n"
+
+
+def read(path: Path, first: int | None = None) -> pl.DataFrame:
+    """Return the first triples, or all, as a frame; fewer than are asked for are an error."""
+    try:
+        with gzip.open(path, "rb") as handle:
+            lines = list(islice(handle, first))
+    except FileNotFoundError:
+        raise ResiduumError(f"{path}: no such file. {files.REMAKE}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ResiduumError(files.damaged(path, error)) from None
+    if first and len(lines) < first:
+        found = f"{len(lines):,} triples, but the model takes the first {first:,}"
+        raise ResiduumError(f"{path}: {found}; lower negatives.triples.first or leave it out")
+    data = io.BytesIO(b"".join(lines))
+    if not lines:
+        return pl.DataFrame(schema=COLUMNS)
+    return pl.read_csv(data, separator="\t", has_header=False, schema=COLUMNS, quote_char=None)

@@ -1,0 +1,36 @@
+"""The key `downloads` of config/datasets/*.yaml: the files that a collection is read from.
+
+Must not know how any of them is read.
+"""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from residuum.config.schema.base import Positive, SplitId, Strict
+
+
+class Download(Strict):
+    """A file or folder that a collection is read from: exactly one of irds, home and file."""
+
+    irds: str | None = Field(None, description="NAME/KEY in ir_datasets' own list of downloads")
+    home: str | None = Field(None, description="path below ir_datasets' home; by hand without url")
+    file: str | None = Field(None, description="path below the folder of RESIDUUM_DATA")
+    url: str | None = Field(None, description="address of a file that ir_datasets does not list")
+    bytes: Positive | None = Field(None, description="size, where ir_datasets does not list it")
+    md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
+    splits: list[SplitId] = Field([], description="that need it; absent: the corpus does")
+    docpairs: bool = Field(False, description="needed for the training triples of those alone")
+    makes: list[str] = Field([], description="what ir_datasets keeps of it, and takes in its place")
+
+    def check(self) -> None:
+        if sum(place is not None for place in (self.irds, self.home, self.file)) != 1:
+            raise ValueError("give exactly one of irds, home and file")
+        if self.irds and (self.url or self.bytes or self.md5):
+            raise ValueError("ir_datasets lists url, bytes and md5 itself; leave them out")
+
+    def by_hand(self, data: Path, home: Path) -> Path | None:
+        """Return where the user has to put it; None of what is downloaded when it is needed."""
+        if self.home:
+            return None if self.url else home / self.home
+        return data / self.file if self.file else None
