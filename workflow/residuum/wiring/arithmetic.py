@@ -17,12 +17,13 @@ class Arithmetic(Part):
     def of_table(self, wildcards: Wildcards) -> list[str]:
         """Return those behind the cells that are measured, each once."""
         table = bind_table(self.registry, wildcards.page, self.hub)
-        cells = {(row.system, column.role): None for row, column in table.cells()}
+        players = self.registry.players(table.table)
+        cells = {(players[row.id], column.role): None for row, column in table.cells()}
         return list(
             dict.fromkeys(
                 path
                 for system, role in cells
-                for path in self._behind(str(system), self.registry.place(role))
+                for path in self._behind(system, self.registry.place(role))
             )
         )
 
