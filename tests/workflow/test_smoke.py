@@ -553,7 +553,7 @@ def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edite
         name.removeprefix("results/smoke/")
         for name in planned(project, f"results/smoke/{checkpoint}")
     }
-    record = "tuning/generated-smoke/tune/bert-siamese@rate.json"
+    record = "rates/generated-smoke/tune/bert-siamese.json"
     tried = {f"models/bert-siamese@rate-{rate}/seed1/manifest.json" for rate in ("0.0001", "0.001")}
     assert tried | {record, checkpoint} <= made and "models/clear/seed1/manifest.json" not in made
     snakemake(project, f"results/smoke/{checkpoint}")

@@ -38,7 +38,8 @@ MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|
 PATHS = Paths()
 REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.pages["claims"], PATHS.ledger]
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
-VALUES = [PATHS.metrics, PATHS.tuning, PATHS.learning, PATHS.depth_curve, PATHS.significance]
+VALUES = [PATHS.metrics, PATHS.tuning, PATHS.rate, PATHS.learning, PATHS.depth_curve]
+VALUES += [PATHS.significance]
 COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
@@ -264,7 +265,7 @@ def _make(bench: Bench, path: str) -> str:
     others = _corrected_with(bench, output.stem)
     significance.compare(spec, metrics, tests_made, together=others, learning=of_all)
     computed = [p for form in COMPUTED for p in bench.files(path, form)]
-    tuned = bench.files(path, PATHS.tuning)
+    tuned = [*bench.files(path, PATHS.tuning), *bench.files(path, PATHS.rate)]
     tables.render(spec, metrics, tests_made, output, tuned, computed, told)
     return ""
 

@@ -116,7 +116,7 @@ class Paths:
         self.pairs = self._below(f"rerank/{SPLIT}/{{reranker}}.trec.gz")
         self.depth_curve = self._below(f"rerank/{SPLIT}/{{reranker}}.depths.tsv")
         self.tuning = self._below(f"tuning/{SPLIT}/{{run}}.json")
-        self.rate = self._below(f"tuning/{SPLIT}/{{model}}@rate.json")
+        self.rate = self._below(f"rates/{SPLIT}/{{model}}.json")
         self.metrics_root = self._below("metrics")
         self.metrics = self._below(f"metrics/{below_metrics(SPLIT, '{run}')}")
         self.significance = self._below("significance/{page}.tsv")
