@@ -5,6 +5,7 @@ rule cases_find:
         queries=WIRING.pages.of_split(PATHS.queries),
         qrels=WIRING.pages.of_split(PATHS.qrels),
         corpus=WIRING.pages.of_split(PATHS.corpus),
+        learning=WIRING.pages.learning,
     output:
         **PATHS.pages["cases"].forms("md", "tex"),
     log:
@@ -19,7 +20,8 @@ rule cases_find:
         **decided_by("residuum.cases", "find", WIRING.pages.spec),
         lists=WIRING.pages.list_options,
         corpus=options.folder("corpus"),
+        learning=options.each("learning", "learning"),
     shell:
         "python -m residuum.cases find --spec {params.spec:q} --queries {input.queries} "
-        "--qrels {input.qrels} --corpus {params.corpus} {params.lists} "
+        "--qrels {input.qrels} --corpus {params.corpus} {params.lists} {params.learning} "
         "--output {output.tsv} 2>&1 | tee {log}"

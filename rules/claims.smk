@@ -4,6 +4,7 @@ rule claims_judge:
         metrics=WIRING.claims.metrics,
         tables=WIRING.claims.tables,
         curves=WIRING.claims.curves,
+        learning=WIRING.claims.learning,
     output:
         **ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex"),
         **recorded(tests=ONLY.pages(PATHS.significance, "claims")),
@@ -20,7 +21,9 @@ rule claims_judge:
         metrics=PATHS.metrics_root,
         tables=options.each("table", "tables"),
         curves=options.each("depths", "curves"),
+        learning=options.each("learning", "learning"),
     shell:
         "python -m residuum.claims judge --spec {params.spec:q} --metrics {params.metrics} "
-        "{params.tables} {params.curves} --tests {output.tests} --output {output.tsv} "
+        "{params.tables} {params.curves} {params.learning} --tests {output.tests} "
+        "--output {output.tsv} "
         "2>&1 | tee {log}"

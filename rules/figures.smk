@@ -3,6 +3,7 @@ rule figures_draw:
     input:
         depths=WIRING.pages.of_rerankers(PATHS.depth_curve),
         scored=WIRING.pages.of_rerankers(PATHS.pairs.manifest),
+        learning=WIRING.pages.learning,
     output:
         **PATHS.pages["figure"].forms("md", "pdf", "png"),
     log:
@@ -17,6 +18,7 @@ rule figures_draw:
         **decided_by("residuum.figures", "draw", WIRING.pages.spec),
         depths=options.each("depths", "depths"),
         scored=options.each("scored", "scored"),
+        learning=options.each("learning", "learning"),
     shell:
         "python -m residuum.figures draw --spec {params.spec:q} {params.depths} "
-        "{params.scored} --output {output.tsv} 2>&1 | tee {log}"
+        "{params.scored} {params.learning} --output {output.tsv} 2>&1 | tee {log}"

@@ -2,6 +2,7 @@ rule significance_compare:
     """Test the pairs of systems that a table compares, in every column."""
     input:
         metrics=WIRING.pages.tested_metrics,
+        learning=WIRING.pages.tested_learning,
     output:
         **recorded(tests=ONLY.pages(PATHS.significance, "table")),
     log:
@@ -16,6 +17,7 @@ rule significance_compare:
         **decided_by("residuum.significance", "compare", WIRING.pages.spec),
         together=WIRING.pages.together,
         metrics=PATHS.metrics_root,
+        learning=options.each("learning", "learning"),
     shell:
         "python -m residuum.significance compare --spec {params.spec:q} {params.together} "
-        "--metrics {params.metrics} --workers {threads} --output {output.tests} 2>&1 | tee {log}"
+        "--metrics {params.metrics} {params.learning} --workers {threads} --output {output.tests} 2>&1 | tee {log}"

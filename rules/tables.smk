@@ -5,6 +5,7 @@ rule tables_render:
         records=WIRING.pages.records,
         tests=PATHS.significance,
         tuning=WIRING.pages.tuning,
+        learning=WIRING.pages.learning,
         computed=WIRING.arithmetic.of_table,
     output:
         **ONLY.pages(PATHS.table, "table").forms("md", "tex"),
@@ -20,8 +21,9 @@ rule tables_render:
         **decided_by("residuum.tables", "render", WIRING.pages.spec),
         metrics=PATHS.metrics_root,
         tuning=options.each("tuning", "tuning"),
+        learning=options.each("learning", "learning"),
         computed=options.each("computed", "computed"),
     shell:
         "python -m residuum.tables render --spec {params.spec:q} --metrics {params.metrics} "
-        "--significance {input.tests} {params.tuning} {params.computed} "
-        "--output {output.tsv} 2>&1 | tee {log}"
+        "--significance {input.tests} {params.tuning} {params.learning} "
+        "{params.computed} --output {output.tsv} 2>&1 | tee {log}"

@@ -5,6 +5,7 @@ rule train_train:
         corpus=WIRING.models.trained_on(PATHS.corpus),
         queries=WIRING.models.trained_on(PATHS.queries),
         start=WIRING.models.start_files,
+        rate=WIRING.models.rate,
     output:
         PATHS.checkpoint,
     log:
@@ -24,9 +25,10 @@ rule train_train:
         work=PATHS.work("{model}.seed{seed}"),
         compute=RESOURCES.precise,
         torchrun=RESOURCES.torchrun,
+        rate=options.each("rate", "rate"),
     shell:
         "{params.torchrun} "
         "python -m residuum.train train --tuples {input.tuples} --corpus {params.corpus} "
         "--queries {input.queries} --start {params.start} --spec {params.spec:q} "
-        "--seed {wildcards.seed} {params.compute} --work {params.work} "
+        "{params.rate} --seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

@@ -1,14 +1,16 @@
 """From metrics files to rendered tables: values, markers and notes follow from the data."""
 
 import json
+import re
 
 import polars as pl
 import pytest
 
-from residuum import significance, tables
+from residuum import ledger, significance, tables
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.pages import layout
+from residuum.tuning.learned import Learned
 from tables_fixture import TABLE, job, spec, write_metrics
 
 
@@ -311,3 +313,65 @@ def test_notes_name_a_p_near_alpha_and_count_exact_ones(made, tmp_path):
     assert "other resamples could decide otherwise: rr, base and ours (p 0.0490 ± 0.0020)." in page
     assert "Exact p in 1 of 3 comparisons" in page
     assert "could decide otherwise" not in made[1]
+
+
+def verdict(folder, model, learned):
+    path = folder / model
+    made = Learned(
+        split_ref="data/tune",
+        learned=learned,
+        reason="RR@10 0.1 is no better than 0.2, that of the start",
+        measure="RR@10",
+        examples=40,
+        means={"trained": 0.1, "start": 0.2, "random order": 0.05},
+        better=3,
+        worse=9,
+        preflight={
+            **{"examples": 1000, "loss": 2.35, "loss_of_equal_scores": 1.21, "gap": -0.762},
+            **{"gap_where_active": -0.762, "negatives_above": 0.627, "gap_sd": 2.61, "margin": 1.2},
+        },
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made.write(path)
+    return path
+
+
+def test_a_row_whose_model_did_not_learn_is_no_result(tmp_path):
+    """One seed of two is enough; the other rows are tested and marked as ever."""
+    models = {"ours.seed1": ["dual/seed1"], "ours.seed2": ["dual/seed2"]}
+    told = [verdict(tmp_path / "dual", f"seed{n}.json", learned=n == 1) for n in (1, 2)]
+    metrics = write_metrics(tmp_path / "metrics")
+    bound = job().model_copy(update={"models": {"data": models}})
+    tests, table = tmp_path / f"{bound.id}.tsv", tmp_path / "t.tsv"
+    significance.compare(spec(bound), metrics, tests, learning=told)
+    tables.render(spec(bound), metrics, tests, table, [], learning=told)
+    compared = pl.read_csv(tests, separator="\t")
+    assert compared.select("a", "b").rows() == [("base", "ablation")]
+    ours = cell(pl.read_csv(table, separator="\t"), "ours")
+    assert (ours["measured"], ours["not_learned"], ours["beats"]) == (None, True, "")
+    assert ours["not_run"] == "dual seed2: RR@10 0.1 is no better than 0.2, that of the start"
+    page = (tmp_path / "t.md").read_text()
+    assert re.search(r"2 Ours +\| not learned +\|", page)
+    assert "- Not learned: ours: dual seed2: RR@10 0.1 is no better" in page
+    assert "dual seed1: learned; RR@10 over 40 held-out examples of data/tune: trained 0.1" in page
+    assert "better on 3, worse on 9. First 1,000 examples at step 0: gap -0.762" in page
+    assert "63% of the negatives above their positive, loss 2.35, of equal scores 1.21." in page
+    assert "Active triplets have no gap to widen" in page
+    ledger.write([spec(bound)], [table], [tests], tmp_path / "l.tsv")
+    rows = pl.read_csv(tmp_path / "l.tsv", separator="\t")
+    verdicts = dict(rows.select("claim", "verdict").iter_rows())
+    assert verdicts["RR@10 = 0.4"] == "not learned"
+    assert verdicts["ours significantly above base"] == "not learned"
+    assert verdicts["ablation significantly below ours"] == "not learned"
+    assert verdicts["RR@10 = 0.35"] == "differs"
+    assert "Not learned: 4." in (tmp_path / "l.md").read_text()
+
+
+def test_a_control_is_shown_and_compared_with_none(tmp_path):
+    rows = [{**row, "control": row["id"] == "base", "index": None} for row in TABLE["rows"]]
+    bound = job(rows=rows, reported={})
+    metrics, tests = write_metrics(tmp_path / "metrics"), tmp_path / "s.tsv"
+    significance.compare(spec(bound), metrics, tests)
+    tables.render(spec(bound), metrics, tests, tmp_path / "t.tsv", [])
+    assert pl.read_csv(tests, separator="\t").select("a", "b").rows() == [("ours", "ablation")]
+    assert cell(pl.read_csv(tmp_path / "t.tsv", separator="\t"), "base")["measured"] == 0.3

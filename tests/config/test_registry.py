@@ -724,6 +724,24 @@ def test_the_own_splits_of_a_dataset_are_splits_of_it(config):
         load(config)
 
 
+def test_a_learning_rate_is_tried_on_a_model_and_chosen_for_all_that_name_it():
+    registry = load(scale="nfcorpus")
+    ids = [f"bert-siamese@rate-{rate}" for rate in ("5e-06", "1e-05", "2e-05", "5e-05")]
+    assert list(registry.trials) == ids and {*ids} < {*registry.model_ids()}
+    assert [registry.model(name).training.rate for name in ids] == [5e-6, 1e-5, 2e-5, 5e-5]
+    for name in ids:
+        assert registry.tuples_of(name) == "clear"
+        assert registry.train_place(name) == ("nfcorpus", "train")
+        assert registry.learned_on(name) == ("nfcorpus", "dev"), "those who choose, not tune"
+    grids = {name: registry.rate_grid(name) for name in registry.models}
+    assert {name for name, grid in grids.items() if grid} == {
+        *("bert-siamese", "clear", "clear-random", "zero-shot"),
+    }
+    assert registry.learned_on("clear") == ("nfcorpus", "tune")
+    assert registry.learned_on("not-trained") is None, "it takes no step"
+    assert registry.learned_on("reranker-base") == ("nfcorpus", "tune")
+
+
 def test_at_small_scales_clears_systems_play_dualrms_on_its_pages_and_at_full_none_does():
     small, full = (load(scale=scale) for scale in ("mini", "full"))
     tables = [pages.bind_table(at, "dualrm-table2", nothing_missing) for at in (small, full)]

@@ -106,8 +106,12 @@ def test_the_hash_of_a_folder_follows_from_its_manifest_where_the_files_are_gone
     (model / "model.safetensors").unlink()
     assert integrity.Changes(tmp_path, graph).of(graph.values()) == []
     (model / "b.json").write_text("other")
-    paths = [change.path for change in integrity.Changes(tmp_path, graph).of(graph.values())]
-    assert paths == ["models/clear/seed1/b.json", "models/clear/seed1"]
+    [change] = integrity.Changes(tmp_path, graph).of(graph.values())
+    assert change.path == "models/clear/seed1/b.json", "and not its folder too"
+    (model / "b.json").write_text("b.json")
+    (model / "more.json").write_text("of no manifest")
+    [change] = integrity.Changes(tmp_path, graph).of(graph.values())
+    assert (change.path, change.by) == ("models/clear/seed1", "runs/a.trec.gz")
     assert whole != files.sha256_of(model)
 
 

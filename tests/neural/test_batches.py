@@ -10,6 +10,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.neural.batches import (
     Batch,
     EpochSampler,
+    QuerySampler,
     Visit,
     draw_batch,
     other_positives,
@@ -152,6 +153,25 @@ def test_known_positives_are_no_negatives_in_any_column() -> None:
     ]
     assert other_positives(batch, slice(0, 4), known).astype(int).tolist() == expected
     assert other_positives(batch, slice(1, 3), known).astype(int).tolist() == expected[1:3]
+
+
+def test_queries_are_visited_alike_and_their_pairs_in_turn() -> None:
+    """One query has six pairs and three have two: by pairs it would own half of the training."""
+    owners = ["big"] * 6 + ["a", "a", "b", "b", "c", "c"]
+    pairs = [Tuple(q, f"{q}{i}", 1.0, ["n0", "n1"], [0.0, 0.0]) for i, q in enumerate(owners)]
+    sampler = QuerySampler(pairs, 4, seed=1)
+    assert sampler.steps(2) == EpochSampler(len(pairs), 4, 1).steps(2) == 6
+    visits = [visit for step in range(6) for visit in sampler.visits(step)]
+    seen = [pairs[visit.number] for visit in visits]
+    assert Counter(pair.query_id for pair in seen) == {"big": 6, "a": 6, "b": 6, "c": 6}
+    # six visits: each of the big query's pairs once, each of the others' thrice
+    assert {pair.positive for pair in seen if pair.query_id == "big"} == {
+        f"big{i}" for i in range(6)
+    }
+    assert set(Counter(p.positive for p in seen if p.query_id != "big").values()) == {3}
+    epochs = [visit.epoch for visit in visits if owners[visit.number] == "a"]
+    assert sorted(epochs)[-1] - sorted(epochs)[0] <= 3, "its pairs' own, by which negatives turn"
+    assert sampler.visits(3) == QuerySampler(pairs, 4, seed=1).visits(3)
 
 
 def test_all_tuples_of_a_pair_are_in_the_same_part() -> None:

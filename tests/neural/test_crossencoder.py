@@ -23,13 +23,11 @@ from residuum import train as stage
 from residuum.artefacts import contracts, files
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.models import Reading
 from residuum.neural import devices
-from residuum.neural.crossencoder import CrossEncoder, CrossLearner, Pair
-from residuum.neural.learners import Start, usable
+from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.learners import usable
 from residuum.neural.pretrained import Source
-from residuum.neural.tokens import Texts
 from tiny_models import (
     order_share,
     toy_docs,
@@ -228,7 +226,7 @@ def test_small_and_empty_pools_are_told(capfd: pytest.CaptureFixture[str]) -> No
     assert usable(pairs, 4) == pairs[2:]
     options = capfd.readouterr().err
     assert "2 of 9 training pairs have no negative: left out" in options
-    assert "3 of 9 training pairs have fewer than 4 negatives: drawn with replacement" in options
+    assert "3 of 9 training pairs have fewer than 4 negatives: some are taken twice" in options
 
 
 def some_pairs(count: int, pool: int) -> list[Tuple]:
@@ -310,19 +308,6 @@ def test_part_seed_and_what_was_not_learned(
     assert contents(one) == contents(two)
     artefact = json.loads((one / "manifest.json").read_text())["artefact"]
     assert artefact["pairs"] == len(toy_tuples()) // 2
-
-
-def test_a_loss_of_equal_scores_is_warned_of(
-    toy: Path, device: devices.Device, capfd: pytest.CaptureFixture[str]
-) -> None:
-    spec = CrossEncoderSchema.model_validate(spec_of())
-    texts, start = Texts(toy / "queries.tsv", toy / "corpus", "test"), Source(str(toy / "start"))
-    learner = CrossLearner(spec, Start(start, device, 1), toy / "tuples.jsonl.gz", texts)
-    learner.warn_of_collapse([1.0] * 10)
-    assert "learned nothing" not in capfd.readouterr().err
-    learner.warn_of_collapse([1.0] * 9 + [math.log(1 + GROUP)])
-    warning = capfd.readouterr().err
-    assert "the model learned nothing" in warning and "equal scores would give 1.946" in warning
 
 
 def test_a_tuple_whose_doc_is_gone_is_named(toy: Path, tmp_path: Path) -> None:

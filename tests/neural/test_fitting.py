@@ -19,6 +19,7 @@ from residuum.neural import devices, fitting
 from residuum.neural.backbones import MaskedLearner
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import KINDS, Start
+from residuum.neural.preflight import preflight
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import TrainingState
 from residuum.neural.tokens import Texts
@@ -189,6 +190,11 @@ def test_what_fitted_is_kept_for_the_rest_and_told(
 ) -> None:
     learner = made(toy, "residual_margin")
     sizes = hold(learner, 3, monkeypatch)
+    preflight(learner)  # keeps to what fits as well, and leaves nothing behind
+    assert sizes[:6] == [7, 4, 2, 2, 2, 1]
+    sizes.clear()
+    monkeypatch.setattr(fitting, "preflight", lambda learner: {})
+    capfd.readouterr()
     fitting.run(learner, 1, [], tmp_path / "work", tmp_path / "model", "residuum.train")
     assert sizes == [7, 3, 3, 1, 3, 3, 1]
     assert capfd.readouterr().err.count("a batch of 7 training examples does not fit") == 1

@@ -16,7 +16,8 @@ from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
 from residuum.wiring.claims import Claimed, bind_claims
-from residuum.wiring.pages import BINDERS, Pages, bind_cases, bind_table, gaps
+from residuum.wiring.gaps import gaps
+from residuum.wiring.pages import BINDERS, Pages, bind_cases, bind_table
 from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -194,3 +195,18 @@ def test_only_requested_pages_are_printed(tmp_path):
 def _printed(paths, targets):
     message = driver.show(paths, SimpleNamespace(dag_settings=SimpleNamespace(targets=targets)))
     return "".join(line for line in message.split("\n") if line in ("a", "b"))
+
+
+def test_pages_read_whether_the_models_behind_them_learned(mini, pages):
+    """Those behind a fusion and a reranker too, of every seed; none where no split tells."""
+    told = pages.learning(named(page="clear-table2"))
+    clear = {f"r/learning/clear/seed{seed}.json" for seed in (1, 2)}
+    rerankers = {"r/learning/reranker-base/seed1.json", "r/learning/reranker-large/seed2.json"}
+    assert {*told} == clear | rerankers
+    table = pages.learning(named(page="clear-table1"))
+    assert clear < {*table} and "r/learning/deepct/seed1.json" in table
+    assert not [path for path in table if "not-trained" in path], "a control has nothing to learn"
+    assert pages.learning(named(page="lexical-baselines-cacm")) == []
+    silent = mini.scale.model_copy(update={"learning": None})
+    registry = replace(mini, scales={**mini.scales, "mini": silent})
+    assert Pages(registry, Paths("r"), all_available).learning(named(page="clear-table1")) == []

@@ -24,6 +24,8 @@ from conftest import ROOT
 from projects import PARTS, command, copy_project, snakemake
 from residuum.artefacts import trec
 from residuum.code.closure import Library, sha256
+from residuum.tuning.choosing import Record
+from residuum.tuning.learned import Learned
 
 pytestmark = pytest.mark.workflow
 BASELINES = sorted(
@@ -105,7 +107,7 @@ def test_it_ends_with_the_table_and_the_ledger(project):
 def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
     results = project / "results" / "smoke"
     table = pl.read_csv(results / "tables" / "clear-table1.tsv", separator="\t")
-    assert table.height == 8 * 5
+    assert table.height == 9 * 5
     measured = table.filter(pl.col("measured").is_not_null())
     assert measured.height == table.height
     runs = {"bm25": "bm25", "clear": "clear.seed1", "bert-siamese": "bert-siamese.seed1"}
@@ -225,7 +227,7 @@ def test_a_bundle_of_it_makes_every_page_again_elsewhere(project, tmp_path):
     archive = tmp_path / "smoke.tar.gz"
     residuum(project, "bundle", "write", "--results", "results/smoke", "--output", archive)
     message = residuum(project, "bundle", "verify", archive)
-    made = 9 + len(BASELINES)
+    made = 12 + len(BASELINES)
     assert f"{made} pages made again byte for byte, 3 carried; no fault" in message
 
 
@@ -342,7 +344,7 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
         ("lexical.py", "Run again, or give", "Try once more, or give"),
         ("collections/places.py", "lower passages or raise", "take fewer passages or raise"),
-        ("neural/learners.py", "the model learned nothing", "nothing was learned"),
+        ("neural/preflight.py", "the start ranks these", "the start puts these"),
         ("negatives.py", "pairs are left out: a doc", "pairs are not used: a doc"),
         ("tuning/evaluation.py", "the qrels are empty", "the qrels have no line"),
     ]:
@@ -537,6 +539,34 @@ def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
         "tuning/generated-smoke/dev/bm25-mine.json",
         "metrics/generated-smoke/dev/bm25-mine.tsv",
     }
+
+
+def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edited):
+    """Two trainings of one model decide for the models of a budget; the record has both."""
+    grid = "{grid: [1.0e-4, 1.0e-3], of: bert-siamese, role: msmarco-tune, measure: RR@10}"
+    triplet = "steps: 20, batch_size: 16, learning_rate: "
+    edited("config/scales/smoke.yaml", f"{triplet}1.0e-3, d", f"{triplet}{grid}, d")
+    how = "learning: {candidates: bm25, top: 100, measure: RR@10}\n"
+    edited("config/scales/smoke.yaml", "\nbudgets:\n", f"\n{how}budgets:\n")
+    checkpoint = "models/zero-shot/seed1/manifest.json"
+    made = {
+        name.removeprefix("results/smoke/")
+        for name in planned(project, f"results/smoke/{checkpoint}")
+    }
+    record = "tuning/generated-smoke/tune/bert-siamese@rate.json"
+    tried = {f"models/bert-siamese@rate-{rate}/seed1/manifest.json" for rate in ("0.0001", "0.001")}
+    assert tried | {record, checkpoint} <= made and "models/clear/seed1/manifest.json" not in made
+    snakemake(project, f"results/smoke/{checkpoint}")
+    results = project / "results" / "smoke"
+    chosen = Record.read(results / record)
+    assert [one.setting for one in chosen.tried] == [{"learning_rate": r} for r in (1e-4, 1e-3)]
+    spec = json.loads((results / checkpoint).read_text())["spec"]["model"]
+    assert {"learning_rate": spec["training"]["learning_rate"]} == chosen.choices[0].setting
+    told = "results/smoke/learning/zero-shot/seed1.json"
+    assert told in planned(project, "results/smoke/tables/dualrm-table5.md")
+    snakemake(project, told)
+    verdict = Learned.read(project / told)
+    assert verdict.examples == 40 and verdict.preflight["loss_of_equal_scores"] > 0
 
 
 def external_run(project, damage):

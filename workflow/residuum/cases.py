@@ -18,8 +18,9 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.papers import Cases, Condition
-from residuum.pages import layout, notes
+from residuum.pages import layout, learned, notes
 from residuum.pages.layout import TextCell
+from residuum.tuning.learned import read_all
 from residuum.wiring.bound import BoundCases
 
 app = command.app(__doc__)
@@ -37,6 +38,7 @@ def find(
     corpus: command.Corpus,
     lists: Annotated[list[str], typer.Option("--list", help="NAME=RUN, one per list")],
     output: command.Page,
+    learning: command.Learning = None,
 ) -> None:
     """Write the pairs that meet the rule as .tsv and the first cases as .md and .tex."""
     job = command.parse_spec(BoundCases, spec)
@@ -53,9 +55,11 @@ def find(
     table = kept.with_columns(query, text, cut)
     columns = ["query_id", "query", "doc_id", "relevance", *(f"rank.{name}" for name in runs)]
     written = table.select(*columns, "gain", "shown", "excerpt")
-    own = layout.write(output, written, page(job, pairs, len(judged), table))
+    made = page(job, pairs, len(judged), table)
+    made.notes.extend(learned.notes(read_all(learning or [])))
+    own = layout.write(output, written, made)
     counts = {"pairs": pairs.height, "written": table.height, "queries": len(judged)}
-    inputs = [queries, qrels, corpus / "manifest.json", *paths.values()]
+    inputs = [queries, qrels, corpus / "manifest.json", *paths.values(), *(learning or [])]
     manifest.write(output, counts, job, inputs, "residuum.cases", own)
 
 

@@ -4,7 +4,7 @@ Command: `python -m residuum.claims judge ...`. Each claim is a family of compar
 Must not know how tables and figures are rendered, nor how a value was computed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from residuum.pages.claims import judge as judged
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
 from residuum.pages.verdicts import LedgerRow
+from residuum.tuning.learned import Learned, read_all
 from residuum.wiring.bound import BoundClaims, BoundFigure, BoundTable
 
 app = command.app(__doc__)
@@ -33,13 +34,15 @@ def judge(
     output: command.Page,
     table: Annotated[list[Path] | None, typer.Option(help="TSV of a table they are about")] = None,
     depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,
+    learning: command.Learning = None,
 ) -> None:
     """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
     job = command.parse_spec(BoundClaims, spec)
     read = [trec.read_depths(path) for path in depths or []]
-    values = {name: of_table(bound, metrics) for name, bound in job.tables.items()}
+    told = learning or []
+    values = {name: of_table(bound, metrics, told) for name, bound in job.tables.items()}
     for name, absent in job.absent.items():
-        values[name] = of_figure(job.figures.get(name), read, absent)
+        values[name] = of_figure(job.figures.get(name), read, absent, read_all(told))
     made = compare(job, values)
     files.write_text(tests, grids.frame(made, paired.Comparison).write_csv(separator="\t"))
     cells = {path.stem: grids.rows(path, GridCell, optional=grids.INDEX) for path in table or []}
@@ -50,27 +53,35 @@ def judge(
     rows = list(judged(job, values, made, by_name))
     own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
     names = sorted({name for bound in job.tables.values() for name in bound.metrics_files()})
-    inputs = [*(metrics / name for name in names), *(table or []), *(depths or [])]
+    inputs = [*(metrics / name for name in names), *(table or []), *(depths or []), *told]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.claims")
     manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.claims", own)
 
 
-def of_table(job: BoundTable, metrics: Path) -> Values:
-    """Return the values of a table's cells, and why the others are not run."""
-    bound, scores = grids.load(job, metrics)
+def of_table(job: BoundTable, metrics: Path, learning: Sequence[Path]) -> Values:
+    """Return the values of a table's cells, and why the others are not run or not learned."""
+    bound, scores = grids.load(job, metrics, learning)
     cells = ((row, column) for column in bound.table.columns for row in bound.table.rows)
     reasons = {(row.id, column.id): bound.not_run(row, column) for row, column in cells}
-    return Values(scores, {key: why for key, why in reasons.items() if why})
+    unlearned = {(r, c): why for r, of in bound.unlearned.items() for c, why in of.items()}
+    return Values(scores, {key: why for key, why in reasons.items() if why}, unlearned)
 
 
 def of_figure(
-    job: BoundFigure | None, depths: Sequence[pl.DataFrame], absent: dict[str, str]
+    job: BoundFigure | None,
+    depths: Sequence[pl.DataFrame],
+    absent: dict[str, str],
+    told: Mapping[str, Learned],
 ) -> Values:
     """Return the values of a figure at each depth from 1, as (series, panel/depth)."""
     points = curves.measured(job, pl.concat(depths)) if job and job.runs else []
     scores = {(point.series.id, point.column): point.scores for point in points if point.depth > 0}
     panels = [panel.id for panel in job.figure.panels] if job else []
-    return Values(scores, {(row, p): why for row, why in absent.items() for p in panels})
+    faulty = {}
+    for name, runs in job.runs.items() if job else ():
+        if job and (why := grids.why_not_learned(job, runs, job.place, told)):
+            faulty |= {(name, panel): why for panel in panels}
+    return Values(scores, {(row, p): why for row, why in absent.items() for p in panels}, faulty)
 
 
 def page(

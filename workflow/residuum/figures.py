@@ -20,9 +20,10 @@ from residuum.artefacts import files, manifest, trec
 from residuum.cli import command
 from residuum.config import measures
 from residuum.config.schema.papers import Panel
-from residuum.pages import layout, notes
+from residuum.pages import layout, learned, notes
 from residuum.pages.curves import Point, measured
 from residuum.pages.layout import DASH, TextCell
+from residuum.tuning.learned import read_all
 from residuum.wiring.bound import BoundFigure
 
 if TYPE_CHECKING:
@@ -66,24 +67,33 @@ def draw(
     depths: Annotated[list[Path], typer.Option(help="TSV of run, depth, query_id, measure, value")],
     scored: Annotated[list[Path], typer.Option(help="manifest of the scored pairs behind it")],
     output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
+    learning: command.Learning = None,
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
-    job = command.parse_spec(BoundFigure, spec)
-    points = compare(job, measured(job, pl.concat([trec.read_depths(path) for path in depths])))
+    requested = command.parse_spec(BoundFigure, spec)
+    told = read_all(learning or [])
+    job, tested = learned.labelled(requested, told)
+    made = measured(job, pl.concat([trec.read_depths(path) for path in depths]))
+    points = compare(job, tested, made)
     own = save(job, points, output)
     page = caption(job, points, [cost(path) for path in scored])
+    page.notes.extend(learned.notes(told))
     own += layout.write(output, frame(points), page, image=f"{output.stem}.png")
-    inputs = [*depths, *scored]
-    manifest.write(output, {"points": len(points)}, job, inputs, "residuum.figures", own)
+    inputs = [*depths, *scored, *(learning or [])]
+    manifest.write(output, {"points": len(points)}, requested, inputs, "residuum.figures", own)
 
 
-def compare(job: BoundFigure, points: list[Point]) -> list[Point]:
-    """Test each other series against the first, per panel, at every depth that both have."""
+def compare(job: BoundFigure, tested: list[str], points: list[Point]) -> list[Point]:
+    """Test each other series against the first, per panel, at every depth that both have.
+
+    Those whose models did not learn are no results and are not `tested`.
+    """
     first = job.series()[0]
     scores = {(point.series.id, point.column): point.scores for point in points}
     pairs = []
     for p in points:  # depth 0, where nothing is reranked, is shown but not tested
-        if p.depth > 0 and p.series != first and (first.id, p.column) in scores:
+        both = {p.series.id, first.id} <= {*tested}
+        if both and p.depth > 0 and p.series != first and (first.id, p.column) in scores:
             family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"
             pairs.append(paired.Pair(p.series.id, first.id, p.column, family=family))
     rows = paired.compare(scores, pairs, job.tests)

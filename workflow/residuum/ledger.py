@@ -168,10 +168,11 @@ def _in_short(every: Rows) -> Iterator[str]:
         header = ["where", "column", "claim", "reported", "measured", "p", "p over seeds", "seeds"]
         text = "Significant over queries and not over training seeds, so of these models only"
         yield f"{text}: {len(models)}.\n\n{grid(header, lines)}"
-    if absent := [row for row in rows if row.verdict == "not run"]:
-        groups = _grouped(absent, _bare)
-        listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
-        yield f"Not run: {len(absent)}.\n\n{listed}"
+    for verdict in ("not learned", "not run"):
+        if absent := [row for row in rows if row.verdict == verdict]:
+            groups = _grouped(absent, _bare)
+            listed = "\n".join(f"- {plain(why)}: {_printed_in(own)}" for why, own in groups)
+            yield f"{verdict.capitalize()}: {len(absent)}.\n\n{listed}"
     if again:
         where = dict.fromkeys("/".join(str(row.same_as).split("/")[:2]) for row in again)
         text = f"Printed before, of the same runs, and counted there ({', '.join(where)})"

@@ -28,12 +28,13 @@ def compare(
         list[str] | None, typer.Option(help="another BoundTable of the same family, as JSON")
     ] = None,
     workers: command.Workers = 1,
+    learning: command.Learning = None,
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
     jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
     tests, tables = jobs[0].tests, []
     for job in jobs:
-        bound, values = grids.load(job, metrics)
+        bound, values = grids.load(job, metrics, learning or [])
         measures = {column.id: column.measure for column in job.table.columns}
         pairs = []
         for column, a, b in bound.compared():
@@ -45,7 +46,7 @@ def compare(
     table = grids.frame(family[: len(tables[0])], paired.Comparison)
     files.write_text(output, table.write_csv(separator="\t"))
     read = {name for job in jobs for name in job.metrics_files()}
-    inputs = [metrics / name for name in sorted(read)]
+    inputs = [*(metrics / name for name in sorted(read)), *(learning or [])]
     manifest.write(output, {"comparisons": table.height}, jobs[0], inputs, "residuum.significance")
 
 

@@ -15,11 +15,12 @@ from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import DEPTH, Row
-from residuum.pages import arithmetic, grids, layout, notes
+from residuum.pages import arithmetic, grids, layout, learned, notes
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.tuning.choosing import Record, Tuned
+from residuum.tuning.learned import read_all
 from residuum.wiring.bound import BoundTable
 
 app = command.app(__doc__)
@@ -38,18 +39,20 @@ def render(
         list[Path] | None,
         typer.Option(help="manifest of a model, of embeddings or of scored pairs"),
     ] = None,
+    learning: command.Learning = None,
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     requested = command.parse_spec(BoundTable, spec)
-    job, values = grids.load(requested, metrics)
+    job, values = grids.load(requested, metrics, learning or [])
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
+    captions += learned.notes(read_all(learning or []))
     captions += arithmetic.notes(computed or [])
     own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
-    inputs = [significance, *(tuning or []), *(computed or [])]
+    inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
     inputs += [metrics / name for name in names]
     manifest.write(output, {"cells": len(cells)}, requested, inputs, "residuum.tables", own)
 
@@ -82,6 +85,7 @@ def tidy(
         for column in job.table.columns:
             not_run = job.not_run(row, column)
             cell = grids.blank(job, row.id, column.id, column.measure, not_run)
+            cell = replace(cell, not_learned=job.not_learned(row.id, column.id) is not None)
             if column.is_depth and not not_run:
                 cell = _with_depth(job, row, cell, records)
             elif matrix := values.get((row.id, column.id)):
@@ -126,9 +130,9 @@ def _with_depth(job: BoundTable, row: Row, cell: GridCell, tuned: Sequence[Tuned
 
 
 def number(cell: GridCell, digits: int) -> str:
-    """Round for display; a cell without a value is `not run`, and never a zero."""
+    """Round for display; a cell without a value says why, and is never a zero."""
     if cell.measured is None or cell.lowest is None or cell.highest is None:
-        return DASH if cell.not_run == notes.NO_DEPTH else "not run"
+        return DASH if cell.not_run == notes.NO_DEPTH else cell.absence
     if cell.measure == DEPTH:
         span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
         return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"

@@ -15,11 +15,14 @@ import pydantic
 import typer
 
 from residuum.cli import command
+from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Trained
+from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
 from residuum.neural.learners import KINDS, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts
+from residuum.tuning.choosing import Record
 
 app = command.app(__doc__)
 
@@ -39,15 +42,34 @@ def train(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
+    rate: Annotated[Path | None, typer.Option(help="record of the chosen learning rate")] = None,
 ) -> None:
     """Train a model and write its checkpoint."""
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
+    if isinstance(model.training.learning_rate, RateGrid):
+        model = at_rate(model, chosen_rate(model, rate))
     source = Source(start, revision, model.training.dropout)
     begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed)
-    inputs = [tuples, queries, corpus / "manifest.json"]
+    inputs = [tuples, queries, corpus / "manifest.json", *([rate] if rate else [])]
     with processes.joined(begin.device.name):
         learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))
         fitting.run(learner, threads, inputs, work, output, "residuum.train")
+
+
+def chosen_rate(model: Trained, record: Path | None) -> float:
+    """Return the rate of a record, or any one of the grid for a model that takes no step."""
+    grid = model.training.learning_rate
+    if isinstance(grid, RateGrid) and not model.trained:
+        return grid.grid[0]
+    if record is None:
+        raise ResiduumError("training.learning_rate is to be chosen: give --rate, its record")
+    return float(Record.read(record).choices[0].setting["learning_rate"])
+
+
+def at_rate(model: Trained, rate: float) -> Trained:
+    """Return the model with a learning rate."""
+    training = model.training.model_copy(update={"learning_rate": rate})
+    return model.model_copy(update={"training": training})
 
 
 if __name__ == "__main__":

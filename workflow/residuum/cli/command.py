@@ -32,6 +32,7 @@ JudgedBefore = Annotated[
 Tag = Annotated[str, typer.Option(help="name of the system, the last column of the run")]
 Run = Annotated[Path, typer.Option(help="run to write, .trec.gz")]
 Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
+Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
 Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
 Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]

@@ -19,6 +19,7 @@ from residuum.config.schema.models import OnPairs, TermWeights
 from residuum.config.schema.papers import Characteristics, Claims, Figure, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
+from residuum.config.schema.training import RateGrid
 
 Fault = tuple[str, str]  # key, what is wrong
 
@@ -120,6 +121,16 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if OWN in (on, entry.train_on) and on != entry.train_on:
                 text = f"'{name}' is trained on {on}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
+        if isinstance(grid := entry.training.learning_rate, RateGrid):
+            tried = registry.models.get(grid.of)
+            if registry.scale.learning is None:
+                text = "a grid is tried on the candidates of `learning:`"
+                yield "training.learning_rate", f"{text}, which {registry.scale_file} lacks"
+            if isinstance(tried, OnPairs) and OWN in (tried.train_on, entry.train_on):
+                yield "training.learning_rate", "a grid is tried on a role's pairs, not on own"
+            others = [g for g, _ in registry.trials.values() if g.of == grid.of and g != grid]
+            if others:
+                yield "training.learning_rate", f"another model has '{grid.of}' try another grid"
         lexical = registry.systems.get(entry.negatives.scores or "")
         if isinstance(lexical, LexicalSystem) and (lexical.rm3 or lexical.term_weights):
             text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"

@@ -20,6 +20,7 @@ from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.papers import Page, Table, Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.config.schema.systems import RerankSystem, System
+from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, of_entry
 
 Entry = TypeVar("Entry")
@@ -104,9 +105,34 @@ class Registry:
             return FromPath(path=self.config.encoder)
         return FromHub(hub=self.config.encoder, revision="main")
 
+    @cached_property
+    def trials(self) -> dict[str, tuple[RateGrid, float]]:
+        """The trainings that choose a learning rate, by the model's id: `clear@rate-2e-05`."""
+        trained = [model for model in self.models.values() if isinstance(model, OnPairs)]
+        rates = [model.training.learning_rate for model in trained]
+        grids = [grid for grid in rates if isinstance(grid, RateGrid)]
+        return {
+            str(FixedId(grid.of, f"rate-{rate:g}")): (grid, rate)
+            for grid in grids
+            for rate in grid.grid
+        }
+
     def model(self, model: str) -> Model:
-        """Return the entry of a model by its id, which may name the collection it belongs to."""
-        return self.models[FixedId.parse(model).name]
+        """Return the entry of a model by its id, which may name its collection or its rate."""
+        entry = self.models[FixedId.parse(model).name]
+        if model not in self.trials or not isinstance(entry, OnPairs):
+            return entry
+        _, rate = self.trials[model]
+        training = entry.training.model_copy(update={"learning_rate": rate})
+        return entry.model_copy(update={"training": training})
+
+    def rate_grid(self, model: str) -> RateGrid | None:
+        """Return what chooses a model's learning rate, by its id; None for one that is given."""
+        entry = self.model(model)
+        if not (isinstance(entry, OnPairs) and entry.trained):
+            return None
+        rate = entry.training.learning_rate
+        return rate if isinstance(rate, RateGrid) else None
 
     def entry(self, of: str, form: type[Entry]) -> Entry:
         """Return the model, the system or the page of an id, where the caller knows the class."""
@@ -120,7 +146,8 @@ class Registry:
         """Return the id of the model whose tuples a model uses: its own, or the one it names."""
         refs = references(self.model(model), "model")
         shared = next((name for ref, name in refs if ref.use == "tuples"), None)
-        return str(FixedId.parse(model)._replace(name=shared)) if shared else model
+        own = self._bare(model)
+        return str(own._replace(name=shared)) if shared else str(own)
 
     def negatives(self, name: str) -> Negatives:
         """Return the negatives in a model's tuples; none for a model that learns from none."""
@@ -152,12 +179,28 @@ class Registry:
         own = [name for name, model in self.models.items() if getattr(model, "train_on", "") == OWN]
         of = [name for name, dataset in self.datasets.items() if dataset.own.train]
         shared = [name for name in self.models if name not in own]
-        return shared + [self.model_for(name, dataset) for name in own for dataset in of]
+        made = [self.model_for(name, dataset) for name in own for dataset in of]
+        return shared + made + list(self.trials)
 
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
-        name, of = FixedId.parse(model)
+        name, of = self._bare(model)
         return Place(*of.split(".")) if of else self.place(self.entry(name, OnPairs).train_on)
+
+    def learned_on(self, model: str) -> Place | None:
+        """Return the split that tells whether a model, by its id, learned; None: it is not told."""
+        entry = self.model(model)
+        if not (self.scale.learning and isinstance(entry, OnPairs) and entry.trained):
+            return None
+        if model in self.trials:
+            return self.binding(self.trials[model][0].role)
+        dataset = self.train_place(model).dataset
+        tune = self.datasets[dataset].own.tune
+        return Place(dataset, tune) if tune else None
+
+    def _bare(self, model: str) -> FixedId:
+        """Return the id of a model without the rate that it is tried at."""
+        return FixedId(FixedId.parse(model).name) if model in self.trials else FixedId.parse(model)
 
     def tune_place(self, system: str, dataset: str) -> Place | None:
         """Return the split on which a system is tuned for a collection; None for a fixed one."""
@@ -202,10 +245,14 @@ class Registry:
 
     def trained_behind(self, system: str) -> list[str]:
         """Return the models, trained once per seed, of a system and of all that it is made from."""
+        return [model for name in self.made_from(system) if (model := self.trained_for(name))]
+
+    def made_from(self, system: str) -> list[str]:
+        """Return a system and all systems that it is made from."""
         systems = [system]
         for name in systems:
             systems += [part for part in self.parts(name) if part not in systems]
-        return [model for name in systems if (model := self.trained_for(name))]
+        return systems
 
     def seeds_of(self, system: str) -> list[int]:
         """Return the seeds of a system's runs: those that every model behind it is trained with.

@@ -38,7 +38,7 @@ MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|
 PATHS = Paths()
 REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.pages["claims"], PATHS.ledger]
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
-VALUES = [PATHS.metrics, PATHS.tuning, PATHS.depth_curve, PATHS.significance]
+VALUES = [PATHS.metrics, PATHS.tuning, PATHS.learning, PATHS.depth_curve, PATHS.significance]
 COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
@@ -237,7 +237,7 @@ def _page(bench: Bench, path: str) -> Finding:
 def _make(bench: Bench, path: str) -> str:
     """Make a page again, as its stage does; return a note on how."""
     record, output = bench.graph.manifest(path), bench.made / path
-    spec = canonical_json(record.spec)
+    spec, told = canonical_json(record.spec), bench.files(path, PATHS.learning)
     if path == PATHS.ledger:
         judged = [name for name in record.inputs if PATHS.table.parse(name)]
         specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
@@ -248,11 +248,11 @@ def _make(bench: Bench, path: str) -> str:
     if PATHS.pages["claims"].parse(path):
         read, curves = bench.files(path, PATHS.table), bench.files(path, PATHS.depth_curve)
         made = bench.made / PATHS.significance.fill(page=output.stem)
-        claims.judge(spec, bench.results / PATHS.metrics_root, made, output, read, curves)
+        claims.judge(spec, bench.results / PATHS.metrics_root, made, output, read, curves, told)
         return ""
     if PATHS.pages["figure"].parse(path):
         scored = bench.files(path, PATHS.pairs.manifest)
-        figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output)
+        figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output, told)
         return "; drawings carried, checked by hash"
     if "runs" not in record.spec:
         counted = BoundCharacteristics.model_validate(record.spec)
@@ -260,9 +260,12 @@ def _make(bench: Bench, path: str) -> str:
         return ", from the counts in its manifest"
     tests_made = bench.made / PATHS.significance.fill(page=output.stem)
     metrics = bench.results / PATHS.metrics_root
-    significance.compare(spec, metrics, tests_made, together=_corrected_with(bench, output.stem))
+    of_all = bench.files(PATHS.significance.fill(page=output.stem), PATHS.learning)
+    others = _corrected_with(bench, output.stem)
+    significance.compare(spec, metrics, tests_made, together=others, learning=of_all)
     computed = [p for form in COMPUTED for p in bench.files(path, form)]
-    tables.render(spec, metrics, tests_made, output, bench.files(path, PATHS.tuning), computed)
+    tuned = bench.files(path, PATHS.tuning)
+    tables.render(spec, metrics, tests_made, output, tuned, computed, told)
     return ""
 
 

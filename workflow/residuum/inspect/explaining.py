@@ -121,7 +121,7 @@ def _value(cell: Cell) -> str:
     table, own = cell.page.table, cell.line
     row = next(row for row in table.rows if row.id == own.row)
     column = next(column for column in table.columns if column.id == own.column)
-    measured = f"not run: {own.not_run}"
+    measured = f"{own.absence}: {own.not_run}"
     if own.measured is not None:
         each = [f"{float(value):.6g}" for value in str(own.per_seed).split()]
         seeds = f"; per seed {' '.join(each)}" * (len(each) > 1)

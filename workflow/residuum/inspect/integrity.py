@@ -7,7 +7,7 @@ was made from. Files above LARGE bytes are compared by size alone, unless it is
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from residuum.artefacts import files
@@ -47,7 +47,8 @@ class Changes:
     def of(self, kin: Iterable[Artefact], inputs: Collection[str] | None = None) -> list[Change]:
         """Return what changed of artefacts' own files and of what they were made from, each once.
 
-        With `inputs`, of the latter only those count that are named there.
+        With `inputs`, of the latter only those count that are named there. A folder is left out
+        where a file of it is named.
         """
         found: dict[str, Change] = {}
         for artefact in kin:
@@ -56,7 +57,8 @@ class Changes:
             ]
             for change in [*self._own(artefact), *read]:
                 found.setdefault(change.path, change)
-        return list(found.values())
+        within = {str(above) for path in found for above in PurePosixPath(path).parents}
+        return [change for path, change in found.items() if path not in within]
 
     def _own(self, artefact: Artefact) -> Iterator[Change]:
         for path, own in artefact.files.items():

@@ -67,6 +67,7 @@ class EpochSampler:
 
     def __init__(self, count: int, batch_size: int, seed: int) -> None:
         self.count, self.batch_size, self.seed = count, batch_size, seed
+        self.examples = count  # that an epoch visits
         self._order = lru_cache(maxsize=2)(self._draw_order)  # a batch may span two epochs
         if not count:
             raise ResiduumError(
@@ -79,7 +80,7 @@ class EpochSampler:
 
     def steps(self, epochs: float) -> int:
         """Return the number of steps in which everything has been visited `epochs` times."""
-        return max(1, math.ceil(epochs * self.count / self.batch_size))
+        return max(1, math.ceil(epochs * self.examples / self.batch_size))
 
     def visits(self, step: int) -> list[Visit]:
         """Return the visits of a step, counted from 0; a start is a large random number."""
@@ -95,6 +96,30 @@ class EpochSampler:
 
     def _draw_order(self, epoch: int) -> np.ndarray:
         return self._random(epoch).permutation(self.count)
+
+
+class QuerySampler(EpochSampler):
+    """Visits each query as often as any other, and of its pairs one, in turn from visit to visit.
+
+    An epoch still counts as many visits as there are pairs, so that a budget is the same.
+    """
+
+    def __init__(self, pairs: Sequence[Tuple], batch_size: int, seed: int) -> None:
+        own: defaultdict[str, list[int]] = defaultdict(list)
+        for number, pair in enumerate(pairs):
+            own[pair.query_id].append(number)
+        self._own = list(own.values())
+        super().__init__(len(self._own), batch_size, seed)
+        self.examples = len(pairs)
+
+    def visits(self, step: int) -> list[Visit]:
+        """Return the visits of a step: a pair's own epochs are those in which it has its turn."""
+        visits = []
+        for number, start, epoch in super().visits(step):
+            own = self._own[number]
+            round_, place = divmod(start % len(own) + epoch, len(own))
+            visits.append(Visit(own[place], start, round_))
+        return visits
 
 
 def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> Batch:

@@ -7,7 +7,7 @@ Must not know corpora, runs or depths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.batches import Batch
 from residuum.neural.heads import Kind, mean
-from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
+from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
 from residuum.neural.losses import Candidates
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts, padded, tokenise
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
     doc: np.ndarray
 
 
-class CrossEncoder(pretrained.TextModel):
+class CrossEncoder(Ranker):
     """A classifier over [CLS] query [SEP] doc [SEP] (Nogueira and Cho 2019, section 3).
 
     With pooling `cls` the model is AutoModelForSequenceClassification. With `mean` no such class
@@ -152,6 +152,17 @@ class CrossEncoder(pretrained.TextModel):
                 self.sizes.each(np.flatnonzero(widths == width).tolist(), size, score)
         return scores
 
+    def relevance(
+        self,
+        queries: Mapping[str, str],
+        docs: Mapping[str, str],
+        pairs: Sequence[tuple[str, str]],
+        batch_size: int,
+    ) -> np.ndarray:
+        asked = dict(zip(queries, self.tokenise(queries.values(), "query"), strict=True))
+        own = dict(zip(docs, self.tokenise(docs.values(), "doc"), strict=True))
+        return self.score([Pair(asked[query], own[doc]) for query, doc in pairs], batch_size)
+
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder; with mean pooling its linear layer apart."""
         from safetensors.torch import save_file
@@ -224,12 +235,14 @@ def _head_in_float32(model: Any, device: str) -> None:
 class CrossLearner(ContrastiveLearner):
     """A cross-encoder in training; its output is the score of each pair of a group."""
 
-    remedy = "reading.pooling"
     encoder: CrossEncoder
 
     def __init__(self, spec: CrossEncoderSchema, start: Start, tuples: Path, texts: Texts) -> None:
-        encoder = CrossEncoder(start.source, spec.reading, start.device)
-        super().__init__(encoder, spec, start, tuples, texts)
+        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
+
+    @classmethod
+    def begin(cls, spec: CrossEncoderSchema, start: Start) -> CrossEncoder:
+        return CrossEncoder(start.source, spec.reading, start.device)
 
     def forward(self, batch: Batch) -> Outputs:
         """Return the scores (rows, 1 + negatives) of each query's docs, the positive first."""

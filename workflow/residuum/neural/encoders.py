@@ -7,7 +7,7 @@ AutoModel and sentence-transformers load a checkpoint too. Must not know where r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, frames, pretrained
 from residuum.neural.batches import Batch, other_positives
 from residuum.neural.heads import HEADS, Kind
-from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
+from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
 from residuum.neural.losses import Candidates
 from residuum.neural.tokens import Texts, padded, tokenise
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Encoder(pretrained.TextModel):
+class Encoder(Ranker):
     """One shared encoder for queries and docs (CLEAR Eq. 2-4).
 
     The inner product of an encoded query and an encoded doc is s_emb: both vectors carry the
@@ -130,6 +130,21 @@ class Encoder(pretrained.TextModel):
                 self.sizes.each(batch, size, encode)
         return rows, counts
 
+    def relevance(
+        self,
+        queries: Mapping[str, str],
+        docs: Mapping[str, str],
+        pairs: Sequence[tuple[str, str]],
+        batch_size: int,
+    ) -> np.ndarray:
+        """Return s_emb (pairs,) of pairs of ids: of a doc's vectors, that of the best."""
+        asked = dict(
+            zip(queries, self.encode(list(queries.values()), "query", batch_size), strict=True)
+        )
+        vectors, counts = self.vectors(list(docs.values()), "doc", batch_size)
+        own = dict(zip(docs, np.split(vectors, np.cumsum(counts)[:-1]), strict=True))
+        return np.array([(own[doc] @ asked[query]).max() for query, doc in pairs], np.float32)
+
     def records(self) -> dict[str, Any]:
         """Return files by which sentence-transformers (2 and later) gives a text's first vector."""
         settings, package = self.settings, "sentence_transformers.models"
@@ -164,13 +179,15 @@ class DualLearner(ContrastiveLearner):
     processes included, then all sampled negatives.
     """
 
-    remedy = "encoder.score_scale"
     encoder: Encoder
 
     def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
-        encoder = Encoder(start.source, spec.encoder, start.device)
-        super().__init__(encoder, spec, start, tuples, texts)
+        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
         self.joint = any("candidates" in one.needs for one in self.objectives)
+
+    @classmethod
+    def begin(cls, spec: DualEncoder, start: Start) -> Encoder:
+        return Encoder(start.source, spec.encoder, start.device)
 
     def forward(self, batch: Batch) -> Outputs:
         """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.

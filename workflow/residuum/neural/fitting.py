@@ -24,6 +24,7 @@ from residuum.neural import pretrained, processes
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import Learner, Outputs
 from residuum.neural.optimisers import make_optimiser, take_step
+from residuum.neural.preflight import preflight
 from residuum.neural.resumable import TrainingState, fingerprint
 
 if TYPE_CHECKING:
@@ -52,14 +53,20 @@ def run(
     }
     inputs = [*inputs, Path(name)] if Path(name).is_dir() else inputs
     state = TrainingState(work, fingerprint(stage, config, inputs))
+    seen = {} if processes.rank() else preflight(learner)
     rows, sizes = fit(learner, state)
     if processes.rank():
         return
-    facts = {"pairs": learner.sampler.count, "steps": learner.steps, "loss": rows[-1]["loss"]}
+    facts: dict[str, Any] = {"pairs": learner.sampler.examples, "steps": learner.steps}
+    facts |= {"loss": rows[-1]["loss"]} if rows else {}
+    facts |= {"preflight": seen} if seen else {}
     lines = ["\t".join(f"{value:.9g}" for value in row.values()) for row in rows]
     with files.whole_directory(output) as folder:
         learner.save(folder)
-        files.write_text(folder / "training.tsv", "\n".join(["\t".join(rows[0]), *lines]) + "\n")
+        files.write_text(
+            folder / "training.tsv",
+            "\n".join(["\t".join(rows[0]) if rows else "step", *lines]) + "\n",
+        )
         manifest.write(folder, facts | sizes.facts(), config, inputs, stage)
     shutil.rmtree(work, ignore_errors=True)
 
@@ -92,7 +99,6 @@ def fit(
         rows.append({**row, **means})
         if len(rows) % how.checkpoint_every == 0 and left[-1] != step and not processes.rank():
             state.save(learner.model, optimiser, rows)
-    learner.warn_of_collapse([row["loss"] for row in rows])
     sizes.limit = min(filter(None, processes.values_of_all(sizes.limit)), default=None)
     return rows, sizes
 

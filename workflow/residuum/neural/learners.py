@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
 
 from residuum.artefacts import contracts
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
-from residuum.neural.batches import Batch, EpochSampler, draw_batch, part_of
+from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batch, part_of
 from residuum.neural.devices import Device
-from residuum.neural.losses import LOSSES, Candidates, weighted
+from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.pretrained import Source, TextModel
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts, TokenStore
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 
 Outputs = Sequence["Tensor"]
 B = TypeVar("B", bound=NamedTuple)
-LAST = 10  # a tenth of the steps, at the end, tells whether anything was learned
-COLLAPSED = 0.99  # of the loss of equal scores; a collapsed model's scores still differ a little
 
 
 class Start(NamedTuple):
@@ -46,6 +46,22 @@ class BatchLoss(NamedTuple):
     logged: dict[str, Tensor]
 
 
+class HeldOut(NamedTuple):
+    """What no step saw: the texts, the candidates of queries, and which of them are relevant."""
+
+    texts: Texts
+    candidates: list[tuple[str, str]]
+    relevant: list[tuple[str, str]]
+    batch_size: int
+
+
+class Values(NamedTuple):
+    """Ids, and what two models make of them, by the models' names: columns of equal length."""
+
+    ids: dict[str, list[str]]
+    values: dict[str, np.ndarray]
+
+
 class Learner(ABC, Generic[B]):
     """A torch module in training, in place, and the examples that it learns from.
 
@@ -61,6 +77,8 @@ class Learner(ABC, Generic[B]):
         how = spec.training
         self.sampler = EpochSampler(count, how.batch_size, start.seed)
         self.steps = how.steps or self.sampler.steps(how.epochs or 1)
+        if not getattr(spec, "trained", True):
+            self.steps = 0
 
     @abstractmethod
     def batch(self, step: int) -> B:
@@ -86,11 +104,28 @@ class Learner(ABC, Generic[B]):
         """Write the finished checkpoint into a folder."""
         self.encoder.save(folder)
 
-    def warn_of_collapse(self, means: Sequence[float]) -> None:
-        """Report what is wrong with a finished training, given the mean loss of each step."""
+    def indifferent(self, batch: B) -> Outputs | None:
+        """Return the outputs of a model that tells no example from another; None without such."""
+        return None
+
+    def seen(self, batch: B, outputs: Outputs) -> dict[str, Tensor]:
+        """Return columns of values that the pre-flight describes beside the losses of a batch."""
+        return {}
 
 
-KINDS: OpenTable[Callable[[Any, Start, Path, Texts], Learner[Any]]] = OpenTable(
+class Kind(Protocol):
+    """A class of learners on pairs, as KINDS has it."""
+
+    def __call__(self, spec: Any, start: Start, tuples: Path, texts: Texts) -> Learner[Any]: ...
+
+    def on_held_out(self, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
+        """Return what a trained checkpoint, and what it has to be better than, make of texts.
+
+        With the ids query_id and doc_id: scores of candidates. Without query_id: errors of docs.
+        """
+
+
+KINDS: OpenTable[Kind] = OpenTable(
     {
         "dual-encoder": "residuum.neural.encoders:DualLearner",
         "term-weights": "residuum.neural.termweighter:TermLearner",
@@ -100,10 +135,22 @@ KINDS: OpenTable[Callable[[Any, Start, Path, Texts], Learner[Any]]] = OpenTable(
 )
 
 
+class Ranker(TextModel):
+    """A model that scores docs for queries."""
+
+    @abstractmethod
+    def relevance(
+        self,
+        queries: Mapping[str, str],
+        docs: Mapping[str, str],
+        pairs: Sequence[tuple[str, str]],
+        batch_size: int,
+    ) -> np.ndarray:
+        """Return float32 scores (pairs,) of pairs of a query_id and a doc_id, given the texts."""
+
+
 class ContrastiveLearner(Learner[Batch]):
     """A model whose losses compare the scores of a query's docs; the texts are tokenised once."""
-
-    remedy: str  # keys beside training.learning_rate that may help one that learns nothing
 
     def __init__(
         self, encoder: Any, spec: Contrastive, start: Start, tuples: Path, texts: Texts
@@ -111,6 +158,9 @@ class ContrastiveLearner(Learner[Batch]):
         every = contracts.read_tuples(tuples)
         self.pairs = usable(part_of(every, spec.training.part), spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
+        if spec.training.visits == "queries":
+            size = spec.training.batch_size
+            self.sampler = QuerySampler(self.pairs, size, start.seed)
         self.encoder, self.group = encoder, spec.drawn
         self.positives: defaultdict[str, set[str]] = defaultdict(set)
         for pair in every:
@@ -123,6 +173,24 @@ class ContrastiveLearner(Learner[Batch]):
 
     def batch(self, step: int) -> Batch:
         return draw_batch(self.pairs, self.group, self.sampler.visits(step))
+
+    @classmethod
+    @abstractmethod
+    def begin(cls, spec: Any, start: Start) -> Ranker:
+        """Return the model as a training begins with it."""
+
+    @classmethod
+    def on_held_out(cls, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
+        begun = cls.begin(spec, start)
+        models = {"start": begun, "trained": begun.load(trained, start.device)}
+        query_ids, doc_ids = map(list, zip(*held.candidates, strict=True))
+        queries = dict(held.texts.of("query", set(query_ids)))
+        docs = dict(held.texts.of("doc", set(doc_ids)))
+        scores = {
+            name: model.relevance(queries, docs, held.candidates, held.batch_size)
+            for name, model in models.items()
+        }
+        return Values({"query_id": query_ids, "doc_id": doc_ids}, scores)
 
     @abstractmethod
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
@@ -143,23 +211,22 @@ class ContrastiveLearner(Learner[Batch]):
         """Return the scores of the positives and of the negatives."""
         return seen.scores[:, 0], seen.scores[:, 1:]
 
-    def warn_of_collapse(self, means: Sequence[float]) -> None:
-        # The loss should end below where it is when all scores are equal.
-        if any("vectors" in one.needs for one in self.objectives):
-            return
-        steps = range(len(means) - max(1, len(means) // LAST), len(means))
-        loss = sum(means[step] for step in steps) / len(steps)
-        equal = 0.0
-        for batch in map(self.batch, steps):
-            rows = slice(0, self.examples(batch))
-            losses = self.losses(batch, self.indifferent(batch), rows).losses
-            equal += float(losses.mean()) / len(steps)
-        if loss > COLLAPSED * equal:
-            log(
-                f"warning: the model learned nothing: the loss of its last {len(steps)} steps is "
-                f"{loss:.4g}, and equal scores would give {equal:.4g}. Change "
-                f"training.learning_rate or {self.remedy}, or start from another model"
-            )
+    def seen(self, batch: Batch, outputs: Outputs) -> dict[str, Tensor]:
+        """Return gaps s+ - s- and margins of the own negatives, and which positives are best."""
+        import torch
+
+        seen = self.candidates(batch, outputs, slice(0, len(batch.query_ids)))
+        positive = seen.positive[:, None]
+        others = seen.scores.masked_fill(seen.ignore, float("-inf")).scatter(
+            1, positive, float("-inf")
+        )
+        best = others.max(dim=1).values < seen.scores.gather(1, positive)[:, 0]
+        columns = {"best": best.float()}
+        if self.group:
+            columns["gap"] = gap = seen.own[:, :1] - seen.own[:, 1:]
+            for hinge in (one for one in self.objectives if isinstance(one, Hinge)):
+                columns["margin"] = torch.zeros_like(gap) + hinge.margins(seen.lexical)
+        return columns
 
 
 def usable(part: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:

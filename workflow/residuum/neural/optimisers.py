@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from residuum.config.schema.models import Training
+from residuum.config.schema.training import Training
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -38,7 +38,7 @@ def make_optimiser(model: Module, how: Training) -> Optimizer:
 
     matrices = [some for some in model.parameters() if some.ndim > 1]
     vectors = [some for some in model.parameters() if some.ndim < 2]
-    return torch.optim.AdamW([{"params": matrices}, {"params": vectors}], lr=how.learning_rate)
+    return torch.optim.AdamW([{"params": matrices}, {"params": vectors}], lr=how.rate)
 
 
 def take_step(optimiser: Optimizer, how: Training, number: int, steps: int) -> float:
@@ -73,8 +73,8 @@ def learning_rate(how: Training, number: int, steps: int) -> float:
     """Return the rate of a step from 0: it rises to the highest, then decays to 0 at `steps`."""
     warmup = int(how.warmup * steps if how.warmup < 1 else how.warmup)
     if number < warmup:
-        return how.learning_rate * number / warmup
+        return how.rate * number / warmup
     if how.decay == "constant":
-        return how.learning_rate
+        return how.rate
     first = warmup if how.decay == "linear" else 0
-    return how.learning_rate * (steps - number) / (steps - first)
+    return how.rate * (steps - number) / (steps - first)

@@ -22,7 +22,7 @@ from residuum.config.schema.models import TermWeights
 from residuum.neural import pretrained
 from residuum.neural.batches import part_of
 from residuum.neural.devices import Device
-from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
+from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import squared_errors
 from residuum.neural.termrecall import recall, targets, terms
 from residuum.neural.tokens import TEXTS_AT_ONCE, Texts, padded
@@ -96,17 +96,25 @@ class TermWeighter(pretrained.TextModel):
 
     def predict(self, texts: Sequence[str], batch_size: int) -> list[dict[str, int]]:
         """Return each text's term frequencies, {word: tf of 1 or more}, in batches by length."""
+        docs = self.tokenise(texts)
+        weights = self.weights(docs, batch_size)
+        return [
+            frequencies(doc.words, own.tolist(), self.settings.scale)
+            for doc, own in zip(docs, weights, strict=True)
+        ]
+
+    def weights(self, docs: Sequence[Doc], batch_size: int) -> list[np.ndarray]:
+        """Return the weights of each doc's words, in batches by length."""
         import torch
 
-        docs = self.tokenise(texts)
         order = sorted(range(len(docs)), key=lambda i: (len(docs[i].ids), i))
-        predicted: list[dict[str, int]] = [{} for _ in docs]
+        predicted: list[np.ndarray] = [np.empty(0)] * len(docs)
 
         def predict(batch: Sequence[int], _: int) -> None:
-            weights = self.forward([docs[i] for i in batch]).tolist()
-            for i in batch:
-                own, weights = weights[: len(docs[i].words)], weights[len(docs[i].words) :]
-                predicted[i] = frequencies(docs[i].words, own, self.settings.scale)
+            weights = self.forward([docs[i] for i in batch]).cpu().numpy()
+            ends = np.cumsum([len(docs[i].places) for i in batch])
+            for i, own in zip(batch, np.split(weights, ends[:-1]), strict=True):
+                predicted[i] = own
 
         self.model.eval()
         with torch.inference_mode():
@@ -156,6 +164,7 @@ class TermLearner(Learner[TermBatch]):
         pairs = part_of(contracts.read_tuples(tuples), spec.training.part)
         self.all = build_examples(self.encoder, pairs, texts)
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
+        self.mean = float(np.concatenate(self.all.targets).mean())
 
     def batch(self, step: int) -> TermBatch:
         rows = [visit.number for visit in self.sampler.visits(step)]
@@ -169,6 +178,30 @@ class TermLearner(Learner[TermBatch]):
     def forward(self, batch: TermBatch) -> Outputs:
         """Return the weights of all words."""
         return [self.encoder.forward(batch.docs)]
+
+    def indifferent(self, batch: TermBatch) -> Outputs:
+        """Return the mean target as the weight of each word."""
+        import torch
+
+        return [torch.full([sum(map(len, batch.targets))], self.mean)]
+
+    @classmethod
+    def on_held_out(cls, spec: TermWeights, start: Start, trained: Path, held: HeldOut) -> Values:
+        """Return each relevant doc's mean squared error, and that of the best constant weight."""
+        weighter = TermWeighter.load(trained, start.device)
+        pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in held.relevant]
+        examples = build_examples(weighter, pairs, held.texts)
+        constant = float(np.concatenate(examples.targets).mean())
+        predicted = weighter.weights(examples.docs, held.batch_size)
+        errors = [
+            [
+                float(np.mean((w - target) ** 2))
+                for w, target in zip(weights, examples.targets, strict=True)
+            ]
+            for weights in ([constant] * len(predicted), predicted)
+        ]
+        ids = {"doc_id": [str(number) for number in range(len(predicted))]}
+        return Values(ids, {"mean target": np.array(errors[0]), "trained": np.array(errors[1])})
 
     def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return the loss of each word."""

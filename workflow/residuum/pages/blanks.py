@@ -79,7 +79,7 @@ def _row(
     column, better, worse, rival = blank
     own, other = measured[better, column], measured[worse, column]
     absent = own if own.measured is None else other
-    verdict, why = "not run", f"{absent.row}: {absent.not_run}"
+    verdict, why = absent.absence, f"{absent.row}: {absent.not_run}"
     if rival:
         near = f"the column marks {rival}, whose number is nearer"
         verdict, why = "not judged", f"this blank says nothing: {near}"

@@ -27,6 +27,7 @@ class Values(NamedTuple):
 
     scores: dict[Key, ScoreMatrix]
     not_run: dict[Key, str]  # row, and column or panel
+    not_learned: dict[Key, str]
 
 
 class Judged(NamedTuple):
@@ -102,7 +103,7 @@ def _judged(
     if isinstance(holds, Factor):
         return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
     if why := _absent(holds, values[holds.page]):
-        return Judged("not run", why)
+        return Judged(*why)
     return together(list(zip(holds.compared(values[holds.page].scores), tests, strict=True)))
 
 
@@ -125,10 +126,12 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
     return hashlib.sha256(canonical_json(basis).encode()).hexdigest()[:12]
 
 
-def _absent(holds: Holding, known: Values) -> str | None:
-    """Return why a row of a claim has no values in one of its columns; None if all have some."""
+def _absent(holds: Holding, known: Values) -> Verdict | None:
+    """Return verdict and reason where a row of a claim has no values in a column; else None."""
     wanted = [(row, column) for column in holds.columns for row in holds.named()]
-    return next((known.not_run[key] for key in wanted if key in known.not_run), None)
+    reasons = {"not learned": known.not_learned, "not run": known.not_run}
+    every = ((verdict, of[key]) for verdict, of in reasons.items() for key in wanted if key in of)
+    return next(every, None)
 
 
 def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
@@ -183,8 +186,8 @@ def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
     """Read how many times a row's number is that of another one; `elsewhere`: why not compared."""
     (column,), (least, most) = holds.columns, holds.between
     own = {row: cells[row, column] for row in holds.named()}
-    if why := next((cell.not_run for cell in own.values() if cell.not_run), None):
-        return Judged("not run", why)
+    if absent := next((cell for cell in own.values() if cell.not_run), None):
+        return Judged(absent.absence, str(absent.not_run))
     depths = {row: float(cell.measured or 0) for row, cell in own.items()}
     found = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
     shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in found.items())

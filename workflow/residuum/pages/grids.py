@@ -4,7 +4,7 @@ Usage: `load(job, metrics)`, so that significance and tables see the same values
 GridCell)` and `rows(path, GridCell)`. Must not know tests, nor how values are rounded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,8 @@ from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import PrintedCell
 from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
-from residuum.wiring.bound import BoundCharacteristics, BoundTable
+from residuum.tuning.learned import Learned, read_all
+from residuum.wiring.bound import Bound, BoundCharacteristics, BoundTable
 
 Grid = BoundTable | BoundCharacteristics
 Key = tuple[str, str]  # (row id, column id)
@@ -29,11 +30,16 @@ Row = TypeVar("Row")
 INDEX = ("index", "other_index")  # columns of tables measured on runs alone
 
 
-def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
+def load(
+    job: BoundTable, metrics: Path, learning: Iterable[Path] = ()
+) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
     """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
 
-    Different queries in a column are a ResiduumError: a paired test over them means nothing.
+    So are those behind which a model stands that did not learn, as the verdicts in `learning` say:
+    one seed is enough, since a row without it would be chosen by its outcome. Different queries in
+    a column are a ResiduumError: a paired test over them means nothing.
     """
+    job = job.model_copy(update={"unlearned": _unlearned(job, read_all(learning))})
     read = cache(trec.read_metrics)
     absent = {row: dict(reasons) for row, reasons in job.absent.items()}
     scores: dict[Key, ScoreMatrix] = {}
@@ -49,6 +55,24 @@ def load(job: BoundTable, metrics: Path) -> tuple[BoundTable, dict[Key, ScoreMat
         rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
         same_queries(rows, f"{job.id}, column {column.id}: rows ")
     return job.model_copy(update={"absent": absent}), scores
+
+
+def _unlearned(job: BoundTable, told: Mapping[str, Learned]) -> dict[str, dict[str, str]]:
+    """Return why cells are not results, by row and column: what did not learn."""
+    reasons: dict[str, dict[str, str]] = {}
+    for row, column in job.available():
+        if why := why_not_learned(job, job.runs[row.id], job.places[column.id], told):
+            reasons.setdefault(row.id, {})[column.id] = why
+    return reasons
+
+
+def why_not_learned(
+    job: Bound, runs: Iterable[str], place: str | None, told: Mapping[str, Learned]
+) -> str | None:
+    """Return which models behind runs on a split did not learn, and why not; None if all did."""
+    names = [name for name in job.models_of(runs, place) if not told[name].learned]
+    reasons = [f"{name.replace('/', ' ')}: {told[name].reason}" for name in names]
+    return "; ".join(reasons) or None
 
 
 def matrix(tables: Mapping[str, pl.DataFrame], measure: str, where: str) -> ScoreMatrix:
@@ -85,8 +109,14 @@ class GridCell:
     reported_beats: str | None = None
     reported_below: bool | None = None
     not_run: str | None = None
+    not_learned: bool = False  # so that `not_run` says which model did not, and why
     index: str | None = None
     other_index: str | None = None  # how `index`, the one searched, differs from the page's own
+
+    @property
+    def absence(self) -> str:
+        """Name what a cell without a value is, for pages and verdicts."""
+        return "not learned" if self.not_learned else "not run"
 
     def measured_as(self, per_seed: Sequence[float], n: int) -> "GridCell":
         """Return the cell with its value per seed, measured on `n` queries."""

@@ -196,15 +196,15 @@ def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
     bound = [cell for cell in cells if cell.split_ref is not None]
     partly = {cell.row for cell in bound if cell.measured is not None}
     names = {column.id: header(job, column) for column in job.table.columns}
-    reasons: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
     for cell in bound:
         if cell.not_run not in (None, NO_DEPTH):
-            rows = reasons.setdefault(str(cell.not_run), {})
+            rows = reasons.setdefault((cell.absence, str(cell.not_run)), {})
             rows.setdefault(cell.row, []).append(names[cell.column])
-    for reason, rows in reasons.items():
+    for (absence, reason), rows in reasons.items():
         listed = (f"{r} ({', '.join(cs)})" if r in partly else r for r, cs in rows.items())
         full_stop = "" if reason.endswith("?") else "."
-        yield f"Not run: {'; '.join(listed)}: {reason.rstrip('.')}{full_stop}"
+        yield f"{absence.capitalize()}: {'; '.join(listed)}: {reason.rstrip('.')}{full_stop}"
 
 
 def _flat(value: object) -> str:
@@ -229,7 +229,11 @@ def _tuned(tuned: Tuned) -> str:
     """Describe what was chosen, on which queries, and whether at a grid's edge."""
     record = tuned.record
     (name, value), *others = record.choices[0].setting.items()
-    what = "RM3" if others else {"lambda": "lambda", "depth": "depth K"}[name]
+    what = (
+        "RM3"
+        if others
+        else {"lambda": "lambda", "depth": "depth K"}.get(name, name.replace("_", " "))
+    )
     if record.fold_of:
         folds = []
         for number, fold in enumerate(record.choices, start=1):

@@ -16,13 +16,27 @@ from residuum.paired import Comparison, adjust, reproduction
 from residuum.wiring.bound import BoundTable
 
 VERDICTS = {
-    "comparison": ["holds", "these models only", "inconclusive", "reversed", "not run"],
-    "number": ["reproduced", "close", "differs", "not comparable", "not run"],
+    "comparison": [
+        "holds",
+        "these models only",
+        "inconclusive",
+        "reversed",
+        "not learned",
+        "not run",
+    ],
+    "number": ["reproduced", "close", "differs", "not comparable", "not learned", "not run"],
     "claim": [
         *("holds", "these models only", "inconclusive", "reversed", "differs"),
-        *("not comparable", "not judged", "not run"),
+        *("not comparable", "not judged", "not learned", "not run"),
     ],
-    "no marker": ["agrees", "significant here", "these models only", "not judged", "not run"],
+    "no marker": [
+        "agrees",
+        "significant here",
+        "these models only",
+        "not judged",
+        "not learned",
+        "not run",
+    ],
 }
 Verdict = tuple[str, str]  # and the reason
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
@@ -138,7 +152,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
 def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if cell.measured is None:
-        return "not run", str(cell.not_run)
+        return cell.absence, str(cell.not_run)
     stated = job.table.index if isinstance(job, BoundTable) else None
     if stated and cell.other_index:
         return "not comparable", cell.other_index
@@ -167,7 +181,7 @@ def _comparison(
     delta = None if difference is None or gap is None else difference - gap
     ratio, relative = effects(own, other) if tested else (None, None)
     absent = own if own.measured is None else other
-    not_run = "not run", f"{absent.row}: {absent.not_run}"
+    not_run = absent.absence, f"{absent.row}: {absent.not_run}"
     verdict, why = comparison_verdict(claim, tested) if tested else not_run
     under_holm = comparison_verdict(claim, by_holm)[0] if by_holm else not_run[0]
     test = tested.test if tested else None

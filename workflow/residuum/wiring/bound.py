@@ -4,7 +4,7 @@ Made by `residuum.wiring.pages`. Must not know the registry, nor files but metri
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -38,6 +38,14 @@ class Bound(Strict):
     scale: str
     reason: str
     residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: what was judged before
+    models: dict[str, dict[str, list[str]]] = Field(
+        default={}, description="dataset: run: models behind it of which is told if they learned"
+    )
+
+    def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:
+        """Return the models behind runs on a split, each once, as `<model>/seed<n>`."""
+        of = self.models.get(str(place).partition("/")[0], {})
+        return list(dict.fromkeys(name for run in runs for name in of.get(run, [])))
 
 
 class BoundTable(Bound):
@@ -49,6 +57,7 @@ class BoundTable(Bound):
     runs: dict[str, list[RunName]]
     systems: dict[str, dict[str, Any]]
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
+    unlearned: dict[str, dict[str, str]] = Field(default={})  # the same, once models are trained
     rerankers: dict[str, str] = Field(default={})  # id: what plays it
     comparable: bool
 
@@ -58,7 +67,11 @@ class BoundTable(Bound):
             return row.not_run
         if self.places[column.id] is None:
             return not_bound(self.scale, column.role)
-        return self.absent.get(row.id, {}).get(column.id)
+        return self.absent.get(row.id, {}).get(column.id) or self.not_learned(row.id, column.id)
+
+    def not_learned(self, row: str, column: str) -> str | None:
+        """Return which model behind a cell did not learn, and why not; None if all of them did."""
+        return self.unlearned.get(row, {}).get(column)
 
     def available(self) -> Iterator[tuple[Row, Column]]:
         """Yield the row and column of every cell whose runs can be made at this scale."""
@@ -76,7 +89,8 @@ class BoundTable(Bound):
         baselines = self.table.baselines
         every = self.tests.compare == "all_pairs"
         for column in self.table.columns:
-            rows = [row.id for row, other in self.cells() if other.id == column.id]
+            cells = (row for row, other in self.cells() if other.id == column.id)
+            rows = [row.id for row in cells if not row.control]
             for a, b in itertools.combinations(rows, 2):
                 if every or a in baselines or b in baselines:
                     yield column.id, a, b

@@ -11,6 +11,7 @@ from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import BoundClaims
 from residuum.wiring.pages import bind_figure, bind_table
 from residuum.wiring.part import Part, Wildcards
+from residuum.wiring.told import verdicts
 
 
 def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
@@ -60,6 +61,12 @@ class Claimed(Part):
         tables = self._bound(wildcards).tables.values()
         names = {name for table in tables for name in table.metrics_files()}
         return [f"{self.paths.metrics_root}/{name}" for name in sorted(names)]
+
+    def learning(self, wildcards: Wildcards) -> list[str]:
+        """Return what tells whether the models behind those tables and figures learned."""
+        bound = self._bound(wildcards)
+        pages = [*bound.tables.values(), *bound.figures.values()]
+        return sorted({self.paths.learning.fill(**made) for made in verdicts(pages)})
 
     def tables(self, wildcards: Wildcards) -> list[str]:
         """Return those tables."""

@@ -14,11 +14,12 @@ from residuum.config import roots, specs
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.base import references
 from residuum.config.schema.models import OnPairs
+from residuum.config.schema.scales import Learning
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
-from residuum.wiring.paths import Template
+from residuum.wiring.paths import Paths, Template
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
@@ -176,6 +177,13 @@ class Corpora(Part):
         return of
 
 
+def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
+    """Return the record of the learning rate that is chosen for a model; none of a given one."""
+    if grid := registry.rate_grid(model):
+        return [paths.rate.fill(**registry.place(grid.role)._asdict(), model=grid.of)]
+    return []
+
+
 class Models(Part):
     """Inputs and options of the stages pretrain, negatives and train."""
 
@@ -211,6 +219,47 @@ class Models(Part):
     def tuples(self, wildcards: Wildcards) -> str:
         """Return the training tuples of a model, its own or those of the one that it names."""
         return self.paths.tuples.fill(model=self.registry.tuples_of(wildcards.model))
+
+    def learned_on(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the split that tells whether a model learned."""
+        return lambda wildcards: self.fill(template, self._told(wildcards)[0])
+
+    def _told(self, wildcards: Wildcards) -> tuple[Place, Learning]:
+        place, how = self.registry.learned_on(wildcards.model), self.registry.scale.learning
+        if place is None or how is None:
+            raise ResiduumError(f"{wildcards.model}: no split tells at this scale if it learned")
+        return place, how
+
+    def candidates(self, wildcards: Wildcards) -> str:
+        """Return the run whose docs tell whether a model learned."""
+        place, how = self._told(wildcards)
+        return self.run(how.candidates, None, place)
+
+    def top(self, wildcards: Wildcards) -> str:
+        """Return how many of its docs are candidates."""
+        return str(self._told(wildcards)[1].top)
+
+    def learned_by(self, wildcards: Wildcards) -> str:
+        """Return the measure that tells it, quoted."""
+        grid, _ = self.registry.trials.get(wildcards.model, (None, 0))
+        return quote(grid.measure if grid else self._told(wildcards)[1].measure)
+
+    def trials(self, wildcards: Wildcards) -> list[str]:
+        """Return the verdicts on a model's trainings at each rate."""
+        return list(self._trials(wildcards))
+
+    def _trials(self, wildcards: Wildcards) -> dict[str, float]:
+        every, fill = self.registry.trials.items(), self.paths.learning.fill
+        mine = {n: of for n, of in every if FixedId.parse(n).name == wildcards.model}
+        return {fill(model=n, seed=grid.seed): rate for n, (grid, rate) in mine.items()}
+
+    def trial_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those by their rates."""
+        return " ".join(f"--trial {r!r}={path}" for path, r in self._trials(wildcards).items())
+
+    def rate(self, wildcards: Wildcards) -> list[str]:
+        """Return the record of the learning rate that is chosen for a model; none of a given."""
+        return rate_record(self.registry, self.paths, wildcards.model)
 
     def mined_spec(self, wildcards: Wildcards) -> str:
         """Return how negatives are drawn, by which system, and what is positive."""

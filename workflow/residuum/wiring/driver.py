@@ -26,7 +26,8 @@ from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
-from residuum.wiring.pages import Pages, gaps
+from residuum.wiring.gaps import gaps
+from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of
 from residuum.wiring.resources import Resources

@@ -28,6 +28,7 @@ from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
+LONGEST = 512  # tokens that BERT reads
 TRAINED = 3  # times the operations of reading: forward and backward
 
 
@@ -189,6 +190,16 @@ class Estimates:
             steps=steps,
             card=assumed.MEMORY * shape.parameters + held,
         )
+
+    def held_out(self, w: Wildcards) -> Estimate:
+        """Estimate what a model and its start make of the candidates that tell if it learned."""
+        place, how = self.registry.learned_on(w.model), self.registry.scale.learning
+        assert place and how, "the rule's inputs follow from them"
+        pairs = sizes.queries(self.registry, place) * how.top
+        tokens = sizes.doc_tokens(place.dataset, LONGEST)
+        shape = sizes.shape(self.registry, w.model)
+        at_once = self.registry.scale.batch_size * tokens
+        return _read(shape, 2 * pairs * tokens, at_once)._replace(disk=assumed.LINE_BYTES * pairs)
 
     def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
         """Estimate the vectors of texts that have `tokens` each."""

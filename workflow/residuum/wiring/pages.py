@@ -4,9 +4,8 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from shlex import quote
-from typing import NamedTuple
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
@@ -23,21 +22,11 @@ from residuum.wiring.bound import (
     BoundTable,
     corrected_with,
 )
+from residuum.wiring.corpora import rate_record
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.runs import players, tuning_place
-
-
-class Gap(NamedTuple):
-    """Something that has no value at this scale: why, on which page, in which row if in one.
-
-    `unbound` says that the scale leaves the role empty, so that nothing is amiss.
-    """
-
-    why: str
-    page: str
-    row: str = ""
-    unbound: bool = False
+from residuum.wiring.told import models_behind, verdicts
 
 
 def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str, list[str]]:
@@ -70,6 +59,10 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
         rerankers=players(registry, systems.values()),
         residual=residual_of(registry, places.values()),
+        models=models_behind(
+            registry,
+            ((systems[r], places[c]) for r, of in reasons.items() for c in of if not of[c]),
+        ),
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,
@@ -105,6 +98,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         place="/".join(place),
         residual=residual_of(registry, [place]),
         runs={series: registry.runs(systems[series]) for series in drawn},
+        models=models_behind(registry, ((systems[series], place) for series in drawn)),
         scale=registry.config.scale,
         reason=reason,
     )
@@ -122,6 +116,7 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
         cases=cases,
         place="/".join(place),
         residual=residual_of(registry, [place]),
+        models=models_behind(registry, ((system, place) for system in players.values())),
         runs={name: registry.runs(system)[0] for name, system in players.items()},
         depths={name: depth for name, depth in reranked.items() if depth},
         scale=registry.config.scale,
@@ -162,24 +157,6 @@ def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     return next(filter(None, reasons)) if needed else None
 
 
-def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
-    """Yield what the chosen pages do not show at this scale: cells, counted splits, whole pages."""
-    for page in registry.chosen("table"):
-        table = bind_table(registry, page, hub)
-        for row in table.table.rows:
-            for column in table.table.columns:
-                if why := table.not_run(row, column):
-                    yield Gap(why, page, row.id, table.places[column.id] is None)
-    for page in registry.chosen("characteristics"):
-        counts = bind_characteristics(registry, page, hub)
-        for split in counts.table.columns:
-            if why := counts.not_counted(split):
-                yield Gap(why, page, split.id, counts.places[split.id] is None)
-    for page in registry.chosen(*BINDERS):
-        if why := why_not_made(registry, page, hub):
-            yield Gap(why, page)
-
-
 class Pages(Part):
     """Inputs and options of the stages that make pages, and of the ledger."""
 
@@ -206,6 +183,20 @@ class Pages(Part):
         table = bind_table(self.registry, wildcards.page, self.hub)
         return [f"{self.paths.metrics_root}/{name}" for name in table.metrics_records()]
 
+    def _learning(self, *pages: str) -> list[str]:
+        bound = (
+            BINDERS[self.registry.pages[page].kind](self.registry, page, self.hub) for page in pages
+        )
+        return sorted({self.paths.learning.fill(**made) for made in verdicts(bound)})
+
+    def learning(self, wildcards: Wildcards) -> list[str]:
+        """Return what tells whether the models behind a page learned."""
+        return self._learning(wildcards.page)
+
+    def tested_learning(self, wildcards: Wildcards) -> list[str]:
+        """Return the same of all tables whose tests are corrected with a table's."""
+        return self._learning(wildcards.page, *family(self.registry, wildcards.page))
+
     def tested_metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics files of all tables whose tests are corrected with a table's."""
         return self._metrics(wildcards.page, *family(self.registry, wildcards.page))
@@ -224,6 +215,9 @@ class Pages(Part):
             if tuned := tuning_place(self.registry, players[row.id], place):
                 runs = table.runs[row.id]
                 files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
+            for name in self.registry.trained_behind(players[row.id]):
+                model = self.registry.model_for(name, place.dataset)
+                files |= dict.fromkeys(rate_record(self.registry, self.paths, model))
         return list(files)
 
     def _counted(self, wildcards: Wildcards) -> dict[str, Place]:

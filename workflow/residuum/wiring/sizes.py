@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.datasets import SplitCount
-from residuum.config.schema.models import Backbone, Training
+from residuum.config.schema.models import Backbone
 from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
+from residuum.config.schema.training import Training
 from residuum.wiring.assumptions import TOKEN_BYTES
 from residuum.wiring.corpora import start_of
 

@@ -69,7 +69,9 @@ class Ref(NamedTuple):
     kinds: tuple[str, ...] = ()  # which kinds of it fit; none: all
     but: tuple[str, ...] = ()  # kinds that do not fit
     besides: tuple[str, ...] = ()  # words that may stand in its place
-    use: Literal["", "tuning", "tuples", "released"] = ""  # what it is named for, where that counts
+    use: Literal["", "tuning", "tuples", "released", "rate"] = (
+        ""  # what it is named for, where that counts
+    )
 
 
 class Name(NamedTuple):

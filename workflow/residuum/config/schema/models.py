@@ -12,6 +12,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.negatives import Negatives
+from residuum.config.schema.training import Training
 
 Needs = Literal["negatives", "candidates", "vectors"]
 NEEDS: dict[Needs, str] = {
@@ -76,37 +77,6 @@ class Loss(Strict):
     needs: ClassVar[frozenset[Needs]] = frozenset()
 
 
-class Training(Strict):
-    """How long and with which optimiser. One of epochs and steps is given."""
-
-    optimizer: Literal["adam", "bert-adam"] = Field(
-        "adam", description="bert-adam: BERT's own, without bias correction and with epsilon 1e-6"
-    )
-    learning_rate: float = Field(gt=0)
-    warmup: float = Field(
-        0.0, ge=0, description="in which the rate rises from 0: share of the steps, or steps from 1"
-    )
-    decay: Literal["constant", "linear", "bert"] = Field(
-        "constant",
-        description="of the rate, on a line to 0 at the end: linear from where the warm-up ends, "
-        "bert from the first step, so that the rate falls where the warm-up ends",
-    )
-    weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
-    clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
-    batch_size: Positive
-    epochs: float | None = Field(None, gt=0)
-    steps: Positive | None = None
-    dropout: Probability | None = Field(None, description="absent: as the backbone has it")
-    part: tuple[Positive, Positive] = Field((1, 1), description="[i, n]: the i-th of n of pairs")
-    checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
-
-    def check(self) -> None:
-        if (self.epochs is None) == (self.steps is None):
-            raise ValueError("give exactly one of epochs and steps")
-        if self.part[0] > self.part[1]:
-            raise ValueError(f"part {list(self.part)}: the first number exceeds the second")
-
-
 class MaskedLanguage(Entry):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
 
@@ -126,6 +96,7 @@ class OnPairs(Entry):
     train_on: base.TrainRole = Field(description="own: the split that a collection names for it")
     negatives: Negatives = Field(default_factory=lambda: Negatives())
     training: Training
+    trained: bool = Field(True, description="false: its start as it is, no step taken: a control")
     seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
@@ -139,6 +110,8 @@ class TermWeights(OnPairs):
     def check(self) -> None:
         if self.negatives.pools:
             raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
+        if self.training.visits != "pairs":
+            raise ValueError("training.visits: a term-weights model visits docs; leave it out")
 
 
 class ReleasedWeights(Entry):

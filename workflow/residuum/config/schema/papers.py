@@ -76,10 +76,13 @@ class Row(Strict):
     system: Annotated[Id, Ref("system")] | None = None
     not_run: str | None = Field(None, description="reason why no system makes this row yet")
     below: RowId | None = Field(None, description="an arrow marks cells below this row")
+    control: bool = Field(False, description="shown beside the paper's rows, compared with none")
 
     def check(self) -> None:
         if (self.system is None) == (self.not_run is None):
             raise ValueError("give exactly one of system and not_run")
+        if self.control and (self.index or self.below):
+            raise ValueError("a control is compared with no row: leave out index and below")
 
 
 Draws = Annotated[int, Field(gt=0, le=10_000_000)]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from residuum.config.schema.base import OWN, Id, Positive, Ref, Seeds, Strict
+from residuum.config.schema.base import OWN, Id, JudgedMeasure, Positive, Ref, Seeds, Strict
 from residuum.config.schema.datasets import Edition
 from residuum.config.schema.models import Reading
 
@@ -57,6 +57,18 @@ class RerankerModel(FromModel):
     model: Annotated[Id, Ref("model", kinds=("cross-encoder",), use="released")]
 
 
+class Learning(Strict):
+    """How it is told whether a model learned: by what it makes of candidates that no step saw.
+
+    They are a lexical system's first docs, and all relevant ones, for the queries of `own.tune` of
+    the collection that the model is trained on. Term weights are told by their error on the latter.
+    """
+
+    candidates: Annotated[Id, Ref("system", kinds=("lexical",))]
+    top: Positive = Field(description="docs of the system for each query")
+    measure: JudgedMeasure = Field(description="of their order: the start's and the trained's")
+
+
 class Scale(Strict):
     """config/scales/<id>.yaml: what plays which role, and how much is spent."""
 
@@ -68,6 +80,7 @@ class Scale(Strict):
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
     backbones: dict[Id, FromHub | FromPath | FromModel]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
+    learning: Learning | None = Field(None, description="absent: not told, and all models count")
     systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="of a process; neural last digits depend on them")

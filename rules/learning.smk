@@ -1,0 +1,83 @@
+# Whether a model learned: candidates that no step saw, scored by it and by its start, and judged.
+
+
+rule learning_score:
+    """Score the candidates of the tuning split with a trained model and with its start."""
+    input:
+        run=WIRING.models.candidates,
+        queries=WIRING.models.learned_on(PATHS.queries),
+        qrels=WIRING.models.learned_on(PATHS.qrels),
+        corpus=WIRING.models.learned_on(PATHS.corpus),
+        model=PATHS.checkpoint,
+        start=WIRING.models.start_files,
+    output:
+        **recorded(scores=PATHS.held_out),
+    log:
+        PATHS.log("learning/{model}.seed{seed}.score"),
+    benchmark:
+        PATHS.time("learning/{model}.seed{seed}.score")
+    conda:
+        NEURAL
+    threads: RESOURCES.threads
+    resources:
+        **RESOURCES.card(ESTIMATES.held_out, mem_mb=6000),
+    params:
+        **decided_by("residuum.learning", "score", WIRING.models.spec),
+        corpus=options.folder("corpus"),
+        model=options.folder("model"),
+        start=WIRING.models.start,
+        top=WIRING.models.top,
+        compute=RESOURCES.batches,
+    shell:
+        "python -m residuum.learning score --run {input.run} --top {params.top} "
+        "--queries {input.queries} --qrels {input.qrels} --corpus {params.corpus} "
+        "--model {params.model} --start {params.start} --spec {params.spec:q} {params.compute} "
+        "--output {output.scores} 2>&1 | tee {log}"
+
+
+rule learning_judge:
+    """Say whether a model learned: better than its start and than chance, or not."""
+    input:
+        scores=PATHS.held_out,
+        qrels=WIRING.models.learned_on(PATHS.qrels),
+        model=PATHS.checkpoint,
+    output:
+        **recorded(verdict=PATHS.learning),
+    log:
+        PATHS.log("learning/{model}.seed{seed}.judge"),
+    benchmark:
+        PATHS.time("learning/{model}.seed{seed}.judge")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.learning", "judge"),
+        model=options.folder("model"),
+        measure=WIRING.models.learned_by,
+    shell:
+        "python -m residuum.learning judge --scores {input.scores} --qrels {input.qrels} "
+        "--model {params.model} --measure {params.measure} --output {output.verdict} "
+        "2>&1 | tee {log}"
+
+
+rule learning_choose:
+    """Choose a learning rate among those that a model was trained at."""
+    input:
+        trials=WIRING.models.trials,
+    output:
+        **recorded(record=PATHS.rate),
+    log:
+        PATHS.log("learning/{dataset}.{split}.{model}.choose"),
+    benchmark:
+        PATHS.time("learning/{dataset}.{split}.{model}.choose")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.learning", "choose"),
+        trials=WIRING.models.trial_options,
+    shell:
+        "python -m residuum.learning choose {params.trials} --output {output.record} "
+        "2>&1 | tee {log}"

@@ -1,0 +1,135 @@
+"""What the start makes of the first triplets, by hand and by another way; whom it warns."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from residuum.config.schema.models import DualEncoder, TermWeights
+from residuum.neural import devices
+from residuum.neural.encoders import DualLearner
+from residuum.neural.learners import BatchLoss, Learner, Start
+from residuum.neural.losses import triplet_hinge
+from residuum.neural.preflight import preflight
+from residuum.neural.pretrained import Source
+from residuum.neural.termweighter import TermLearner
+from residuum.neural.tokens import Texts
+from tiny_models import (
+    model_spec,
+    term_weights_spec,
+    toy_docs,
+    toy_queries,
+    toy_tuples,
+    write_problem,
+)
+
+GAPS = [1.0, -2.0, 3.0, -4.0]
+MARGINS = [1.0, 2.0, -1.0, 1.0]
+
+
+class Given(Learner):
+    """A learner whose every batch has these gaps and margins."""
+
+    def __init__(self, gaps: list[float]) -> None:
+        self.gaps, self.model = torch.tensor(gaps)[:, None], torch.nn.Linear(1, 1)
+
+    def batch(self, step: int):
+        return [self.gaps]
+
+    def part(self, batch, rows):
+        return batch[0][rows]
+
+    def examples(self, batch) -> int:
+        return len(self.gaps)
+
+    def forward(self, batch):
+        return [batch]
+
+    def indifferent(self, batch):
+        return [torch.zeros_like(self.gaps)]
+
+    def seen(self, batch, outputs):
+        return {"gap": outputs[0], "margin": torch.tensor(MARGINS)[:, None]}
+
+    def losses(self, batch, outputs, rows) -> BatchLoss:
+        margin = torch.tensor(MARGINS)[:, None]
+        return BatchLoss(triplet_hinge(outputs[0], torch.zeros_like(margin), margin)[:, 0], {})
+
+
+def test_the_facts_are_those_by_hand(capfd: pytest.CaptureFixture[str]) -> None:
+    facts = preflight(Given(GAPS))
+    assert facts == {
+        "examples": 1000,
+        "loss": (0 + 4 + 0 + 5) / 4,
+        "loss_of_equal_scores": (1 + 2 + 0 + 1) / 4,
+        "gap": -0.5,
+        "negatives_above": 0.5,
+        "margin": 0.75,
+        "gap_where_active": pytest.approx((1 - 2 - 4) / 3, abs=1e-6),
+        "gap_sd": pytest.approx(math.sqrt(29 / 4 * 1000 / 999), abs=1e-6),
+    }
+    warning = " ".join(capfd.readouterr().err.split())
+    assert "the mean gap s+ - s- is -0.5, and -1.67 where the margin is above 0" in warning
+    assert "50% of the negatives are above their positive; the loss is 2.25" in warning
+    assert "equal scores 1." in warning and "positive_level" in warning and "top)" in warning
+
+
+def test_a_start_that_ranks_active_triplets_right_is_not_warned_of(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    facts = preflight(Given([3.0, -2.0, -9.0, 4.0]))  # the mean of all gaps is below 0
+    assert facts["gap"] == -1.0 and facts["gap_where_active"] > 0
+    assert not capfd.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    write_problem(folder)
+    return folder
+
+
+def begun(toy: Path) -> Start:
+    return Start(Source(str(toy / "start")), devices.choose("cpu", "fp32", 1), 1)
+
+
+def test_a_dual_encoder_sees_the_triplets_that_it_will_train_on(toy: Path) -> None:
+    spec = DualEncoder.model_validate_json(model_spec(dropout=0.5))
+    texts = Texts(toy / "queries.tsv", toy / "corpus", "test")
+    learner = DualLearner(spec, begun(toy), toy / "tuples.jsonl.gz", texts)
+    facts = preflight(learner)
+    vectors = {}
+    for kind, given in (("query", toy_queries()), ("doc", toy_docs())):
+        rows = learner.encoder.encode([text for _, text in given], kind, 4)
+        vectors |= dict(zip([key for key, _ in given], rows, strict=True))
+    gaps, margins = [], []
+    for step in range(125):
+        batch = learner.batch(step)
+        for query, docs, scores in zip(batch.query_ids, batch.groups, batch.lexical, strict=True):
+            positive, negative = (vectors[query] @ vectors[doc] for doc in docs)
+            gaps.append(positive - negative)
+            margins.append(1.0 - 0.1 * (scores[0] - scores[1]))
+    gap, margin = np.array(gaps), np.array(margins)
+    assert facts["examples"] == len(gap) == 1000
+    assert facts["gap"] == pytest.approx(gap.mean(), abs=1e-5)
+    assert facts["gap_sd"] == pytest.approx(gap.std(ddof=1), abs=1e-5)
+    assert facts["margin"] == pytest.approx(margin.mean(), abs=1e-5)
+    assert (
+        facts["negatives_above"] == (gap < 0).mean() == pytest.approx(1 - facts["positives_best"])
+    )
+    assert facts["loss"] == pytest.approx(np.maximum(margin - gap, 0).mean(), abs=1e-5)
+    assert facts["loss_of_equal_scores"] == pytest.approx(margin.mean(), abs=1e-5)
+
+
+def test_term_weights_are_compared_with_the_mean_target(toy: Path) -> None:
+    spec = TermWeights.model_validate_json(term_weights_spec(steps=1))
+    texts = Texts(toy / "queries.tsv", toy / "corpus", "test")
+    learner = TermLearner(spec, begun(toy), toy / "tuples.jsonl.gz", texts)
+    facts = preflight(learner)
+    targets = np.concatenate(learner.all.targets)
+    assert learner.mean == pytest.approx(targets.mean())
+    assert facts["loss_of_equal_scores"] == pytest.approx(targets.var(), rel=0.05)
+    assert facts["loss"] > 0 and "gap" not in facts
+    assert len(toy_tuples()) == len(learner.all.docs)

@@ -1,0 +1,156 @@
+"""From a checkpoint and its start to a verdict: each kind, on the toy problem."""
+
+import json
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from residuum import learning, train
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.neural import devices
+from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.tuning.choosing import Record
+from residuum.tuning.learned import Learned
+from tiny_models import (
+    model_spec,
+    term_weights_spec,
+    toy_docs,
+    toy_queries,
+    toy_tuples,
+    write_problem,
+)
+
+CROSS = {
+    "kind": "cross-encoder",
+    "backbone": "test",
+    "train_on": "test",
+    "negatives": {"same_as": "test"},
+    "loss": {"kind": "nll"},
+    "group": 3,
+    "reading": {"query_length": 8, "length": 30, "pooling": "mean"},
+    "training": {"learning_rate": 0.01, "steps": 20, "batch_size": 8, "dropout": 0.0},
+}
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy problem; its training queries are those that tell, which no test minds."""
+    folder = tmp_path_factory.mktemp("toy") / "toy" / "tune"
+    folder.mkdir(parents=True)
+    write_problem(folder)
+    trec.write_qrels(folder / "qrels.trec", [(t.query_id, t.positive, 1) for t in toy_tuples()])
+    hits = pl.DataFrame(
+        [(q, d, float(-i)) for q, _ in toy_queries() for i, (d, _) in enumerate(toy_docs())],
+        schema=trec.HITS,
+        orient="row",
+    )
+    trec.write_run(folder / "run.trec.gz", trec.rank(hits), "bm25")
+    return folder
+
+
+def told(toy: Path, folder: Path, spec: str, top: int = 20) -> tuple[pl.DataFrame, Learned]:
+    """Train, score and judge; return the scores and the verdict."""
+    model = folder / "model"
+    both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
+    both |= {"spec": spec, "device": "cpu", "threads": 1}
+    made = {"tuples": toy / "tuples.jsonl.gz", "work": folder / "work", "output": model, "seed": 1}
+    train.train(**both, **made)
+    output, qrels = folder / "model.tsv", toy / "qrels.trec"
+    asked = {"run": toy / "run.trec.gz", "top": top, "batch_size": 8, "output": output}
+    learning.score(**both, **asked, qrels=qrels, model=model)
+    learning.judge(output, qrels, model, "RR@10", folder / "seed1.json")
+    scores = pl.read_csv(output, separator="\t")
+    return scores, Learned.read(folder / "seed1.json")
+
+
+def test_a_dual_encoder_is_judged_on_candidates_and_all_that_is_relevant(
+    toy: Path, tmp_path: Path
+) -> None:
+    spec = model_spec(steps=200, learning_rate=0.005, dropout=0)
+    scores, verdict = told(toy, tmp_path, spec, top=2)
+    # two docs of the run for each of 8 queries, and its three relevant docs: of q0 two are both
+    assert scores.height == 8 * 5 - 2
+    assert scores.columns == ["query_id", "doc_id", "start", "trained"]
+    scores, verdict = told(toy, tmp_path, spec)
+    assert verdict.learned and verdict.split_ref == "toy/tune" and verdict.examples == 8
+    assert verdict.means["trained"] > 0.9 > verdict.means["start"]
+    record = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    assert verdict.preflight == record["artefact"]["preflight"]
+
+
+def test_a_model_that_stays_at_its_start_did_not_learn(toy: Path, tmp_path: Path) -> None:
+    scores, verdict = told(toy, tmp_path, model_spec(steps=2, learning_rate=1e-12, dropout=0))
+    assert (scores["start"] - scores["trained"]).abs().max() < 1e-5
+    assert not verdict.learned and "that of the start" in verdict.reason
+
+
+def test_a_control_takes_no_step_and_is_its_start(toy: Path, tmp_path: Path) -> None:
+    spec = json.dumps({**json.loads(model_spec()), "trained": False})
+    scores, _ = told(toy, tmp_path, spec)
+    assert scores["start"].to_list() == scores["trained"].to_list()
+    record = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
+    assert record["steps"] == 0 and record["preflight"]["examples"] == 1000
+
+
+def test_a_cross_encoder_is_judged_by_its_scores(toy: Path, tmp_path: Path) -> None:
+    scores, verdict = told(toy, tmp_path, json.dumps(CROSS))
+    model = CrossEncoder.load(tmp_path / "model", devices.choose("cpu", "fp32", 1))
+    queries, docs = (dict(given) for given in (toy_queries(), toy_docs()))
+    texts = [(queries[q], docs[d]) for q, d in scores.select("query_id", "doc_id").iter_rows()]
+    asked, own = zip(*texts, strict=True)
+    pairs = list(map(Pair, model.tokenise(asked, "query"), model.tokenise(own, "doc")))
+    assert scores["trained"].to_list() == pytest.approx(model.score(pairs, 8).tolist(), abs=1e-5)
+    assert verdict.preflight["loss_of_equal_scores"] == pytest.approx(math.log(4), abs=1e-6)
+    assert {*verdict.means} == {"trained", "start", "random order"}
+
+
+def test_term_weights_are_judged_by_the_mean_target(toy: Path, tmp_path: Path) -> None:
+    scores, verdict = told(toy, tmp_path, term_weights_spec(steps=1, learning_rate=1e-9))
+    assert scores.columns == ["doc_id", "mean target", "trained"] and scores.height == 24
+    assert not verdict.learned and verdict.measure == "squared error"
+    assert "that of the mean target" in verdict.reason
+
+
+def trial(folder: Path, rate: float, mean: float) -> str:
+    """Write a verdict on a training at a rate and return the option that names it."""
+    path = folder / f"rate-{rate:g}" / "seed1.json"
+    path.parent.mkdir(parents=True)
+    Learned(
+        split_ref="d/dev", learned=True, reason="", measure="RR@10", examples=325,
+        means={"trained": mean, "start": 0.3}, better=2, worse=1,
+    ).write(path)  # fmt: skip
+    return f"{rate!r}={path}"
+
+
+def test_the_best_rate_is_chosen_the_smallest_of_equals_and_all_are_recorded(
+    tmp_path: Path,
+) -> None:
+    grid = {5e-06: 0.4, 1e-05: 0.5, 2e-05: 0.5, 5e-05: 0.1}
+    options = [trial(tmp_path, rate, mean) for rate, mean in grid.items()]
+    learning.choose(options, tmp_path / "m@rate.json")
+    record = Record.read(tmp_path / "m@rate.json")
+    assert [choice.setting for choice in record.choices] == [{"learning_rate": 1e-05}]
+    assert record.choices[0].at_edge == [] and record.queries == 325
+    assert [(one.setting["learning_rate"], one.means) for one in record.tried] == [
+        (rate, [mean]) for rate, mean in grid.items()
+    ]
+
+
+def test_a_training_takes_the_rate_of_the_record(toy: Path, tmp_path: Path) -> None:
+    grid = {"grid": [0.001, 0.002], "of": "test", "role": "dev", "measure": "RR@10"}
+    spec = model_spec(steps=1, learning_rate=grid)
+    learning.choose(
+        [trial(tmp_path, 0.001, 0.1), trial(tmp_path, 0.002, 0.2)], tmp_path / "rate.json"
+    )
+    made = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
+    made |= {"spec": spec, "device": "cpu", "threads": 1, "seed": 1, "work": tmp_path / "work"}
+    made |= {"tuples": toy / "tuples.jsonl.gz", "output": tmp_path / "model"}
+    with pytest.raises(ResiduumError, match="give --rate, its record"):
+        train.train(**made)
+    train.train(**made, rate=tmp_path / "rate.json")
+    record = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    assert record["spec"]["model"]["training"]["learning_rate"] == 0.002
+    assert str(tmp_path / "rate.json") in record["inputs"]

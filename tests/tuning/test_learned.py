@@ -1,0 +1,81 @@
+"""Whether a model learned, by hand: against its start, against chance, by errors."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from residuum.artefacts import trec
+from residuum.cli.errors import ResiduumError
+from residuum.tuning.learned import Learned, by_errors, by_ranks, read_all
+
+QUERIES = [f"q{i:02d}" for i in range(30)]
+DOCS = [f"d{i:02d}" for i in range(30)]
+
+
+def scores(trained: float, start: float) -> pl.DataFrame:
+    """Each query's own doc has these scores, the others 29, 28, ... 1."""
+    rows = []
+    for number, query in enumerate(QUERIES):
+        others = [doc for doc in DOCS if doc != f"d{number:02d}"]
+        rows += [(query, doc, 29.0 - i, 29.0 - i) for i, doc in enumerate(others)]
+        rows.append((query, f"d{number:02d}", trained, start))
+    schema = {
+        "query_id": pl.String,
+        "doc_id": pl.String,
+        "trained": pl.Float64,
+        "start": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+QRELS = pl.DataFrame(
+    [(query, f"d{i:02d}", 1) for i, query in enumerate(QUERIES)],
+    schema={"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64},
+    orient="row",
+)
+
+
+def test_a_model_that_ranks_better_than_its_start_learned() -> None:
+    verdict, queries = by_ranks(scores(trained=28.5, start=25.5), QRELS, "RR@10")
+    assert queries == 30 and verdict.learned
+    assert verdict.means["trained"] == pytest.approx(1 / 2)
+    assert verdict.means["start"] == pytest.approx(1 / 5)
+    # of 30 docs one is relevant: the sum of 1/k over 10 of 30 places, from 20 orders of 30 queries
+    chance = sum(1 / k for k in range(1, 11)) / 30
+    assert verdict.means["random order"] == pytest.approx(chance, abs=0.03)
+    assert (verdict.better, verdict.worse) == (30, 0)
+    assert verdict.reason == "RR@10 0.5 is better than 0.2, that of the start"
+
+
+@pytest.mark.parametrize("trained", [25.5, 24.5])
+def test_one_that_is_no_better_did_not(trained: float) -> None:
+    verdict, _ = by_ranks(scores(trained, start=25.5), QRELS, "RR@10")
+    assert not verdict.learned and "is no better than 0.2, that of the start" in verdict.reason
+
+
+def test_one_that_beats_a_bad_start_but_not_chance_did_not() -> None:
+    """Its scores are all equal: ties are no order, and ids do not decide them."""
+    table = scores(0.0, 0.0).with_columns(trained=pl.lit(1.0))
+    verdict, _ = by_ranks(table, QRELS, "RR@10")
+    assert verdict.means["trained"] > verdict.means["start"] == 0
+    assert not verdict.learned and "within 2 standard errors of a random order" in verdict.reason
+
+
+def test_errors_are_better_where_they_are_less() -> None:
+    verdict = by_errors(np.array([0.1, 0.3]), np.array([0.2, 0.25]), "mean target")
+    assert verdict.learned and (verdict.better, verdict.worse) == (1, 1)
+    assert verdict.reason == "squared error 0.2 is better than 0.225, that of the mean target"
+    assert not by_errors(np.array([0.2]), np.array([0.2]), "mean target").learned
+
+
+def test_a_verdict_is_read_as_it_was_written(tmp_path: Path) -> None:
+    verdict, queries = by_ranks(scores(28.5, 25.5), QRELS, "RR@10")
+    made = Learned(split_ref="d/tune", measure="RR@10", examples=queries, **verdict._asdict())
+    made.write(tmp_path / "clear" / "seed1.json")
+    assert read_all([tmp_path / "clear" / "seed1.json"]) == {"clear/seed1": made}
+    (tmp_path / "clear" / "seed1.json").write_text("{}")
+    with pytest.raises(ResiduumError, match=r"seed1\.json: .*learned"):
+        read_all([tmp_path / "clear" / "seed1.json"])
+    assert trec.PAIR == ["query_id", "doc_id"]

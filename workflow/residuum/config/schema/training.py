@@ -1,0 +1,68 @@
+"""`training:` of config/models/*.yaml: how long, with which optimiser, at which learning rate.
+
+Must not know what is trained.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from residuum.config.schema import base
+from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
+
+
+class RateGrid(Strict):
+    """A learning rate that one model's trainings choose for all that name it."""
+
+    grid: list[Annotated[float, Field(gt=0)]] = Field(
+        min_length=1, description="what is tried, rising: the smallest of equals is chosen"
+    )
+    of: Annotated[Id, Ref("model", use="rate")] = Field(description="model that is trained at each")
+    role: Role = Field(description="whose queries choose, as `learning:` of the scale tells")
+    measure: base.JudgedMeasure
+    seed: int = Field(1, ge=0, description="of those trainings")
+
+    def check(self) -> None:
+        if self.grid != sorted({*self.grid}):
+            raise ValueError("grid: write each rate once, the smallest first")
+
+
+class Training(Strict):
+    """How long and with which optimiser. One of epochs and steps is given."""
+
+    optimizer: Literal["adam", "bert-adam"] = Field(
+        "adam", description="bert-adam: BERT's own, without bias correction and with epsilon 1e-6"
+    )
+    learning_rate: Annotated[float, Field(gt=0)] | RateGrid
+    warmup: float = Field(
+        0.0, ge=0, description="in which the rate rises from 0: share of the steps, or steps from 1"
+    )
+    decay: Literal["constant", "linear", "bert"] = Field(
+        "constant",
+        description="of the rate, on a line to 0 at the end: linear from where the warm-up ends, "
+        "bert from the first step, so that the rate falls where the warm-up ends",
+    )
+    weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
+    clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
+    batch_size: Positive
+    epochs: float | None = Field(None, gt=0)
+    steps: Positive | None = None
+    dropout: Probability | None = Field(None, description="absent: as the backbone has it")
+    visits: Literal["pairs", "queries"] = Field(
+        "pairs", description="queries: each as often, its positives in turn; epochs count pairs"
+    )
+    part: tuple[Positive, Positive] = Field((1, 1), description="[i, n]: the i-th of n of pairs")
+    checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, once it is chosen."""
+        if isinstance(self.learning_rate, RateGrid):
+            raise TypeError("a learning rate is chosen before a training begins")
+        return self.learning_rate
+
+    def check(self) -> None:
+        if (self.epochs is None) == (self.steps is None):
+            raise ValueError("give exactly one of epochs and steps")
+        if self.part[0] > self.part[1]:
+            raise ValueError(f"part {list(self.part)}: the first number exceeds the second")

@@ -1,0 +1,127 @@
+"""Whether a model learned: what it makes of candidates that no step saw, and its start of them.
+
+Command: `python -m residuum.learning score|judge ...`. The candidates are those of a lexical run,
+cut, and all relevant docs: the whole corpus would have to be encoded for each model otherwise.
+Must not know how the model was trained or what a page makes of the verdict.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import pydantic
+import typer
+
+from residuum.artefacts import files, manifest, trec
+from residuum.cli import command
+from residuum.config.schema.base import Strict
+from residuum.config.schema.models import Trained
+from residuum.neural import devices, pretrained
+from residuum.neural.learners import KINDS, HeldOut, Start
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
+from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges
+from residuum.tuning.learned import ERROR, Learned, by_errors, by_ranks
+
+app = command.app(__doc__)
+
+
+class Grid(Strict):
+    """The learning rates that were tried."""
+
+    rates: list[float]
+
+
+Model = Annotated[Path, typer.Option(help="checkpoint that training ended with")]
+
+
+@app.command("score")
+def score(
+    run: Annotated[Path, typer.Option(help="lexical run whose docs are candidates")],
+    top: Annotated[int, typer.Option(min=1, help="docs of it for each query")],
+    queries: command.Queries,
+    qrels: command.Qrels,
+    corpus: command.Corpus,
+    model: Model,
+    start: command.Start,
+    spec: Annotated[str, typer.Option(help="JSON of a trained kind, as DualEncoder")],
+    batch_size: command.BatchSize,
+    output: Annotated[Path, typer.Option(help="TSV of ids and of the values of both models")],
+    revision: command.Revision = None,
+    threads: command.Threads = 1,
+    device: command.Device = "auto",
+    precision: command.Precision = "auto",
+    arithmetic: command.Arithmetic = "native",
+) -> None:
+    """Write what the trained model, and what it is compared with, make of the candidates."""
+    form = command.parse_spec(pydantic.RootModel[Trained], spec).root
+    chosen = devices.choose(device, precision, threads, arithmetic)
+    judged = trec.read_qrels(qrels).filter(pl.col("relevance") >= 1).select(trec.PAIR)
+    listed = trec.cut(trec.read_run(run), top).select(trec.PAIR)
+    pairs = pl.concat([listed.join(judged, on="query_id", how="semi"), judged]).unique()
+    texts = Texts(queries, corpus, str(run))
+    both = (list(some.sort(trec.PAIR).iter_rows()) for some in (pairs, judged))
+    begun = Start(Source(start, revision), chosen, 0)
+    made = KINDS[form.kind].on_held_out(form, begun, model, HeldOut(texts, *both, batch_size))
+    table = pl.DataFrame({**made.ids, **made.values})
+    files.write_text(output, table.write_csv(separator="\t"))
+    setting = {"model": form.model_dump(mode="json"), "start": start, "revision": revision}
+    setting |= {"top": top, "batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    facts = {"rows": table.height, "weights": files.sha256(model / pretrained.WEIGHTS)}
+    inputs = [run, queries, qrels, corpus / "manifest.json", model]
+    inputs += [Path(start)] if Path(start).is_dir() else []
+    manifest.write(output, facts, setting, inputs, "residuum.learning")
+
+
+@app.command("judge")
+def judge(
+    scores: Annotated[Path, typer.Option(help="TSV that score wrote")],
+    qrels: command.Qrels,
+    model: Model,
+    measure: Annotated[str, typer.Option(help="ir_measures name, by which orders are judged")],
+    output: Annotated[Path, typer.Option(help="JSON to write")],
+) -> None:
+    """Say whether a model learned, on which numbers; repeat what its start saw at first."""
+    types = {"query_id": pl.String, "doc_id": pl.String}
+    table = pl.read_csv(files.read_bytes(scores), separator="\t", schema_overrides=types)
+    record = json.loads(files.read_bytes(model / "manifest.json"))
+    if "query_id" in table.columns:
+        verdict, examples = by_ranks(table, trec.read_qrels(qrels), measure)
+    else:
+        _, other, _ = table.columns
+        verdict = by_errors(table["trained"].to_numpy(), table[other].to_numpy(), other)
+        measure, examples = ERROR, table.height
+    made = Learned(
+        split_ref="/".join(qrels.parts[-3:-1]),
+        measure=measure,
+        examples=examples,
+        preflight=record["artefact"].get("preflight", {}),
+        **verdict._asdict(),
+    )
+    made.write(output)
+    inputs = [scores, qrels, model / "manifest.json"]
+    manifest.write(output, made.model_dump(), {"measure": measure}, inputs, "residuum.learning")
+
+
+@app.command("choose")
+def choose(
+    trial: Annotated[list[str], typer.Option(help="RATE=JSON of judge, the smallest rate first")],
+    output: Annotated[Path, typer.Option(help="record of the choice to write")],
+) -> None:
+    """Choose the learning rate of the best mean, the smallest of equals; record all tried."""
+    paths = {float(rate): Path(path) for rate, _, path in (text.partition("=") for text in trial)}
+    told = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
+    settings: list[Setting] = [{"learning_rate": rate} for rate in told]
+    means = [of.means["trained"] for of in told.values()]
+    first = next(iter(told.values()))
+    best = settings[means.index(max(means))]
+    mean, at_edge = max(means), edges(best, settings)
+    chosen = Choice(setting=best, at_edge=at_edge, queries=first.examples, mean=mean)
+    tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
+    record = Record(choices=[chosen], measure=first.measure, queries=first.examples, tried=tried)
+    record.write(output, Grid(rates=list(told)), [*paths.values()], "residuum.learning")
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,112 @@
+"""The pre-flight: what the first examples of a training look like to its start, before any step.
+
+Usage: `facts = preflight(learner)`, for the model's manifest. A hinge loss whose active triplets
+have a mean gap s+ - s- of 0 or less is least where all scores are equal, and training goes there:
+with all scores times a, L(a) = E[(m - a D)+] is convex in a and L'(0+) = -E[D; m > 0].
+Must not know kinds of models, nor what becomes of the training.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from residuum.neural.devices import AdaptiveBatchSize
+from residuum.neural.learners import Learner, Outputs
+from residuum.neural.resumable import log
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+EXAMPLES = 1000  # in whole batches, so that it can be some more
+ROWS = 8  # read at once
+DIGITS = 6
+Facts = dict[str, float]
+
+
+def preflight(learner: Learner[Any]) -> Facts:
+    """Return what the start makes of the first examples; warn where a hinge loss will collapse.
+
+    Means over `examples` triplets (of a query, its positive and a sampled negative, as the training
+    draws them), or visits without negatives: `loss`, `loss_of_equal_scores` (for term weights: of
+    the mean target), `gap` s+ - s-, its `gap_sd`, `gap_where_active` (margin above 0), `margin`;
+    shares: `negatives_above` their positive, `positives_best` of their candidates. Dropout is off.
+    """
+    values = _values(learner)
+    if not values:
+        return {}
+    facts = _facts(values)
+    if facts.get("gap_where_active", 1) <= 0:
+        log(
+            "warning: the start ranks these negatives above their positives, so that a hinge loss "
+            "is least where all scores are equal, and training will go there: over "
+            f"{facts['examples']} triplets the mean gap s+ - s- is {facts['gap']:.3g}, and "
+            f"{facts['gap_where_active']:.3g} where the margin is above 0, which must be above 0; "
+            f"{facts['negatives_above']:.0%} of the negatives are above their positive; the loss "
+            f"is {facts['loss']:.3g}, that of equal scores {facts['loss_of_equal_scores']:.3g}. "
+            "Raise positive_level of the training split, so that its positives are relevant, or "
+            "deepen the pool of negatives (negatives.pools, top)"
+        )
+    return facts
+
+
+def _values(learner: Learner[Any]) -> dict[str, Tensor]:
+    """Return each column's values over the first batches; nothing of a learner without losses."""
+    import torch
+
+    columns: defaultdict[str, list[Tensor]] = defaultdict(list)
+    learner.model.eval()
+    sizes = AdaptiveBatchSize("examples of the pre-flight", "the model's lengths")
+    with torch.inference_mode():
+        for batch in _batches(learner):
+            rows, equal = slice(0, len(batch[0])), learner.indifferent(batch)
+            if equal is None:
+                return {}
+            outputs = _forward(learner, sizes, batch, rows)
+            own = learner.seen(batch, outputs)
+            own["loss"] = learner.losses(batch, outputs, rows).losses
+            own["equal"] = learner.losses(batch, equal, rows).losses
+            for name, some in own.items():
+                columns[name].append(some.double().cpu())
+    return {name: torch.cat(parts) for name, parts in columns.items()}
+
+
+def _batches(learner: Learner[Any]) -> Iterator[Any]:
+    """Yield the first batches of the training, until there are enough examples."""
+    step = examples = 0
+    while examples < EXAMPLES:
+        batch = learner.batch(step)
+        yield batch
+        examples += learner.examples(batch)
+        step += 1
+
+
+def _forward(learner: Learner[Any], sizes: AdaptiveBatchSize, batch: Any, rows: slice) -> Outputs:
+    """Return the outputs of a whole batch, a few rows at a time."""
+    import torch
+
+    outputs: list[Outputs] = []
+
+    def forward(some: Sequence[int], _: int) -> None:
+        outputs.append(learner.forward(learner.part(batch, slice(some[0], some[-1] + 1))))
+
+    sizes.each(range(rows.stop), ROWS, forward)
+    return [torch.cat(own) for own in zip(*outputs, strict=True)]
+
+
+def _facts(values: Mapping[str, Tensor]) -> Facts:
+    """Describe the values; the columns are those of `_values`."""
+    gap, margin = values.get("gap"), values.get("margin")
+    means = {"loss": values["loss"], "loss_of_equal_scores": values["equal"]}
+    if gap is not None:
+        means |= {"gap": gap, "negatives_above": (gap < 0).double()}
+        if margin is not None:
+            means |= {"margin": margin, "gap_where_active": gap[margin > 0]}
+    if "best" in values:
+        means["positives_best"] = values["best"]
+    facts: Facts = {"examples": (values["loss"] if gap is None else gap).numel()}
+    facts |= {n: round(float(some.mean()), DIGITS) for n, some in means.items() if len(some)}
+    if gap is not None:
+        facts["gap_sd"] = round(float(gap.std()), DIGITS)
+    return facts

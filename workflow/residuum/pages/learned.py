@@ -1,0 +1,50 @@
+"""What a page says of the models behind it: what they learned, and what their start saw at first.
+
+Usage: `captions += notes(read_all(paths))`. Must not know how any of it was measured.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from residuum.pages.grids import why_not_learned
+from residuum.tuning.learned import Learned
+from residuum.wiring.bound import BoundFigure
+
+SHOWN = ("gap", "gap_where_active", "gap_sd", "margin")
+
+
+def notes(told: Mapping[str, Learned]) -> Iterator[str]:
+    """Yield a line for each model and seed; nothing where no split tells whether they learned."""
+    for name, of in told.items():
+        means = ", ".join(f"{other} {mean:.4g}" for other, mean in of.means.items())
+        at = f"{of.measure} over {of.examples} held-out examples of {of.split_ref}"
+        word = "learned" if of.learned else "not learned"
+        yield (
+            f"{name.replace('/', ' ')}: {word}; {at}: {means}; better on {of.better}, worse on "
+            f"{of.worse}.{_before(of.preflight)}"
+        )
+
+
+def _before(facts: Mapping[str, float]) -> str:
+    """Describe the pre-flight, if there is one."""
+    if "loss_of_equal_scores" not in facts:
+        return ""
+    parts = [f"{name.replace('_', ' ')} {facts[name]:.3g}" for name in SHOWN if name in facts]
+    if "negatives_above" in facts:
+        parts.append(f"{facts['negatives_above']:.0%} of the negatives above their positive")
+    loss = f"loss {facts['loss']:.3g}, of equal scores {facts['loss_of_equal_scores']:.3g}"
+    turned = facts.get("gap_where_active", 1) <= 0
+    warning = " Active triplets have no gap to widen: a hinge loss is least at equal scores."
+    seen = f" First {facts['examples']:,.0f} examples at step 0: {', '.join([*parts, loss])}."
+    return seen + warning * turned
+
+
+def labelled(job: BoundFigure, told: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
+    """Say in its label which series is not learned; return too those that are, to be tested."""
+    every, runs = job.figure.series, job.runs
+    faulty = [s.id for s in every if why_not_learned(job, runs.get(s.id, []), job.place, told)]
+    labels = [f"{s.label} (not learned)" if s.id in faulty else s.label for s in every]
+    pairs = zip(every, labels, strict=True)
+    series = [one.model_copy(update={"label": label}) for one, label in pairs]
+    tested = [one.id for one in every if one.id not in faulty]
+    figure = job.figure.model_copy(update={"series": series})
+    return job.model_copy(update={"figure": figure}), tested

@@ -1,0 +1,116 @@
+"""Whether a model learned: what it makes of candidates that no step saw, against its start.
+
+Usage: `verdict, queries = by_ranks(scores, qrels, "RR@10")`. `Learned` is the form of what stage
+learning writes, and `read_all(paths)` reads it. Must not know how scores came about.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from residuum.artefacts import files, trec
+from residuum.cli import command
+from residuum.config.schema.base import Strict
+from residuum.config.specs import derive
+from residuum.tuning.choosing import Values
+from residuum.tuning.evaluation import of_rankings
+
+SHUFFLES = 20  # random orders of the candidates whose mean is that of chance
+ERRORS = 2  # standard errors above chance that a model needs
+ERROR = "squared error"
+
+
+class Learned(Strict):
+    """Whether a model learned and why, or why not; what its start made of the first examples.
+
+    `means` are those of the trained model and of what it is compared with, by `measure` over the
+    queries (docs, for errors) of a split; `better` and `worse` count them against the first of
+    these. `preflight` is that of the model's manifest.
+    """
+
+    split_ref: str
+    learned: bool
+    reason: str
+    measure: str
+    examples: int
+    means: dict[str, float]
+    better: int
+    worse: int
+    preflight: dict[str, float] = Field(default={})
+
+    @classmethod
+    def read(cls, path: Path) -> "Learned":
+        """Read a verdict; a fault names the file and the key."""
+        return command.parse_spec(cls, files.read_bytes(path), str(path))
+
+    def write(self, path: Path) -> None:
+        """Write the verdict."""
+        files.write_text(path, json.dumps(self.model_dump(), indent=1) + "\n")
+
+
+def read_all(paths: Iterable[Path]) -> dict[str, Learned]:
+    """Return the verdicts by the models that their paths, <model>/seed<n>.json, tell."""
+    return {f"{path.parent.name}/{path.stem}": Learned.read(path) for path in paths}
+
+
+class Verdict(NamedTuple):
+    """Whether values are better, in words; the means by name, the counts against the first."""
+
+    learned: bool
+    reason: str
+    means: dict[str, float]
+    better: int
+    worse: int
+
+
+def by_ranks(scores: pl.DataFrame, qrels: pl.DataFrame, measure: str) -> tuple[Verdict, int]:
+    """Judge the scores of candidates (query_id, doc_id, start, trained); return the queries too.
+
+    A model learned if its mean is above its start's, and more than two standard errors above that
+    of random orders of the same candidates. Equal scores are ordered at random, as chance is.
+    """
+    orders = [_order(scores, pl.col("trained")), _order(scores, pl.col("start"))]
+    orders += [_order(scores, pl.lit(0.0), seed) for seed in range(1, SHUFFLES + 1)]
+    trained, start, *random = of_rankings(orders, qrels, measure)
+    chance = np.mean(random, axis=0)
+    error = float((trained - chance).std(ddof=1)) / math.sqrt(len(trained))
+    means = {"trained": _mean(trained), "start": _mean(start), "random order": _mean(chance)}
+    above = means["trained"] > means["random order"] + ERRORS * error
+    verdict = _verdict(trained - start, means, measure)
+    if above or not verdict.learned:
+        return verdict, len(trained)
+    text = f"{measure} {means['trained']:.3f} is within {ERRORS} standard errors of a random order"
+    reason = f"{text} of the same candidates, {means['random order']:.3f} ± {error:.3f}"
+    return verdict._replace(learned=False, reason=reason), len(trained)
+
+
+def by_errors(trained: Values, other: Values, name: str) -> Verdict:
+    """Judge errors of examples, of which less is better, against those of `name`."""
+    return _verdict(other - trained, {"trained": _mean(trained), name: _mean(other)}, ERROR)
+
+
+def _verdict(gain: Values, means: dict[str, float], measure: str) -> Verdict:
+    (_, trained), (name, other), *_ = means.items()
+    learned = float(math.fsum(gain)) > 0
+    word = "better than" if learned else "no better than"
+    reason = f"{measure} {trained:.4g} is {word} {other:.4g}, that of the {name}"
+    return Verdict(learned, reason, means, int((gain > 0).sum()), int((gain < 0).sum()))
+
+
+def _order(scores: pl.DataFrame, by: pl.Expr, seed: int = 0) -> pl.DataFrame:
+    """Return the candidates ranked by a score; equal ones in an order by a hash of ids and seed."""
+    chance = [derive(seed, "order", *pair) for pair in scores.select(trec.PAIR).iter_rows()]
+    ranked = scores.with_columns(pl.Series("chance", chance), score=-by).sort(
+        "query_id", "score", "chance", "doc_id"
+    )
+    return ranked.select(*trec.PAIR, trec.POSITION.alias("rank"))
+
+
+def _mean(values: Values) -> float:
+    return math.fsum(values) / len(values)

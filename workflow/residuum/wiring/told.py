@@ -1,0 +1,55 @@
+"""Of which models behind a page's runs a verdict tells whether they learned.
+
+Usage: `models_behind(registry, [("clear", place)])` for a bound page. Must not know what a verdict
+rests on, nor how a page shows it.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.scales import FromModel
+from residuum.wiring.availability import why_no_export
+from residuum.wiring.bound import Bound
+
+
+def models_behind(
+    registry: Registry, cells: Iterable[tuple[str, Place | None]]
+) -> dict[str, dict[str, list[str]]]:
+    """Return the models of which is told if they learned, by dataset and run, behind some systems.
+
+    Each system comes with a split that it is measured on.
+    """
+    behind: dict[str, dict[str, list[str]]] = {}
+    for system, place in cells:
+        for seed in registry.seeds_of(system) if place else []:
+            run, dataset = registry.run(system, seed), str(place and place.dataset)
+            if models := models_told(registry, system, seed, dataset):
+                behind.setdefault(dataset, {})[run] = models
+    return behind
+
+
+def models_told(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:
+    """Return the models behind a run on a dataset of which a verdict tells whether they learned."""
+    behind = [(name, seed) for name in registry.trained_behind(system)]
+    for name in registry.made_from(system):
+        if registry.systems[name].kind == "rerank":
+            player = registry.reranker_binding(registry.reranker(name))
+            behind += [(player.model, player.seed)] if isinstance(player, FromModel) else []
+    ids = [(registry.model_for(name, dataset), number) for name, number in behind]
+    return list(
+        dict.fromkeys(f"{name}/seed{number}" for name, number in ids if told(registry, name))
+    )
+
+
+def told(registry: Registry, model: str) -> bool:
+    """Say whether a split tells if a model learned, and is available."""
+    place = registry.learned_on(model)
+    return place is not None and not why_no_export(registry, place.dataset, None, place.split)
+
+
+def verdicts(pages: Iterable[Bound]) -> Iterator[dict[str, str]]:
+    """Yield the wildcards of the verdicts that pages read."""
+    by_run = (of for page in pages for of in page.models.values())
+    for name in (name for of in by_run for names in of.values() for name in names):
+        model, _, seed = name.partition("/seed")
+        yield {"model": model, "seed": seed}
