@@ -44,7 +44,7 @@ def load_folder(folder: Path, form: object, faults: list[str]) -> dict[str, Any]
         try:
             if not re.fullmatch(ID, path.stem):
                 text = "a file's name is its id: small letters, digits, - and _ only"
-                raise ValueError(f"{str(path)!a}: {text}")
+                raise ValueError(f"{repr(str(path))[1:-1]}: {text}")
             entries[path.stem] = parse(path, form)
         except ValueError as error:
             faults.append(str(error))
