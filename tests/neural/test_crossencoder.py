@@ -28,6 +28,7 @@ from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import usable
 from residuum.neural.pretrained import Source
+from results_fixture import seal
 from tiny_models import (
     order_share,
     toy_docs,
@@ -245,6 +246,7 @@ def livelier(start: Path, folder: Path) -> Path:
     for name, values in weights.items():
         values *= 8 if values.ndim > 1 and "position" not in name and "type" not in name else 1
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    seal(folder / "model.safetensors")
     return folder
 
 

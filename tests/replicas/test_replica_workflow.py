@@ -98,7 +98,7 @@ def test_each_collections_table_is_filled(made, name):
 def test_released_weights_are_searched_as_our_own_are(made):
     table = made.table("lexical-baselines-deepct")
     assert table["measured"].null_count() == 0 and table["measured"].max() > 0.05
-    folder = made.results / "weights" / "msmarco-passage" / "deepct-released"
+    folder = made.results / "weights" / "msmarco-passage-raw" / "deepct-released"
     artefact = json.loads((folder / "manifest.json").read_text())["artefact"]
     assert (artefact["docs"], artefact["docs_without_a_line"]) == (600, 1)
     docs = dict(made.replicas["msmarco-passage"].docs)

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from conftest import ROOT
 from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
+from residuum.config import entries, loading
 from residuum.config.registry import Place
 from residuum.config.schema.datasets import FilesSource
 from residuum.config.schema.scales import Config, FromModel, FromPath
@@ -18,7 +20,14 @@ from residuum.wiring.estimates import Estimate
 from residuum.wiring.part import Constraints, run_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
-from residuum.wiring.runs import Runs, candidates, needs_answers, reranked, tuning_place
+from residuum.wiring.runs import (
+    Runs,
+    candidates,
+    needs_answers,
+    rerank_systems,
+    reranked,
+    tuning_place,
+)
 
 FUSION = {"kind": "fusion", "parts": ["bm25", "vectors"], "k": 10}
 TUNED = {"grid": [0.1, 1.0], "tune_on": "tune", "measure": "RR@10"}
@@ -178,6 +187,20 @@ def test_first_stages_that_share_a_reranker_are_scored_once_to_the_largest_depth
         },
         "measures": ["RR@10"],
     }
+
+
+def test_rerank_systems_of_papers_not_chosen_are_left_out():
+    """CLEAR alone at full trains none of DualRM's models, whose pairs share its rerankers."""
+    base = entries.parse(ROOT / "config" / "config.yaml", dict[str, object])
+    every, clear = (
+        loading.load(ROOT / "config", {**base, "scale": "full", "papers": papers})
+        for papers in (["clear", "dualrm"], ["clear"])
+    )
+    both, own = (set(rerank_systems(r, "bert-base-reranker")) for r in (every, clear))
+    assert own == {"bm25-bert-base", "clear-bert-base"} and both - own == {"dualrm-bert-base"}
+    cut = {"dataset": "msmarco-passage", "split": "dev", "run": "dualrm-bert-base.seed1"}
+    with pytest.raises(ResiduumError, match="only papers that are not chosen name it"):
+        Runs(clear, Paths("r"), all_available).cut(named(**cut))
 
 
 def test_what_a_reranker_lacks_is_said_of_its_systems():

@@ -193,7 +193,7 @@ def test_a_collection_without_splits_of_its_own_is_not_run_and_told_how_to_get_t
     own, three = load(project / "config"), Place("three", "judged")
     why = {n: why_unavailable(own, n, three, all_available) for n in SYSTEMS}
     assert why.pop("bm25") is None
-    text = "three.yaml: own.train: no split given, but train_on: own needs one of judged"
+    text = "three.yaml: own.train: no split given, but train_on: own needs one of earlier, judged"
     assert why["vectors"].endswith(text)
     assert "three.yaml: own.tune: no split given" in why["hybrid"]
     assert all("three.yaml: own." in text for text in why.values())

@@ -193,7 +193,7 @@ def test_every_artefact_of_a_run_has_its_log_time_and_manifest(project):
 def test_a_benchmark_file_counts_the_forked_job(project):
     files = sorted((project / "results/smoke/benchmarks/train").rglob("*.tsv"))
     seconds = [pl.read_csv(path, separator="\t")["cpu_time"].item() for path in files]
-    assert len(seconds) == 9 and min(seconds) > 0.5, "torch alone takes longer to make a model"
+    assert len(seconds) == 10 and min(seconds) > 0.5, "torch alone takes longer to make a model"
 
 
 def test_every_manifest_holds_the_command_that_can_be_pasted(project):
@@ -339,7 +339,7 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
         ("cli/progress.py", ", about {(total", ", {(total"),
         ("cli/command.py", "missing key", "no key"),
         ("config/schema/base.py", "unknown key;", "no such key;"),
-        ("config/schema/models.py", "give exactly one of epochs", "choose one of epochs"),
+        ("config/schema/training.py", "give exactly one of epochs", "choose one of epochs"),
         ("data.py", "A download may be incomplete", "A file may be cut short"),
         ("collections/faults.py", "the JSON is broken", "the JSON is damaged"),
         ("lexical.py", "Run again, or give", "Try once more, or give"),

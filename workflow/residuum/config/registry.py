@@ -279,9 +279,9 @@ class Registry:
         return [name for name, entry in every if entry.kind == kind]
 
     def chosen(self, *kinds: str) -> list[str]:
-        """Return the ids of the chosen papers' pages that are of one of the kinds."""
+        """Return the ids of the chosen papers' pages that are of one of the kinds, or of all."""
         pages = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
-        return [page for page in pages if self.pages[page].kind in kinds]
+        return [page for page in pages if not kinds or self.pages[page].kind in kinds]
 
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those of the tables' columns."""

@@ -35,8 +35,16 @@ class Reranked(NamedTuple):
 
 
 def rerank_systems(registry: Registry, reranker: str) -> list[str]:
-    """Return the rerank systems that share a reranker."""
-    return [n for n in registry.of_kind("rerank") if registry.reranker(n) == reranker]
+    """Return the rerank systems that share a reranker, but for those of papers not chosen alone."""
+    elsewhere = _named(registry, registry.pages) - _named(registry, registry.chosen())
+    sharing = (n for n in registry.of_kind("rerank") if registry.reranker(n) == reranker)
+    return [name for name in sharing if name not in elsewhere]
+
+
+def _named(registry: Registry, pages: Iterable[str]) -> set[str]:
+    """Return the systems that pages name, and all that these are made from."""
+    named = {name for page in pages for name in registry.players(registry.pages[page]).values()}
+    return {behind for name in named for behind in registry.made_from(name)}
 
 
 def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
@@ -224,6 +232,8 @@ class Runs(Part):
         """Return what a reranked run is cut from: first stage, scores, the tuning depth curve."""
         (name, seed), place = run_of(wildcards), place_of(wildcards)
         reranker, tune = self.registry.reranker(name), self.registry.tune_place(name, place.dataset)
+        if name not in rerank_systems(self.registry, reranker):
+            raise ResiduumError(f"{name}: only papers that are not chosen name it; choose one")
         first = self.registry.entry(name, RerankSystem).first_stage
         inputs = {
             "first": self.run(first, seed, place),
