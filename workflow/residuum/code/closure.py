@@ -27,6 +27,8 @@ APART = {
     "residuum.code": "finds out what is reached; entries of tables are followed",
     "residuum.config.roots:packaged": "a file counts where it is named",
     "residuum.cli.progress": "hands items through and says how far the work is",
+    "residuum.artefacts.files:_room_for": "hands an error on, in other words where a disk is full",
+    "residuum.artefacts.intact": "hands a path through, or raises",
     "residuum.artefacts.manifest:environment": "stands apart in manifests",
     "residuum.artefacts.manifest:command_line": "stands apart in manifests",
     "residuum.artefacts.manifest:made_by": "stands apart in manifests",
