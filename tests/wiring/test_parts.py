@@ -286,10 +286,10 @@ def test_released_weights_are_files_of_yours_and_their_runs_have_no_seed(monkeyp
     why = why_unavailable(TOY, "given", DEV, all_available)
     assert why == f"no such file: {tmp_path / 'weights'}. ask them"
     (tmp_path / "weights").mkdir()
-    assert why_unavailable(TOY, "given", DEV, all_available) == why, "an empty folder"
+    assert why_unavailable(replace(TOY), "given", DEV, all_available) == why, "an empty folder"
     for name in ("docs01.json", "docs00.json"):
         (tmp_path / "weights" / name).touch()
-    assert why_unavailable(TOY, "given", DEV, all_available) is None
+    assert why_unavailable(replace(TOY), "given", DEV, all_available) is None
     paths = [str(tmp_path / "weights" / name) for name in ("docs00.json", "docs01.json")]
     assert corpora.released(named(dataset="toy", model="theirs")) == paths
     options = corpora.released_options(named(dataset="toy", model="theirs"))

@@ -5,6 +5,7 @@ such systems are not run; everything else is. Must not use the network itself.
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -26,8 +27,12 @@ def all_available(model: str, revision: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1000)
 def why_unavailable(registry: Registry, system: str, place: Place | None, hub: Hub) -> str | None:
-    """Return why a system has no run on a split, or None if nothing stands in its way."""
+    """Return why a system has no run on a split, or None if nothing stands in its way.
+
+    A registry is asked thousands of times and gets one answer: a graph does not change its mind.
+    """
     return next(filter(None, _system(registry, system, place, hub)), None)
 
 

@@ -4,7 +4,8 @@ Usage: `walk(system)` yields `Named("model", Ref("model"), "clear")`, so that fa
 is unavailable follow from annotations. Must not know any kind of entry.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from types import UnionType
 from typing import Annotated, Literal, NamedTuple, Self, Union, get_args, get_origin
 
@@ -115,9 +116,15 @@ def walk(entry: BaseModel, key: str = "") -> Iterator[Named]:
 
     An item of a list goes by its id, or by its number where it has none; a plain one by no name.
     """
-    for name, field in type(entry).model_fields.items():
-        members = _members(field.annotation, *field.metadata)
+    for name, members in _fields(type(entry)):
         yield from _walk(getattr(entry, name), members, _join(key, name))
+
+
+@cache
+def _fields(form: type[BaseModel]) -> list[tuple[str, list[Member]]]:
+    """Return the fields of a schema class with their members: a graph asks thousands of times."""
+    fields = form.model_fields.items()
+    return [(name, list(_members(field.annotation, *field.metadata))) for name, field in fields]
 
 
 def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
@@ -127,7 +134,7 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
             yield mark, value
 
 
-def _walk(value: object, members: Iterator[Member], key: str) -> Iterator[Named]:
+def _walk(value: object, members: Iterable[Member], key: str) -> Iterator[Named]:
     if isinstance(value, BaseModel):
         yield from walk(value, key)
     for member, marks in members:
