@@ -730,7 +730,9 @@ def test_a_learning_rate_is_tried_on_a_model_and_chosen_for_all_that_name_it():
     registry = load(scale="nfcorpus")
     ids = [f"bert-siamese@rate-{rate}" for rate in ("5e-06", "1e-05", "2e-05", "5e-05")]
     assert list(registry.trials) == ids and {*ids} < {*registry.model_ids()}
-    assert [registry.model(name).training.rate for name in ids] == [5e-6, 1e-5, 2e-5, 5e-5]
+    trials = [registry.model(name).training for name in ids]
+    assert [(how.rate, how.epochs) for how in trials] == [(r, 1) for r in (5e-6, 1e-5, 2e-5, 5e-5)]
+    assert registry.model("bert-siamese").training.epochs == 4, "the trials alone are short"
     for name in ids:
         assert registry.tuples_of(name) == "clear"
         assert registry.train_place(name) == ("nfcorpus", "train")

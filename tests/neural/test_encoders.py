@@ -270,11 +270,25 @@ def test_settings_are_checked_at_load(
         Encoder.load(tmp_path, device)
 
 
-def test_devices_that_are_not_there_and_bf16_on_a_cpu_are_refused() -> None:
+def test_devices_that_are_not_there_and_formats_that_are_not_known_are_refused() -> None:
     with pytest.raises(ResiduumError, match=r"no device .tpu. on this machine; available: .*cpu"):
         devices.choose("tpu", "auto", 1)
-    with pytest.raises(ResiduumError, match="bf16 needs the device cuda, not cpu"):
-        devices.choose("cpu", "bf16", 1)
     with pytest.raises(ResiduumError, match="no precision 'fp16'"):
         devices.choose("cpu", "fp16", 1)
     assert devices.choose("cpu", "auto", 1) == devices.Device("cpu", "fp32")
+
+
+def test_a_cpu_takes_bf16_where_it_has_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known)
+    with pytest.raises(ResiduumError, match="a CPU with one of avx512_bf16, amx_bf16, or the dev"):
+        devices.choose("cpu", "bf16", 1)
+    known["avx512_bf16"] = True
+    assert devices.choose("cpu", "bf16", 1) == devices.Device("cpu", "bf16")
+    assert devices.lacks_bf16("mps", "native") == "the device cuda or cpu, not mps"
+    assert devices.lacks_bf16("cpu", "portable") == "arithmetic native, not portable"
+
+
+def test_the_instructions_for_bf16_are_names_that_torch_knows() -> None:
+    known = torch.cpu.get_capabilities()
+    assert {*devices.BF16} <= {*known} or known["architecture"] != "x86_64"

@@ -123,8 +123,7 @@ class Registry:
         if model not in self.trials or not isinstance(entry, OnPairs):
             return entry
         _, rate = self.trials[model]
-        training = entry.training.model_copy(update={"learning_rate": rate})
-        return entry.model_copy(update={"training": training})
+        return entry.model_copy(update={"training": entry.training.tried(rate)})
 
     def rate_grid(self, model: str) -> RateGrid | None:
         """Return what chooses a model's learning rate, by its id; None for one that is given."""

@@ -25,6 +25,7 @@ Item = TypeVar("Item")
 PRECISIONS = ("auto", "fp32", "bf16")
 BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
 PLAIN = "DEFAULT"  # ATen's kernels without vector extensions
+BF16 = ("avx512_bf16", "amx_bf16")  # instructions that multiply bfloat16, as torch names them
 FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
 
 
@@ -47,8 +48,9 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
 
     `auto` takes cuda with bf16 where there is one, else mps, else cpu, both with fp32. The order of
     sums, so the last digits, depends on the threads and, unless the arithmetic is portable, on the
-    kind of CPU. Raises ResiduumError for a device that this machine lacks, for bf16 without cuda,
-    where it is several times slower than fp32, and for portable arithmetic beside a CPU.
+    kind of CPU. Raises ResiduumError for a device that this machine lacks, for bf16 on one without
+    instructions for it, where it is several times slower than fp32, and for portable arithmetic
+    beside a CPU or in bf16.
     """
     machine.pin(arithmetic)
     with importing():
@@ -63,8 +65,8 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
         )
     if precision not in PRECISIONS:
         raise ResiduumError(unknown("precision", precision, PRECISIONS))
-    if precision == "bf16" and name != "cuda":
-        raise ResiduumError(f"precision bf16 needs the device cuda, not {name}; use fp32")
+    if precision == "bf16" and (lack := lacks_bf16(name, arithmetic)):
+        raise ResiduumError(f"precision bf16 needs {lack}; use fp32")
     if arithmetic == "portable" and name != "cpu":
         raise ResiduumError(f"arithmetic portable needs the device cpu, not {name}; use native")
     if arithmetic == "portable" and (kernels := torch.backends.cpu.get_cpu_capability()) != PLAIN:
@@ -73,9 +75,8 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
     if threads < 1:
         raise ResiduumError(f"--threads must be 1 or more, not {threads}")
     torch.set_num_threads(threads)
-    if (
-        name == "cuda"
-    ):  # on a CPU of a kind the sums follow from the threads, and asking costs a second
+    # On a CPU of a kind the sums follow from the threads, and asking costs a second.
+    if name == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.set_float32_matmul_precision("highest")  # float32 that is not TF32
@@ -83,6 +84,22 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     best = "bf16" if name == "cuda" else "fp32"
     return Device(name, best if precision == "auto" else precision, arithmetic)
+
+
+def lacks_bf16(name: str, arithmetic: str) -> str:
+    """Return what a device would need for bf16; nothing where products in it are faster."""
+    import torch
+
+    if name == "cuda":
+        return ""
+    if name != "cpu":
+        return f"the device cuda or cpu, not {name}"
+    if arithmetic == "portable":
+        return "arithmetic native, not portable"
+    known = torch.cpu.get_capabilities()
+    if not any(known.get(instructions) for instructions in BF16):
+        return f"a CPU with one of {', '.join(BF16)}, or the device cuda"
+    return ""
 
 
 def put(array: np.ndarray, device: str) -> Tensor:

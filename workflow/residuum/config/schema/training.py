@@ -21,6 +21,7 @@ class RateGrid(Strict):
     role: Role = Field(description="whose queries choose, as `learning:` of the scale tells")
     measure: base.JudgedMeasure
     seed: int = Field(1, ge=0, description="of those trainings")
+    epochs: float | None = Field(None, gt=0, description="of each; absent: as the model has them")
 
     def check(self) -> None:
         if self.grid != sorted({*self.grid}):
@@ -53,6 +54,13 @@ class Training(Strict):
     )
     part: tuple[Positive, Positive] = Field((1, 1), description="[i, n]: the i-th of n of pairs")
     checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
+
+    def tried(self, rate: float) -> "Training":
+        """Return the training that tries a rate of the grid, as long as the grid says."""
+        changes: dict[str, object] = {"learning_rate": rate}
+        if isinstance(self.learning_rate, RateGrid) and self.learning_rate.epochs:
+            changes |= {"epochs": self.learning_rate.epochs, "steps": None}
+        return self.model_copy(update=changes)
 
     @property
     def rate(self) -> float:
