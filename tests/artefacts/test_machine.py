@@ -48,13 +48,15 @@ def test_kernels_cannot_be_pinned_once_torch_has_chosen_them():
         "except ResiduumError as error: print(chosen, error)"
     )
     assert printed(code, **machine.ARITHMETIC["portable"]) == "portable"
-    told = "torch computes with AVX2 already; set ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE"
+    refusal = (
+        "torch computes with AVX2 already; set ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE"
+    )
     if machine.cpu().instructions in machine.INSTRUCTIONS:
-        assert printed(code, ATEN_CPU_CAPABILITY="avx2").startswith(f"AVX2 {told} ONEDNN_MAX")
+        assert printed(code, ATEN_CPU_CAPABILITY="avx2").startswith(f"AVX2 {refusal} ONEDNN_MAX")
     assert printed(code.replace("'portable'", "'native'")) == "native"
 
 
-def test_an_unknown_arithmetic_is_told():
+def test_an_unknown_arithmetic_is_refused():
     with pytest.raises(ResiduumError, match="no arithmetic 'avx2'; known: native, portable"):
         machine.pin("avx2")
 

@@ -1,4 +1,4 @@
-"""Pages of the configuration as it is: what they read, what is missing and how it is told."""
+"""Pages of the configuration as it is: what they read, what is missing and why."""
 
 import json
 import shlex
@@ -100,7 +100,7 @@ def test_claims_read_the_metrics_tables_and_curves_that_they_are_about(mini):
     assert "r/metrics/generated-mini/dev/bert-siamese.seed2.tsv" in claimed.metrics(page)
     assert claimed.all(None) == ["r/claims/clear-claims.tsv", "r/claims/dualrm-claims.tsv"]
     bound = bind_claims(load(scale="nfcorpus"), "dualrm-claims", no_hub)
-    assert set(bound.absent["figure2"]) == {"dualrm", "bm25"}, "told, and no error"
+    assert set(bound.absent["figure2"]) == {"dualrm", "bm25"}, "a reason, and no error"
 
 
 def test_a_table_says_what_plays_its_rerankers_and_what_a_released_one_saw(mini):
@@ -199,10 +199,10 @@ def _printed(paths, targets):
 
 def test_pages_read_whether_the_models_behind_them_learned(mini, pages):
     """Those behind a fusion and a reranker too, of every seed; none where no split tells."""
-    told = pages.learning(named(page="clear-table2"))
+    behind = pages.learning(named(page="clear-table2"))
     clear = {f"r/learning/clear/seed{seed}.json" for seed in (1, 2)}
     rerankers = {"r/learning/reranker-base/seed1.json", "r/learning/reranker-large/seed2.json"}
-    assert {*told} == clear | rerankers
+    assert {*behind} == clear | rerankers
     table = pages.learning(named(page="clear-table1"))
     assert clear < {*table} and "r/learning/deepct/seed1.json" in table
     assert not [path for path in table if "not-trained" in path], "a control has nothing to learn"

@@ -139,8 +139,8 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
         ("dualrm-table5", "comparison", 17), ("dualrm-table5", "no marker", 1),
         ("dualrm-table5", "number", 4 * 3 - 1),
     ]  # fmt: skip
-    said = ledger.filter(kind="claim")
-    assert set(said.filter(verdict="not run")["row"]) == {"zero-shot-over-guir"}
+    sentences = ledger.filter(kind="claim")
+    assert set(sentences.filter(verdict="not run")["row"]) == {"zero-shot-over-guir"}
     numbers = ledger.filter(kind="number")
     assert set(numbers["verdict"]) == {"not comparable", "not run"}
     absent = numbers.filter(verdict="not run")
@@ -510,10 +510,10 @@ def test_a_row_less_reruns_its_table_only(project, edited):
     gone = [line for line in lines if "clear-random" in line]
     assert len(gone) == 2, "the row, and what the paper prints of it"
     edited(table, "".join(lines), "".join(line for line in lines if line not in gone))
-    said = "config/papers/clear/claims.yaml"
-    first, *others = (project / said).read_text().split("  - id: ")
+    claims = "config/papers/clear/claims.yaml"
+    first, *others = (project / claims).read_text().split("  - id: ")
     kept = [claim for claim in others if "clear-random" not in claim]
-    edited(said, "  - id: ".join([first, *others]), "  - id: ".join([first, *kept]))
+    edited(claims, "  - id: ".join([first, *others]), "  - id: ".join([first, *kept]))
     made = {name.removeprefix("results/smoke/") for name in planned(project)}
     assert made == pages_of("clear-table1") | claims_of("clear-claims")
 
@@ -562,10 +562,10 @@ def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edite
     assert [one.setting for one in chosen.tried] == [{"learning_rate": r} for r in (1e-4, 1e-3)]
     spec = json.loads((results / checkpoint).read_text())["spec"]["model"]
     assert {"learning_rate": spec["training"]["learning_rate"]} == chosen.choices[0].setting
-    told = "results/smoke/learning/zero-shot/seed1.json"
-    assert told in planned(project, "results/smoke/tables/dualrm-table5.md")
-    snakemake(project, told)
-    verdict = Learned.read(project / told)
+    judged = "results/smoke/learning/zero-shot/seed1.json"
+    assert judged in planned(project, "results/smoke/tables/dualrm-table5.md")
+    snakemake(project, judged)
+    verdict = Learned.read(project / judged)
     assert verdict.examples == 40 and verdict.preflight["loss_of_equal_scores"] > 0
 
 

@@ -238,22 +238,22 @@ def _page(bench: Bench, path: str) -> Finding:
 def _make(bench: Bench, path: str) -> str:
     """Make a page again, as its stage does; return a note on how."""
     record, output = bench.graph.manifest(path), bench.made / path
-    spec, told = canonical_json(record.spec), bench.files(path, PATHS.learning)
+    spec, learning = canonical_json(record.spec), bench.files(path, PATHS.learning)
     if path == PATHS.ledger:
         judged = [name for name in record.inputs if PATHS.table.parse(name)]
         specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
         tests = bench.files(path, PATHS.significance)
-        said = bench.files(path, PATHS.pages["claims"])
-        ledger.write(specs, bench.files(path, PATHS.table), tests, output, said)
+        sentences = bench.files(path, PATHS.pages["claims"])
+        ledger.write(specs, bench.files(path, PATHS.table), tests, output, sentences)
         return ""
     if PATHS.pages["claims"].parse(path):
         read, curves = bench.files(path, PATHS.table), bench.files(path, PATHS.depth_curve)
         made = bench.made / PATHS.significance.fill(page=output.stem)
-        claims.judge(spec, bench.results / PATHS.metrics_root, made, output, read, curves, told)
+        claims.judge(spec, bench.results / PATHS.metrics_root, made, output, read, curves, learning)
         return ""
     if PATHS.pages["figure"].parse(path):
         scored = bench.files(path, PATHS.pairs.manifest)
-        figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output, told)
+        figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output, learning)
         return "; drawings carried, checked by hash"
     if "runs" not in record.spec:
         counted = BoundCharacteristics.model_validate(record.spec)
@@ -266,7 +266,7 @@ def _make(bench: Bench, path: str) -> str:
     significance.compare(spec, metrics, tests_made, together=others, learning=of_all)
     computed = [p for form in COMPUTED for p in bench.files(path, form)]
     tuned = [*bench.files(path, PATHS.tuning), *bench.files(path, PATHS.rate)]
-    tables.render(spec, metrics, tests_made, output, tuned, computed, told)
+    tables.render(spec, metrics, tests_made, output, tuned, computed, learning)
     return ""
 
 

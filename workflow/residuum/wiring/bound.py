@@ -39,7 +39,8 @@ class Bound(Strict):
     reason: str
     residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: what was judged before
     models: dict[str, dict[str, list[str]]] = Field(
-        default={}, description="dataset: run: models behind it of which is told if they learned"
+        default={},
+        description="dataset: run: models behind it that are judged, whether they learned",
     )
 
     def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:

@@ -9,9 +9,9 @@ from residuum.config.schema.papers import Claims, Figure, parts_of
 from residuum.config.specs import canonical_json
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import BoundClaims
+from residuum.wiring.learned import verdicts
 from residuum.wiring.pages import bind_figure, bind_table
 from residuum.wiring.part import Part, Wildcards
-from residuum.wiring.told import verdicts
 
 
 def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:

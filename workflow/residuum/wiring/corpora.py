@@ -222,9 +222,9 @@ class Models(Part):
 
     def learned_on(self, template: Template) -> Callable[[Wildcards], str]:
         """Return an input function: a file of the split that tells whether a model learned."""
-        return lambda wildcards: self.fill(template, self._told(wildcards)[0])
+        return lambda wildcards: self.fill(template, self._judged(wildcards)[0])
 
-    def _told(self, wildcards: Wildcards) -> tuple[Place, Learning]:
+    def _judged(self, wildcards: Wildcards) -> tuple[Place, Learning]:
         place, how = self.registry.learned_on(wildcards.model), self.registry.scale.learning
         if place is None or how is None:
             raise ResiduumError(f"{wildcards.model}: no split tells at this scale if it learned")
@@ -232,17 +232,17 @@ class Models(Part):
 
     def candidates(self, wildcards: Wildcards) -> str:
         """Return the run whose docs tell whether a model learned."""
-        place, how = self._told(wildcards)
+        place, how = self._judged(wildcards)
         return self.run(how.candidates, None, place)
 
     def top(self, wildcards: Wildcards) -> str:
         """Return how many of its docs are candidates."""
-        return str(self._told(wildcards)[1].top)
+        return str(self._judged(wildcards)[1].top)
 
     def learned_by(self, wildcards: Wildcards) -> str:
         """Return the measure that tells it, quoted."""
         grid, _ = self.registry.trials.get(wildcards.model, (None, 0))
-        return quote(grid.measure if grid else self._told(wildcards)[1].measure)
+        return quote(grid.measure if grid else self._judged(wildcards)[1].measure)
 
     def trials(self, wildcards: Wildcards) -> list[str]:
         """Return the verdicts on a model's trainings at each rate."""

@@ -23,10 +23,10 @@ from residuum.wiring.bound import (
     corrected_with,
 )
 from residuum.wiring.corpora import rate_record
+from residuum.wiring.learned import models_behind, verdicts
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
-from residuum.wiring.runs import players, tuning_place
-from residuum.wiring.told import models_behind, verdicts
+from residuum.wiring.runs import played_rerankers, tuning_place
 
 
 def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str, list[str]]:
@@ -57,7 +57,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
             r: registry.systems[n].model_dump(exclude=FOR_READERS) for r, n in systems.items()
         },
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
-        rerankers=players(registry, systems.values()),
+        rerankers=played_rerankers(registry, systems.values()),
         residual=residual_of(registry, places.values()),
         models=models_behind(
             registry,

@@ -81,7 +81,7 @@ def player_of(registry: Registry, reranker: str) -> HubReranker | FromModel:
     raise ResiduumError(f"{registry.scale_file}: rerankers: nothing plays {reranker}")
 
 
-def players(registry: Registry, systems: Iterable[str]) -> dict[str, str]:
+def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, str]:
     """Return what plays the rerankers of the systems that have one, in words, by their ids."""
     reranking = [name for name in systems if isinstance(registry.systems[name], RerankSystem)]
     played = {registry.reranker(name): None for name in reranking}

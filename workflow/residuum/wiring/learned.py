@@ -1,4 +1,4 @@
-"""Of which models behind a page's runs a verdict tells whether they learned.
+"""Which models behind a page's runs are judged: whether they learned.
 
 Usage: `models_behind(registry, [("clear", place)])` for a bound page. Must not know what a verdict
 rests on, nor how a page shows it.
@@ -15,7 +15,7 @@ from residuum.wiring.bound import Bound
 def models_behind(
     registry: Registry, cells: Iterable[tuple[str, Place | None]]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the models of which is told if they learned, by dataset and run, behind some systems.
+    """Return the models behind some systems that are judged, by dataset and run.
 
     Each system comes with a split that it is measured on.
     """
@@ -23,13 +23,13 @@ def models_behind(
     for system, place in cells:
         for seed in registry.seeds_of(system) if place else []:
             run, dataset = registry.run(system, seed), str(place and place.dataset)
-            if models := models_told(registry, system, seed, dataset):
+            if models := models_judged(registry, system, seed, dataset):
                 behind.setdefault(dataset, {})[run] = models
     return behind
 
 
-def models_told(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:
-    """Return the models behind a run on a dataset of which a verdict tells whether they learned."""
+def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:
+    """Return the models behind a run on a dataset that are judged, as `<model>/seed<n>`."""
     behind = [(name, seed) for name in registry.trained_behind(system)]
     for name in registry.made_from(system):
         if registry.systems[name].kind == "rerank":
@@ -37,11 +37,11 @@ def models_told(registry: Registry, system: str, seed: int, dataset: str) -> lis
             behind += [(player.model, player.seed)] if isinstance(player, FromModel) else []
     ids = [(registry.model_for(name, dataset), number) for name, number in behind]
     return list(
-        dict.fromkeys(f"{name}/seed{number}" for name, number in ids if told(registry, name))
+        dict.fromkeys(f"{name}/seed{number}" for name, number in ids if is_judged(registry, name))
     )
 
 
-def told(registry: Registry, model: str) -> bool:
+def is_judged(registry: Registry, model: str) -> bool:
     """Say whether a split tells if a model learned, and is available."""
     place = registry.learned_on(model)
     return place is not None and not why_no_export(registry, place.dataset, None, place.split)
