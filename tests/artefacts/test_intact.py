@@ -8,8 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from residuum.artefacts import contracts, files, intact, manifest, trec
+from residuum import learning
+from residuum.artefacts import contracts, docpairs, files, intact, manifest, trec
 from residuum.cli.errors import ResiduumError
+from residuum.tuning.learned import Learned
 
 HITS = pl.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [2.0, 1.0]})
 
@@ -86,6 +88,43 @@ def test_qrels_stand_in_the_manifest_of_their_queries(tmp_path):
     queries.write_text("q1\tone\n")
     with pytest.raises(ResiduumError, match=rf"{queries}: not the file"):
         trec.read_queries(queries)
+
+
+def judge(scores: Path) -> None:
+    learning.judge(scores, scores, scores.parent, "RR@10", scores.parent / "verdict.json")
+
+
+@pytest.mark.parametrize("damage", [flip, cut])
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("docpairs.tsv.gz", lambda path: docpairs.read(path, first=1)),
+        ("seed1.json", Learned.read),
+        ("seed1.tsv", judge),
+    ],
+)
+def test_a_file_with_a_manifest_beside_it_is_checked_even_where_a_part_is_read(
+    tmp_path, name, read, damage
+):
+    path = tmp_path / name
+    docpairs.write(path, [("q1", "d1", "d2"), ("q1", "d1", "d3")])
+    manifest.write(path, {}, {}, [], "residuum.data")
+    damage(path)
+    with pytest.raises(ResiduumError, match=rf"^{path}: not the file that was made: found "):
+        read(path)
+
+
+def test_a_folder_of_many_files_has_its_manifest_read_once(tmp_path, monkeypatch):
+    docs = ((f"d{number}", {"text": "one"}) for number in range(5))
+    shards = contracts.write_corpus(tmp_path, docs, per_shard=1)
+    manifest.write(tmp_path, {"shards": shards, "docs": 5}, {}, [], "residuum.data")
+    parsed, parse = [], intact.Listed.model_validate_json
+    monkeypatch.setattr(
+        intact.Listed, "model_validate_json", lambda d: parsed.append(d) or parse(d)
+    )
+    for shard in shards:
+        intact.checked(tmp_path / shard["name"])
+    assert len(shards) == 5 and len(parsed) == 1
 
 
 def test_a_checkpoint_is_checked_whole_before_it_is_loaded(tmp_path):

@@ -13,7 +13,7 @@ import polars as pl
 import pydantic
 import typer
 
-from residuum.artefacts import files, manifest, trec
+from residuum.artefacts import files, intact, manifest, trec
 from residuum.cli import command
 from residuum.config.schema.base import Strict
 from residuum.config.schema.models import Trained
@@ -84,7 +84,8 @@ def judge(
 ) -> None:
     """Say whether a model learned, on which numbers; repeat what its start saw at first."""
     types = {"query_id": pl.String, "doc_id": pl.String}
-    table = pl.read_csv(files.read_bytes(scores), separator="\t", schema_overrides=types)
+    data = files.read_bytes(intact.checked(scores))
+    table = pl.read_csv(data, separator="\t", schema_overrides=types)
     record = json.loads(files.read_bytes(model / "manifest.json"))
     if "query_id" in table.columns:
         verdict, examples = by_ranks(table, trec.read_qrels(qrels), measure)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from residuum.artefacts import files
+from residuum.artefacts import files, intact
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 
@@ -45,7 +45,7 @@ def _line(row: DocPair) -> str:
 def read(path: Path, first: int | None = None) -> pl.DataFrame:
     """Return the first triples, or all, as a frame; fewer than are asked for are an error."""
     try:
-        with gzip.open(path, "rb") as handle:
+        with gzip.open(intact.checked(path), "rb") as handle:
             lines = list(islice(handle, first))
     except FileNotFoundError:
         raise ResiduumError(f"{path}: no such file. {files.REMAKE}") from None

@@ -17,6 +17,7 @@ from residuum.cli.errors import ROOM, ResiduumError, full
 
 GZIP_LEVEL = 1  # runs are rewritten often and read at once: speed over size
 GZIP_FORM = 31  # zlib's number for a gzip header, which it writes with mtime 0 and no file name
+State = tuple[int, int, int, int]
 REMAKE = "If residuum made it, delete it and run the same command again; if not, get it again."
 
 
@@ -134,16 +135,21 @@ def damaged(path: Path, error: Exception, remedy: str = REMAKE) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Return the hex SHA-256 of a file's bytes, read once a process as long as nothing changes it.
+    """Return the hex SHA-256 of a file, read once a process as long as nothing changes it."""
+    return _sha256(path, state(path))
+
+
+def state(path: Path) -> State:
+    """Return what is another one once a file was changed, without a look at its bytes.
 
     No program can set the time of a file's last change (ctime), as it can the modification's.
     """
-    state = path.stat()
-    return _sha256(path, (state.st_dev, state.st_ino, state.st_size, state.st_ctime_ns))
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
 
 
-@cache
-def _sha256(path: Path, state: tuple[int, ...]) -> str:
+@cache  # some hundred bytes for each file that a process reads
+def _sha256(path: Path, _: State) -> str:
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

@@ -5,6 +5,7 @@ do. A file is hashed once a process. Must not know what a file holds, nor who re
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +67,7 @@ def difference(path: Path, own: Own) -> str | None:
 
 
 def recorded(path: Path) -> Recorded | None:
-    """Return what is recorded of a file: beside it, beside another of its folder, or above."""
+    """Return what is recorded of a file: beside it, above, or beside another of its folder."""
     for place, name in _places(path):
         if own := _files(place).get(name):
             whole = place.name == FOLDER
@@ -77,16 +78,22 @@ def recorded(path: Path) -> Recorded | None:
 def _places(path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the manifests that may record a file, each with the name that it has there."""
     own = manifest.beside(path)
-    others = path.parent.glob(manifest.beside(Path("*")).name)  # that of queries has qrels too
-    yield from ((place, path.name) for place in ([own] if own.is_file() else sorted(others)))
+    if own.is_file():
+        yield own, path.name
     for folder in path.parents[:ABOVE]:
         yield folder / FOLDER, path.relative_to(folder).as_posix()
+    if not own.is_file():  # that of queries has qrels too
+        others = path.parent.glob(manifest.beside(Path("*")).name)
+        yield from ((place, path.name) for place in sorted(others))
 
 
 def _files(place: Path) -> Mapping[str, Own]:
     """Return the files that a manifest records; none if it is absent or a file of others."""
-    if not place.is_file():
-        return {}
+    return _listed(place, files.state(place)) if place.is_file() else {}
+
+
+@lru_cache(maxsize=100)  # of a folder with many files each asks for the same one
+def _listed(place: Path, _: files.State) -> Mapping[str, Own]:
     try:
         return Listed.model_validate_json(files.read_bytes(place)).files
     except ValidationError as error:

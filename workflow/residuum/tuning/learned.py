@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from residuum.artefacts import files, trec
+from residuum.artefacts import files, intact, trec
 from residuum.cli import command
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
@@ -47,7 +47,7 @@ class Learned(Strict):
     @classmethod
     def read(cls, path: Path) -> "Learned":
         """Read a verdict; a fault names the file and the key."""
-        return command.parse_spec(cls, files.read_bytes(path), str(path))
+        return command.parse_spec(cls, files.read_bytes(intact.checked(path)), str(path))
 
     def write(self, path: Path) -> None:
         """Write the verdict."""
