@@ -103,6 +103,7 @@ def test_a_key_given_twice_in_config_yaml_is_a_fault(tmp_path):
         (LexicalSystem, {"bm25": {"k1": float("inf"), "b": 0.4}}, "finite number"),
         (LexicalSystem, {"bm25": {"k1": float("nan"), "b": 0.4}}, "finite number"),
         (LexicalSystem, {**BM25, "k": True}, "k: true and false"),
+        (LexicalSystem, {**BM25, "k": 9, "boosts": {"title": True}}, "boosts: true and false"),
         (LexicalSystem, {**BM25, "k": 3_000_000_000}, "k: Input should be less than or equal to 1"),
         (LexicalSystem, {**BM25, "k": 10**30}, "k: Input should be less than or equal to 1000000"),
         (LexicalSystem, {**BM25, "boosts": {"title": float("inf")}}, "boosts.title: .*finite"),

@@ -101,8 +101,8 @@ class NormalForm(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
-        if getattr(node, "body", None) == []:
-            node.body = [ast.Pass()]  # type: ignore[attr-defined]  # of which ast has no common class
+        if vars(node).get("body") == []:  # ast has no class of all that have one
+            vars(node)["body"] = [ast.Pass()]
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:

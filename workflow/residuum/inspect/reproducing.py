@@ -1,6 +1,6 @@
 """Runs against the original run that they reproduce: values per query and rankings.
 
-Usage: `rows = against(tests, scores, runs, "original")`, then `page(rows)`. The comparisons are
+Usage: `rows = against(tests, scores, runs)`, then `page(rows)`. The comparisons are
 those of `residuum.inspect.comparing`. Must not know files, nor how the tests were made.
 """
 

@@ -41,9 +41,11 @@ class Strict(BaseModel):
 
 
 def _taken_for_number(given: object, value: object) -> bool:
-    """Say whether what was given as true or false, or has it in a list, became a number."""
+    """Say whether what was given as true or false, or holds it, became a number."""
     if isinstance(given, list) and isinstance(value, list | tuple):
         return any(map(_taken_for_number, given, value))
+    if isinstance(given, dict) and isinstance(value, dict):
+        return any(map(_taken_for_number, given.values(), value.values()))
     return isinstance(given, bool) and isinstance(value, int | float) and given is not value
 
 
@@ -70,9 +72,8 @@ class Ref(NamedTuple):
     kinds: tuple[str, ...] = ()  # which kinds of it fit; none: all
     but: tuple[str, ...] = ()  # kinds that do not fit
     besides: tuple[str, ...] = ()  # words that may stand in its place
-    use: Literal["", "tuning", "tuples", "released", "rate"] = (
-        ""  # what it is named for, where that counts
-    )
+    # What it is named for, where that counts.
+    use: Literal["", "tuning", "tuples", "released", "rate"] = ""
 
 
 class Name(NamedTuple):

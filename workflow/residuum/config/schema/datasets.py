@@ -279,14 +279,9 @@ class Dataset(Collection):
         return {"source": self.for_corpus()["source"], "splits": kept, "editions": pins}
 
     def _sources(self, names: Iterable[str]) -> dict[str, object]:
-        of_users = {
-            "folds",
-            "residual_of",
-            "positive_level",
-            "measures",
-            "docpairs",
-        }  # of its readers
+        # What readers of the export decide.
+        apart = {"folds", "residual_of", "positive_level", "measures", "docpairs"}
         return {
-            name: self.splits[name].model_dump(mode="json", exclude=of_users, exclude_defaults=True)
+            name: self.splits[name].model_dump(mode="json", exclude=apart, exclude_defaults=True)
             for name in sorted(names)
         }
