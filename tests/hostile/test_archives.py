@@ -72,6 +72,15 @@ def test_an_archive_of_zeros_is_not_unpacked_whole(tmp_path, monkeypatch):
         bundling.unpack(path, tmp_path / "out")
 
 
+def test_an_archive_is_not_damaged_because_the_disk_is_full(archive, tmp_path, monkeypatch):
+    def extract(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tarfile.TarFile, "extract", extract)
+    with pytest.raises(OSError, match="No space left"):
+        bundling.unpack(archive, tmp_path / "out")
+
+
 @pytest.mark.parametrize("harm", ["cut", "behind", "checksum", "member behind"])
 def test_an_end_that_is_not_the_archives(archive, tmp_path, harm):
     data = archive.read_bytes()

@@ -162,6 +162,7 @@ def test_a_file_in_a_folders_place_is_named(tmp_path):
         (ResiduumError("two\nlines, Zürich"), "error: two\nlines, Zürich\n"),
         (ResiduumError("x" * 20_000), f"error: {'x' * 10_000} ...\n"),
         (PermissionError(13, "Permission denied", "/a/b"), "error: /a/b: Permission denied.\n"),
+        (OSError("We couldn't connect to the hub."), "error: We couldn't connect to the hub.\n"),
         (
             OSError(28, "No space left on device"),
             "error: writing: No space left on device. Make room, then run the same command "

@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from conftest import ROOT
-from residuum.cli.errors import ROOM, full
+from residuum.artefacts import files
+from residuum.cli.errors import ROOM, ResiduumError, full
 
 LIMIT = 100_000  # bytes of a file
 BEGIN = f"""
@@ -79,6 +80,7 @@ def test_a_disk_without_room_is_one_line_and_what_stood_there_stays(tmp_path, li
     assert not kept.is_dir() or [path.name for path in kept.iterdir()] == ["state.pt"]
 
 
+# Linux has this device, macOS has not; the parametrised test above needs none.
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_the_systems_own_error_is_one_of_them():
     with pytest.raises(OSError) as error, open("/dev/full", "wb", buffering=0) as handle:
@@ -90,3 +92,18 @@ def test_other_errors_are_not_taken_for_it(tmp_path):
     assert not full(ValueError("unexpected pos in a text"))
     assert not full(FileNotFoundError(2, "No such file"))
     assert full(RuntimeError("basic_ios::clear: iostream error"))
+
+
+def test_a_text_that_speaks_of_it_is_quoted(tmp_path):
+    """As where a line of a corpus is refused while its shard is written."""
+
+    def lines():
+        try:
+            raise ValueError("found 'File too large'")
+        except ValueError as error:
+            raise ResiduumError(f"docs.jsonl, line 3: {error}") from None
+        yield b""
+
+    with pytest.raises(ResiduumError, match=r"docs\.jsonl, line 3"):
+        files.write_gzip(tmp_path / "part.gz", lines())
+    assert not full(FileNotFoundError(2, "No such file or directory", "No space left on device"))

@@ -36,17 +36,23 @@ def worded(error: Exception) -> str:
     """Return an error's message; of the system's, the file, what it says, and what to do."""
     if not isinstance(error, OSError):
         return str(error)
-    more = f" {ROOM}" if full(error) else ""
-    return f"{error.filename or 'writing'}: {error.strerror or error}.{more}"
+    place = error.filename or ("writing" if full(error) else "")
+    text = str(error.strerror or error).rstrip(".")
+    return f"{place}: {text}.".removeprefix(": ") + (f" {ROOM}" if full(error) else "")
 
 
 def full(error: BaseException | None) -> bool:
     """Say whether an error, or one behind it, means that a disk, a quota or a file's limit is full.
 
-    Libraries raise errors of their own, some of which name another cause.
+    Libraries raise errors of their own, some of which name another cause. What is wrong with a
+    text quotes it, whatever it says.
     """
     while error:
-        if getattr(error, "errno", None) in FULL or UNWRITTEN.search(str(error)):
+        number, quoting = (
+            getattr(error, "errno", None),
+            isinstance(error, ResiduumError | ValueError),
+        )
+        if number in FULL or (number is None and not quoting and UNWRITTEN.search(str(error))):
             return True
         error = error.__context__
     return False

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from residuum import __version__, characteristics, claims, figures, ledger, significance, tables
 from residuum.artefacts import files, manifest
 from residuum.cli.command import describe
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, full
 from residuum.config.roots import ROOT
 from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
@@ -141,6 +141,8 @@ def unpack(archive: Path, folder: Path) -> list[Finding]:
     except FileNotFoundError:
         raise ResiduumError(f"{archive}: no such file") from None
     except (tarfile.TarError, EOFError, zlib.error, OSError, MemoryError) as error:
+        if full(error):
+            raise
         raise _refusal(archive, f"damaged, or not a bundle ({error})") from None
     if not (folder / INDEX).is_file():
         raise _refusal(archive, f"not a bundle of residuum, it lacks {INDEX}")
