@@ -158,7 +158,11 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, or one over the names and bytes of all files of a directory."""
     if not path.is_dir():
         return sha256(path)
-    digest = hashlib.sha256()
-    for file in sorted(p for p in path.rglob("*") if p.is_file()):
-        digest.update(f"{file.relative_to(path).as_posix()}\0{sha256(file)}\n".encode())
-    return digest.hexdigest()
+    within = sorted(file for file in path.rglob("*") if file.is_file())
+    return sha256_of_all((file.relative_to(path), sha256(file)) for file in within)
+
+
+def sha256_of_all(hashes: Iterable[tuple[Path, str]]) -> str:
+    """Return the SHA-256 of a directory: of its files' names, in their order, and hashes."""
+    lines = (f"{name.as_posix()}\0{digest}\n" for name, digest in hashes)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

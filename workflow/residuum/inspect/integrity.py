@@ -5,7 +5,6 @@ was made from. Files above LARGE bytes are compared by size alone, unless it is
 `deep`. Must not know pages, nor what a file holds.
 """
 
-import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -90,15 +89,11 @@ class Changes:
         return own.sha256 if own else None
 
     def _sha256_of(self, folder: Path, path: str) -> str | None:
-        """Return the hash of a folder as `files.sha256_of` has it."""
+        """Return the hash of a folder, by manifests as a file's; None where one is unknown."""
         within = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()}
         within |= {Path(name).relative_to(path) for name in self.own if name.startswith(f"{path}/")}
         if within == {Path(FOLDER)}:
             return None  # of a bundle, from before own files were recorded
-        digest = hashlib.sha256()
-        for name in sorted(within):
-            of_file = self._sha256(f"{path}/{name.as_posix()}")
-            if of_file is None:
-                return None
-            digest.update(f"{name.as_posix()}\0{of_file}\n".encode())
-        return digest.hexdigest()
+        hashes = {name: self._sha256(f"{path}/{name.as_posix()}") for name in sorted(within)}
+        known = [(name, digest) for name, digest in hashes.items() if digest]
+        return files.sha256_of_all(known) if len(known) == len(hashes) else None

@@ -131,7 +131,7 @@ class BoundFigure(Bound):
 
     figure: Figure
     tests: Tests
-    place: str
+    place: SplitRef
     runs: dict[str, list[RunName]]
 
     def series(self) -> list[Series]:
@@ -145,8 +145,8 @@ class BoundCases(Bound):
     """A case study: the split and the run that makes each list."""
 
     cases: Cases
-    place: str
-    runs: dict[str, str]
+    place: SplitRef
+    runs: dict[str, RunName]
     depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed
 
 
