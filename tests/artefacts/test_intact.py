@@ -28,7 +28,7 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
 
 
-def made(folder: Path) -> Path:
+def artefact(folder: Path) -> Path:
     """Make a folder artefact with a file of each kind that is read from one."""
     with files.whole_directory(folder) as part:
         vectors = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -52,19 +52,19 @@ READERS = {
 @pytest.mark.parametrize("damage", [flip, cut])
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_of_a_folder_is_refused_and_named(tmp_path, name, damage):
-    folder = made(tmp_path / "shard-00000")
+    folder = artefact(tmp_path / "shard-00000")
     READERS[name](folder)
     damage(folder / name)
     with pytest.raises(ResiduumError, match=r"^[^\n]*$") as error:
         READERS[name](folder)
-    says = str(error.value)
-    assert says.startswith(f"{folder / name}: not the file that was made: found ")
-    assert "its manifest records " in says
-    assert f"Delete {folder}, then make it again: snakemake --cores all -- {folder}/man" in says
+    message = str(error.value)
+    assert message.startswith(f"{folder / name}: not the file that was made: found ")
+    assert "its manifest records " in message
+    assert f"Delete {folder}, then make it again: snakemake --cores all -- {folder}/man" in message
 
 
 def test_the_hashes_are_those_recorded_and_found(tmp_path):
-    folder = made(tmp_path / "shard-00000")
+    folder = artefact(tmp_path / "shard-00000")
     path = folder / "vectors.npy"
     before = files.sha256(path)
     flip(path)
@@ -162,7 +162,7 @@ def test_files_that_nothing_records_pass_and_bad_vectors_have_the_usual_words(tm
 
 
 def test_a_file_is_hashed_once_a_process(tmp_path, monkeypatch):
-    folder, hashed = made(tmp_path / "shard-00000"), []
+    folder, hashed = artefact(tmp_path / "shard-00000"), []
     digest = files.hashlib.file_digest
 
     def counted(handle, kind):

@@ -33,8 +33,8 @@ def test_a_command_is_recorded_quoted_and_apart_from_what_was_made(tmp_path):
     assert "--run 'a run.trec'" in second["environment"].pop("command")
     paths = [record["environment"].pop("path") for record in (first, second)]
     assert paths == ["one.tsv.manifest.json", "two.tsv.manifest.json"]
-    made = [record.pop("files") for record in (first, second)]
-    (one, own), (two, same) = (*made[0].items(), *made[1].items())
+    owned = [record.pop("files") for record in (first, second)]
+    (one, own), (two, same) = (*owned[0].items(), *owned[1].items())
     assert (one, two, own) == ("one.tsv", "two.tsv", same)
     data = (tmp_path / "one.tsv").read_bytes()
     assert own == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

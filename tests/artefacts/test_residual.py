@@ -170,8 +170,8 @@ def test_an_external_run_loses_them_and_says_how_many(folder, tmp_path, earlier)
     assert lists(path)["r"] == ["d5", "d4", "d3", "d2", "d1"]
     evaluate.run(path, folder / "qrels.trec", ["RR@10"], metrics)
     assert trec.read_metrics(metrics)["value"].to_list() == [0.5, 0.5], "d2 and d4 are second"
-    for made in (path, metrics):
-        record = json.loads((made.parent / f"{made.name}.manifest.json").read_text())
+    for artefact in (path, metrics):
+        record = json.loads((artefact.parent / f"{artefact.name}.manifest.json").read_text())
         assert record["artefact"]["judged_before"] == 2
     external.accept(*args, tmp_path / "plain.trec.gz")
     record = json.loads((tmp_path / "plain.trec.gz.manifest.json").read_text())
@@ -221,9 +221,11 @@ def test_rounds_1_and_2_of_trec_covid_on_a_made_up_run(shared_data, tmp_path):
     first, second = (trec.read_qrels(rounds / name / "qrels") for name in ("round1", "round2"))
     best = [table.sort("query_id", -pl.col("relevance"), "doc_id") for table in (first, second)]
     both = pl.concat(best).sort("query_id", maintain_order=True)
-    made = both.with_columns(rank=trec.POSITION, score=-trec.POSITION.cast(pl.Float64))
-    trec.write_run(tmp_path / "theirs.trec.gz", made.select(*trec.PAIR, "rank", "score"), "made-up")
-    corpus = make_corpus(tmp_path / "corpus", [(d, "x") for d in made["doc_id"].unique().sort()])
+    theirs = both.with_columns(rank=trec.POSITION, score=-trec.POSITION.cast(pl.Float64))
+    trec.write_run(
+        tmp_path / "theirs.trec.gz", theirs.select(*trec.PAIR, "rank", "score"), "made-up"
+    )
+    corpus = make_corpus(tmp_path / "corpus", [(d, "x") for d in theirs["doc_id"].unique().sort()])
     trec.write_queries(tmp_path / "queries.tsv", [(q, "x") for q in second["query_id"].unique()])
     values = {}
     for name, before in (("whole", None), ("left", [rounds / "round1" / "qrels"])):
@@ -236,7 +238,7 @@ def test_rounds_1_and_2_of_trec_covid_on_a_made_up_run(shared_data, tmp_path):
             m: own["value"] for (m,), own in trec.read_metrics(metrics).group_by("measure")
         }
     run = trec.read_run(tmp_path / "left.trec.gz")
-    assert run.height == 12037 and made.height == 12037 + 8691
+    assert run.height == 12037 and theirs.height == 12037 + 8691
     assert not set(run.select(*trec.PAIR).rows()) & set(first.select(*trec.PAIR).rows())
     assert all(set(column) == {1.0} for column in values["left"].values())
     assert sorted(values["whole"]["P@5"]) == [0.0] * 30 + [1.0] * 5, "5 topics are new"

@@ -71,9 +71,9 @@ def test_a_disk_without_room_is_one_line_and_what_stood_there_stays(tmp_path, li
         text=True,
     )
     assert done.returncode == 1
-    says = f"error: {into}: cannot be written: the disk is full, or a quota or a limit of file"
+    message = f"error: {into}: cannot be written: the disk is full, or a quota or a limit of file"
     [line] = [line for line in done.stderr.splitlines() if line]
-    assert line.startswith(says) and line.endswith(f" MB are free). {ROOM}")
+    assert line.startswith(message) and line.endswith(f" MB are free). {ROOM}")
     left = kept / "state.pt" if kept.is_dir() else kept
     assert left.read_text() == "whole"
     assert [path.name for path in tmp_path.iterdir()] == ["made"]

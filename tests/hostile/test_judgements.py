@@ -24,8 +24,8 @@ def export(folder, monkeypatch, qrels, docs="d1\tone\nd2\ttwo\n", **split):
     texts = dict.fromkeys(["title", "description", "licence", "citation", "access"], "x")
     test = {"queries": "queries.tsv", **(split or {"qrels": "q.trec"})}
     source = {"kind": "files", "corpus": "docs.tsv"}
-    made = {**texts, "source": source, "splits": {"test": test}, "editions": [PIN]}
-    spec = canonical_json(Dataset.model_validate(made).for_split("test"))
+    entry = {**texts, "source": source, "splits": {"test": test}, "editions": [PIN]}
+    spec = canonical_json(Dataset.model_validate(entry).for_split("test"))
     output = folder / "queries.out", folder / "qrels.out"
     data.split("mine", "test", spec, *output)
     return output[1]

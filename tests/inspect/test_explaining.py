@@ -407,9 +407,11 @@ def test_a_model_of_another_processor_is_said_to_be_trained_there(results, tmp_p
         kind = {"model": cpu, "instructions": "avx2", "settings": {"MKL_CBWR": "AVX2"}}
         edit(place, environment={**environment, "cpu": kind})
         run = copy / "runs/data/dev/base.trec.gz.manifest.json"
-        made = json.loads(run.read_text())
-        start = made["environment"]["path"].removesuffix("runs/data/dev/" + run.name)
-        edit(run, inputs={**made["inputs"], f"{start}models/clear/seed1": files.sha256_of(model)})
+        recorded = json.loads(run.read_text())
+        start = recorded["environment"]["path"].removesuffix("runs/data/dev/" + run.name)
+        edit(
+            run, inputs={**recorded["inputs"], f"{start}models/clear/seed1": files.sha256_of(model)}
+        )
         copies.append(copy)
     message = " ".join(differing.compared(*copies, CELL).split())
     assert "first models/clear/seed1: sha256 of models/clear/seed1/model.safetensors: " in message

@@ -87,8 +87,8 @@ def test_a_source_that_was_made_anew_is_not_the_one_that_made_the_cell(results, 
     place = copy / f"{RUN}.manifest.json"
     edit(place, files={"base.trec.gz": manifest.described(copy / RUN).model_dump()})
     before, after = (files.sha256(folder / RUN)[:12] for folder in (results, copy))
-    says = f"{RUN}: found {after}, where the manifest of {METRIC} records {before}"
-    assert says in " ".join(explaining.explain(copy, CELL).split())
+    message = f"{RUN}: found {after}, where the manifest of {METRIC} records {before}"
+    assert message in " ".join(explaining.explain(copy, CELL).split())
 
 
 def test_the_hash_of_a_folder_follows_from_its_manifest_where_the_files_are_gone(tmp_path):
@@ -165,8 +165,8 @@ def rewritten(archive, path, name, change):
 
 def with_hashes(digest):
     def change(data):
-        made = json.loads(data)
-        return json.dumps({**made, "inputs": dict.fromkeys(made["inputs"], digest)}).encode()
+        record = json.loads(data)
+        return json.dumps({**record, "inputs": dict.fromkeys(record["inputs"], digest)}).encode()
 
     return change
 
@@ -174,8 +174,8 @@ def with_hashes(digest):
 def test_recorded_hashes_of_nothing_are_faults(archive, tmp_path):
     result = faults(rewritten(archive, tmp_path / "t.tar.gz", TABLE, with_hashes("0" * 64)))
     assert f"results/{METRIC}" in result and "results/significance/toy-table1.tsv" in result
-    says = result[f"results/{METRIC}"]
-    assert says.endswith("where the manifest of tables/toy-table1.tsv records 000000000000")
+    message = result[f"results/{METRIC}"]
+    assert message.endswith("where the manifest of tables/toy-table1.tsv records 000000000000")
     for digest in ("", "0" * 63, None):
         result = faults(rewritten(archive, tmp_path / "t.tar.gz", TABLE, with_hashes(digest)))
         assert result[TABLE].startswith("not a manifest of residuum")
@@ -190,8 +190,8 @@ def test_the_hash_of_a_run_that_a_bundle_lacks_is_that_of_its_own_manifest(archi
 @pytest.mark.parametrize("digest", [None, "", "0", "g" * 64])
 def test_code_without_a_hash_is_a_fault(archive, tmp_path, digest):
     def change(data):
-        made = json.loads(data)
-        return json.dumps({**made, "code": {**made["code"], "sha256": digest}}).encode()
+        record = json.loads(data)
+        return json.dumps({**record, "code": {**record["code"], "sha256": digest}}).encode()
 
     result = faults(rewritten(archive, tmp_path / "t.tar.gz", TABLE, change))
     assert result[TABLE].startswith("not a manifest of residuum: code.sha256: ")

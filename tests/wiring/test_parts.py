@@ -278,8 +278,8 @@ def test_released_weights_are_files_of_yours_and_their_runs_have_no_seed(monkeyp
     corpora = part(Corpora)
     index = "en-porter-lucene@theirs"
     assert corpora.index("toy", run_of(named(run="given"))) == f"r/index/toy/{index}/manifest.json"
-    made = corpora.term_weights(named(dataset="toy", index=index))
-    assert made == ["r/weights/toy/theirs/manifest.json"]
+    weights = corpora.term_weights(named(dataset="toy", index=index))
+    assert weights == ["r/weights/toy/theirs/manifest.json"]
     assert corpora.term_weights(named(dataset="toy", index="en-porter-lucene@deepct.seed1")) == [
         "r/weights/toy/deepct/seed1/manifest.json"
     ]
@@ -350,8 +350,8 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
 def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
     toy = with_triples(first=70)
     models, corpora = part(Models, toy), part(Corpora, toy)
-    made = {name: models.docpairs(named(model=name)) for name in ("official", "dual")}
-    assert made == {"official": ["r/data/toy/train/docpairs.tsv.gz"], "dual": []}
+    inputs = {name: models.docpairs(named(model=name)) for name in ("official", "dual")}
+    assert inputs == {"official": ["r/data/toy/train/docpairs.tsv.gz"], "dual": []}
     assert models.tuples(named(model="follower")) == "r/training/official/tuples.jsonl.gz"
     train = named(dataset="toy", split="train")
     assert '"docpairs":"toy/triples"' in corpora.docpairs_spec(train)

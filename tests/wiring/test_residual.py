@@ -19,12 +19,12 @@ TOY = registry()
 SPLITS = TOY.datasets["toy"].splits
 RESIDUAL = SPLITS["dev"].model_copy(update={"residual_of": ["train", "open"]})
 DATA = TOY.datasets["toy"].model_copy(update={"splits": {**SPLITS, "dev": RESIDUAL}})
-MADE = replace(TOY, datasets={"toy": DATA})
+REGISTRY = replace(TOY, datasets={"toy": DATA})
 QRELS = [f"r/data/toy/{split}/qrels.trec" for split in ("train", "open", "tune")]
 
 
 def part(kind):
-    return kind(MADE, Paths("r"), all_available)
+    return kind(REGISTRY, Paths("r"), all_available)
 
 
 def test_the_holdout_of_an_earlier_split_was_judged_before_too():
@@ -62,13 +62,13 @@ def test_a_residual_split_needs_the_files_of_what_was_judged_before(monkeypatch,
     splits["round2"]["residual_of"] = ["round1"]
     entry = {**DATASET, "source": source, "splits": splits, "downloads": [], "editions": [
         {"name": "any", "docs": 1}]}  # fmt: skip
-    made = replace(TOY, datasets={"toy": Dataset.model_validate(entry)})
+    mine = replace(TOY, datasets={"toy": Dataset.model_validate(entry)})
     for name in ("docs.jsonl", "round2.tsv", "round2.trec"):
         (tmp_path / name).touch()
-    assert "round1.trec" in str(why_no_export(made, "toy", None, "round2"))
+    assert "round1.trec" in str(why_no_export(mine, "toy", None, "round2"))
     for name in ("round1.tsv", "round1.trec"):
         (tmp_path / name).touch()
-    assert why_no_export(made, "toy", None, "round2") is None
+    assert why_no_export(mine, "toy", None, "round2") is None
 
 
 def test_what_judges_before_is_no_part_of_an_export():
@@ -76,7 +76,7 @@ def test_what_judges_before_is_no_part_of_an_export():
 
 
 def test_it_is_said_under_the_page_with_what_external_runs_held(tmp_path):
-    residual = residual_of(MADE, [Place("toy", "dev"), None, Place("toy", "tune")])
+    residual = residual_of(REGISTRY, [Place("toy", "dev"), None, Place("toy", "tune")])
     assert residual == {"toy/dev": ["toy/train", "toy/open", "toy/tune"]}
     table = job().model_copy(update={"residual": {"data/dev": ["data/round1"]}})
     folder = tmp_path / "data" / "dev"
