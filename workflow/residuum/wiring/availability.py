@@ -7,7 +7,6 @@ such systems are not run; everything else is. Must not use the network itself.
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
@@ -17,11 +16,10 @@ from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import ReleasedWeights
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, LexicalSystem
+from residuum.wiring.answers import kept
 
 Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
 Reasons = Iterator[str | None]
-Answers = dict[tuple[str, Place | None, Hub], str | None]
-_ANSWERS: WeakKeyDictionary[Registry, Answers] = WeakKeyDictionary()
 
 
 def all_available(model: str, revision: str) -> str | None:
@@ -29,16 +27,10 @@ def all_available(model: str, revision: str) -> str | None:
     return None
 
 
+@kept
 def why_unavailable(registry: Registry, system: str, place: Place | None, hub: Hub) -> str | None:
-    """Return why a system has no run on a split, or None if nothing stands in its way.
-
-    A graph asks thousands of times. A registry keeps its answers: files that come later are for the
-    next one, so that no graph changes its mind.
-    """
-    answers, question = _ANSWERS.setdefault(registry, {}), (system, place, hub)
-    if question not in answers:
-        answers[question] = next(filter(None, _system(registry, *question)), None)
-    return answers[question]
+    """Return why a system has no run on a split, or None if nothing stands in its way."""
+    return next(filter(None, _system(registry, system, place, hub)), None)
 
 
 def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> Reasons:

@@ -6,7 +6,6 @@ hub).tuples(wildcards)`. Must not know BM25, encoders, or how anything is traine
 
 import sys
 from collections.abc import Callable
-from functools import cache
 from shlex import quote
 
 from residuum.cli.errors import ResiduumError
@@ -17,6 +16,7 @@ from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import Learning
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId
+from residuum.wiring.answers import kept
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import Paths, Template
@@ -33,7 +33,7 @@ def searched(registry: Registry, dataset: str) -> list[str]:
     ]
 
 
-@cache
+@kept
 def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
     """Return the splits of a dataset whose queries a model searches: for runs, and negatives.
 
