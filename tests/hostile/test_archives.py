@@ -145,6 +145,30 @@ def test_a_manifest_that_leads_out_of_the_archive_reads_nothing_there(archive, t
     assert "cannot be made again" in messages and "TOPSECRET" not in messages
 
 
+@pytest.mark.parametrize("key", ["files", "inputs"])
+@pytest.mark.parametrize("start", ["../" * 12, "/"])
+def test_a_file_outside_that_a_manifest_records_is_not_looked_at(archive, tmp_path, key, start):
+    secret = tmp_path / "secret.tsv"
+    secret.write_text("TOPSECRET\n")
+    way = start + str(secret).lstrip("/")
+
+    def change(data):
+        if b'"environment":' not in data:
+            return data
+        manifest = json.loads(data)
+        if key == "files":
+            manifest[key][way] = {"bytes": secret.stat().st_size, "sha256": "0" * 64}
+        else:
+            before, toy, _ = manifest["environment"]["path"].partition("/toy/")
+            manifest[key][f"{before}{toy}{way}"] = "0" * 64
+        return json.dumps(manifest).encode()
+
+    findings = list(bundling.verify(rewritten(archive, tmp_path / "harmed.tar.gz", change)))
+    messages = " ".join(finding.message for finding in findings)
+    assert files.sha256(secret)[:12] not in messages
+    assert ("leads out of its folder" in messages) == (key == "files")
+
+
 def test_no_path_below_results_leads_out_of_it():
     with pytest.raises(ResiduumError, match=r"\.\./x: leads out of the results folder"):
         Paths().metrics.fill(dataset="../x", split="dev", run="bm25")

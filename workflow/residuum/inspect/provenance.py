@@ -124,10 +124,19 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
     except ValidationError as error:
         faults = describe("not a manifest of residuum", error)
         raise ResiduumError(faults.splitlines()[0]) from None
+    if outside := [file for file in made.files if not _stays(file)]:
+        text = f"not a manifest of residuum: files: {outside[0]} leads out of its folder"
+        raise ResiduumError(text)
     prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
-    inside = {artefact_of(p.removeprefix(prefix)) for p in made.inputs if p.startswith(prefix)}
+    below = [p.removeprefix(prefix) for p in made.inputs if p.startswith(prefix)]
+    inside = set(map(artefact_of, filter(_stays, below)))
     start = re.escape(json.dumps(prefix, ensure_ascii=False)[:-1])
     return Manifest.model_validate_json(re.sub(rf"(?<!\\){start}", '"', text.decode())), inside
+
+
+def _stays(path: str) -> bool:
+    """Say whether a path that a manifest names, which may be made to harm, stays in its folder."""
+    return not path.startswith("/") and ".." not in path.split("/")
 
 
 def ancestors(graph: Graph, roots: Iterable[str], other: Graph | None = None) -> list[Artefact]:
