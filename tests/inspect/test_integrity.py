@@ -140,7 +140,10 @@ def test_the_commands_take_deep_and_say_what_they_skipped(results, tmp_path, mon
     call = ["explain", CELL, "--results", str(results)]
     plain, deep = (CliRunner().invoke(app, [*call, *more]) for more in ([], ["--deep"]))
     assert re.search(r"\d+ files above 0 MB compared by size; --deep hashes them too", plain.output)
-    assert "Changed" not in deep.output and deep.exit_code == 0
+    assert "Changed" not in plain.output + deep.output, "a file of the recorded size is no change"
+    assert "compared by size" not in deep.output and deep.exit_code == 0
+    against = " ".join(differing.compared(results, results, CELL).split())
+    assert "compared by size" in against and "changed" not in against
 
 
 TABLE = "results/tables/toy-table1.tsv.manifest.json"

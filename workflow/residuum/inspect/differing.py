@@ -48,13 +48,15 @@ def compared(results: Path, against: Path, address: str, deep: bool = False) -> 
         if splits[0] != splits[1]:
             first = f"another collection: measured on {_against(*splits)}"
         also = [line("also", text) for text in changes(kin, others) if unlike]
-        damaged = [
-            line("changed", f"{cell.results}: {text}")
-            for cell in (a, b)
-            for text in changed(cell, deep)
-        ]
-        lines += [*damaged, line("first", first), *_later(unlike), *also, ""]
+        lines += [*_damaged(a, deep), *_damaged(b, deep)]
+        lines += [line("first", first), *_later(unlike), *also, ""]
     return "\n".join([*lines, *_outcome(a, b, kin, others)])
+
+
+def _damaged(cell: Cell, deep: bool) -> list[str]:
+    found, skipped = changed(cell, deep)
+    lines = [line("changed", f"{cell.results}: {text}") for text in found]
+    return [*lines, *([line("by size", f"{cell.results}: {skipped}")] if skipped else [])]
 
 
 def differences(kin: list[Artefact], others: list[Artefact]) -> list[Difference]:

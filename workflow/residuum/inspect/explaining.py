@@ -138,10 +138,10 @@ def _value(cell: Cell) -> str:
     return "\n".join(lines)
 
 
-def changed(cell: Cell, deep: bool) -> list[str]:
+def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
     """Say which files behind a cell are not as manifests record them, and how many are not hashed.
 
-    Of what its pages were made from, the cell's own metrics count.
+    Of what its pages were made from, the cell's own metrics count. The latter is empty if all are.
     """
     names = (PATHS.table, PATHS.significance, PATHS.ledger)
     pages = [cell.graph[name.fill(page=cell.line.table)] for name in names]
@@ -149,13 +149,14 @@ def changed(cell: Cell, deep: bool) -> list[str]:
     found = changes.of(provenance.ancestors(cell.graph, cell.roots))
     found += [each for each in changes.of(pages, cell.roots) if each not in found]
     skipped = f"{len(changes.skipped)} files above {LARGE / 1e6:.0f} MB compared by size; --deep"
-    return [*map(str, found), *([f"{skipped} hashes them too"] if changes.skipped else [])]
+    return [*map(str, found)], f"{skipped} hashes them too" if changes.skipped else ""
 
 
 def _changed(cell: Cell, deep: bool) -> str:
-    lines = [wrapped(text, "  ", 2) for text in changed(cell, deep)]
+    found, skipped = changed(cell, deep)
     title = "Changed since it was made (delete it, then name it: snakemake --cores all -- FILE all)"
-    return "\n".join([title, *lines]) if lines else ""
+    lines = [title, *(wrapped(text, "  ", 2) for text in found)] if found else []
+    return "\n".join(filter(None, [*lines, skipped]))
 
 
 def _ledger(cell: Cell, kind: str) -> list[LedgerRow]:

@@ -125,8 +125,8 @@ def _manifest(path: Path, name: str) -> tuple[Manifest, set[str]]:
         faults = describe("not a manifest of residuum", error)
         raise ResiduumError(faults.splitlines()[0]) from None
     if outside := [file for file in made.files if not _stays(file)]:
-        text = f"not a manifest of residuum: files: {outside[0]} leads out of its folder"
-        raise ResiduumError(text)
+        fault = f"files: {outside[0]} leads out of its folder"
+        raise ResiduumError(f"not a manifest of residuum: {fault}")
     prefix = f"{made.written.parents[name.count('/')]}/".removeprefix("./")
     below = [p.removeprefix(prefix) for p in made.inputs if p.startswith(prefix)]
     inside = set(map(artefact_of, filter(_stays, below)))
