@@ -149,6 +149,17 @@ def test_the_command_checks_a_real_collection(shared_data):
     assert len(docs) == 3204 and all(json.loads(line)["doc_id"] for line in docs)
 
 
+def test_training_triples_in_a_file_of_yours_are_listed_for_themselves_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    cacm = datasets.find(ROOT / "config", "cacm")
+    split = cacm.splits["test"].model_copy(update={"docpairs": "cacm/triples.tsv"})
+    mine = cacm.model_copy(update={"splits": {"test": split}})
+    (triples,) = datasets.needed(mine, "test", docpairs=True)
+    assert (triples.path, triples.by_hand) == (tmp_path / "cacm" / "triples.tsv", True)
+    for of in (None, "test"):
+        assert datasets.needed(mine, of) == datasets.needed(cacm, of)
+
+
 def test_a_residual_split_names_what_was_judged_before_it():
     text = " ".join(datasets.show(ROOT / "config", "cord19").split())
     assert "R@1000; residual of round1" in text and text.count("residual of") == 1

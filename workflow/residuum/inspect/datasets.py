@@ -78,9 +78,7 @@ def find(config: Path, name: str) -> Dataset:
 
 
 def needed(dataset: Dataset, split: str | None, docpairs: bool = False) -> list[File]:
-    """Return the files that the corpus (split None) or a split is read from.
-
-    With `docpairs`, those that its training triples are read from.
+    """Return the files that the corpus (split None), a split or its `docpairs` are read from.
 
     A split that no file is listed for comes with the corpus; a sample of a corpus is read with the
     splits whose docs it keeps.
@@ -105,6 +103,12 @@ def files_of(dataset: Dataset) -> list[File]:
         for name in dataset.source_files(split)
         if name not in listed
     ]
+    own += [
+        Download.model_validate({"file": name, "splits": [split], "docpairs": True})
+        for split in dataset.splits
+        for name in dataset.docpairs_file(split)
+        if name not in listed
+    ]
     named: dict[str, File] = {}
     for file in map(_file, [*dataset.downloads, *own]):
         if same := named.get(file.name):
@@ -121,13 +125,12 @@ def _file(download: Download) -> File:
         cached = known.get("cache_path")
         path = roots.irds() / download.irds.partition("/")[0] / cached if cached else None
         url, size, md5 = (known.get(key) for key in ("url", "size_hint", "expected_md5"))
-        listed = File(download.irds, path, url, size, md5, splits, makes, by_hand=False)
-        return listed._replace(docpairs=download.docpairs)
+        return File(download.irds, path, url, size, md5, splits, makes, False, download.docpairs)
     name, own = str(download.home or download.file), download.by_hand(roots.data(), roots.irds())
     path = own or roots.irds() / name
     size = download.bytes or (path.stat().st_size if path.is_file() else None)
-    file = File(name, path, download.url, size, download.md5, splits, makes, by_hand=bool(own))
-    return file._replace(docpairs=download.docpairs)
+    facts = download.url, size, download.md5, splits, makes, bool(own), download.docpairs
+    return File(name, path, *facts)
 
 
 @functools.cache
