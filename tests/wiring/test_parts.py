@@ -12,6 +12,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.config.registry import Place
 from residuum.config.schema.datasets import FilesSource
+from residuum.config.schema.downloads import Download
 from residuum.config.schema.scales import Config, FromModel, FromPath
 from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
@@ -366,4 +367,9 @@ def test_a_split_without_triples_leaves_their_models_out_and_says_where_they_bel
         "toy/train has no training triples: config/datasets/toy.yaml: splits.train.docpairs"
     )
     assert why_unavailable(with_triples(70), "follower", DEV, all_available) is None
+    toy = with_triples(70)
+    by_hand = Download.model_validate({"file": "t.gz", "splits": ["train"], "docpairs": True})
+    data = toy.datasets["toy"].model_copy(update={"downloads": [by_hand]})
+    why = why_unavailable(replace(toy, datasets={"toy": data}), "follower", DEV, all_available)
+    assert why and why.startswith("no such file: ") and "t.gz. Access to toy: " in why
     assert why_unavailable(with_triples(70, docpairs=None), "vectors", DEV, all_available) is None

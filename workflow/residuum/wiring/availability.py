@@ -148,7 +148,9 @@ def why_no_docpairs(registry: Registry, place: Place) -> str | None:
     if dataset.splits[split].docpairs is None:
         return f"{name}/{split} has no training triples: {file}: splits.{split}.docpairs"
     paths = [roots.data() / path for path in dataset.docpairs_file(split)]
-    return _lacking(name, dataset, [path for path in paths if not path.is_file()])
+    own = [each for each in dataset.downloads if each.docpairs and split in each.splits]
+    paths += filter(None, (each.by_hand(roots.data(), roots.irds()) for each in own))
+    return _lacking(name, dataset, [path for path in paths if not path.exists()])
 
 
 def rm3_measure(registry: Registry, system: str, place: Place) -> str | None:
