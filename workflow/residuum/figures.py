@@ -71,13 +71,13 @@ def draw(
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     requested = command.parse_spec(BoundFigure, spec)
-    told = read_all(learning or [])
-    job, tested = learned.labelled(requested, told)
+    verdicts = read_all(learning or [])
+    job, tested = learned.labelled(requested, verdicts)
     made = measured(job, pl.concat([trec.read_depths(path) for path in depths]))
     points = compare(job, tested, made)
     own = save(job, points, output)
     page = caption(job, points, [cost(path) for path in scored])
-    page.notes.extend(learned.notes(told))
+    page.notes.extend(learned.notes(verdicts))
     own += layout.write(output, frame(points), page, image=f"{output.stem}.png")
     inputs = [*depths, *scored, *(learning or [])]
     manifest.write(output, {"points": len(points)}, requested, inputs, "residuum.figures", own)
