@@ -13,9 +13,8 @@ from residuum.pages import grids
 from residuum.pages.grids import GridCell
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
-from residuum.tuning.learned import Learned
 from residuum.wiring.bound import BoundClaims, BoundFigure
-from tables_fixture import job, spec, write_metrics
+from tables_fixture import job, spec, write_metrics, write_verdict
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}
 FIGURE = {
@@ -216,16 +215,6 @@ def test_a_figure_reads_the_depth_curve_of_its_own_split(tmp_path):
     assert rows["c0"].verdict == "holds"
 
 
-def not_learned(path):
-    """Write the verdict on a model that did not learn, as its stage does."""
-    path.parent.mkdir(parents=True)
-    Learned(
-        split_ref="data/tune", learned=False, reason="no better", measure="RR@10", examples=4,
-        means={"trained": 0.1, "start": 0.1}, better=0, worse=0,
-    ).write(path)  # fmt: skip
-    return path
-
-
 def test_sentences_about_models_that_did_not_learn_rest_on_different_rows(tmp_path):
     models = {"ours.seed1": ["dual/seed1"]}
     table = one_seed().model_copy(update={"models": {"data": models}})
@@ -235,7 +224,7 @@ def test_sentences_about_models_that_did_not_learn_rest_on_different_rows(tmp_pa
         between("below", {"base": ["ours"]}),
         table=table,
     )
-    learning = [not_learned(tmp_path / "dual" / "seed1.json")]
+    learning = [write_verdict(tmp_path / "dual" / "seed1.json")]
     rows, tests, _ = judged(tmp_path, made, learning=learning)
     assert {row.verdict for row in rows.values()} == {"not learned"} and tests == []
     assert len({row.rests_on for row in rows.values()}) == 3
@@ -247,7 +236,7 @@ def test_what_a_sentence_rests_on_is_its_rows_whether_they_learned_or_not(tmp_pa
     learned, _, _ = judged(tmp_path / "a", made)
     faulty = one_seed().model_copy(update={"models": {"data": models}})
     made = bound(between("above", {"ours": ["base"]}), table=faulty)
-    learning = [not_learned(tmp_path / "dual" / "seed1.json")]
+    learning = [write_verdict(tmp_path / "dual" / "seed1.json")]
     other, _, _ = judged(tmp_path / "b", made, learning=learning)
     assert learned["c0"].rests_on == other["c0"].rests_on
     stricter = made.model_copy(update={"tests": Tests(**{**TESTS, "alpha": 0.01})})

@@ -207,7 +207,7 @@ def _printed_in(rows: Rows) -> str:
 
 def _values(row: LedgerRow) -> list[str]:
     """Return what is reported and measured; a difference carries its sign."""
-    form = "+.4g" if row.kind == "comparison" else ".4g"
+    form = ".4g" if row.kind == "number" else "+.4g"
     return [_rounded(row.reported, form), _rounded(row.measured, form)]
 
 

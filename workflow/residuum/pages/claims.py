@@ -157,7 +157,7 @@ def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
         return Judged(worst, where, test.difference, test)
     agreeing = sum(own[0] == "holds" for own, _, _ in judged)
     count = f"{agreeing} of {len(judged)} comparisons hold; {len(deciding)} {worst}, such as"
-    first = "all hold, the last" if worst == "holds" else count
+    first = "all hold, the weakest" if worst == "holds" else count
     return Judged(worst, f"{first} {where}", test.difference, test)
 
 
