@@ -185,6 +185,8 @@ def test_list_lengths_are_kept_where_the_curve_has_them(tmp_path):
          r"depth 10: ours\.seed1 and ours\.seed2 hold different queries \(2 of them, such as q03"),
         (lambda t: re.sub(r"ours\.seed1\t10\t\w+\tRR@10.*\n", "", t),
          r"depth 10: ours\.seed1: no values of RR@10; it holds recall"),
+        (lambda t: t.replace("RR@10", "RR@5"),
+         r"toy-figure1: no values of RR@10; the depth curve holds RR@5, recall"),
         (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"depths\.tsv, line 362: duplicate line"),
         (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: not a finite number"),
         (lambda t: t.replace("run\tdepth", "depth\trun", 1), "line 1: expected run, depth,"),

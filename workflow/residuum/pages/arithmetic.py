@@ -19,7 +19,7 @@ def notes(manifests: Sequence[Path]) -> Iterator[str]:
     named: dict[str, dict[str, None]] = {}
     for path in manifests:
         spec = json.loads(files.read_bytes(path))["spec"]
-        device = spec.get("device") or spec.get("name")
+        device = spec.get("device") or spec.get("name")  # encode records a device's own fields
         named.setdefault(f"{spec['precision']} on {device}", {})[_named(path)] = None
     for arithmetic, names in sorted(named.items()):
         yield f"Matrix products in {arithmetic}: {', '.join(sorted(names))}."

@@ -79,8 +79,7 @@ def judge(
         for column, text in job.table.reported.get(row.id, {}).items():
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
             where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
-            tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
-            number = _number(job, where, printed.value, cell, tolerance)
+            number = _number(job, where, printed.value, cell, job.table.tolerated(column))
             rows.append(replace(number, same_as=before.number(job, cell)))
             for name, claim in _claims(job, row.id, printed):
                 both = [pairs.get((column, row.id, name)) for pairs in (tested, by_holm)]
@@ -92,7 +91,7 @@ def judge(
 
 
 def _number(
-    job: Grid, where: Where, reported: float, cell: GridCell, tolerance: float | None
+    job: Grid, where: Where, reported: float, cell: GridCell, tolerance: float
 ) -> LedgerRow:
     verdict, why = number_verdict(job, reported, cell, tolerance)
     return LedgerRow(
@@ -134,7 +133,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
             yield below, "below"
 
 
-def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
+def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float) -> Verdict:
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if cell.measured is None:
         return cell.absence, str(cell.not_run)
@@ -145,7 +144,7 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
         return "not comparable", job.reason
     delta = abs(cell.measured - reported)
     same = "the same index; " if stated else ""
-    if tolerance is not None and delta <= tolerance:
+    if delta <= tolerance:
         return "reproduced", f"{same}|delta| is at most {tolerance}"
     lowest, highest, seeds = cell.lowest, cell.highest, cell.seeds or 1
     if seeds > 1 and lowest is not None and highest is not None and lowest <= reported <= highest:
