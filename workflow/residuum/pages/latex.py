@@ -40,7 +40,7 @@ SIGNS = {
 }
 SPECIAL = str.maketrans(
     {
-        **{c: f"$\\{name}$" if len(name) > 1 else name for c, name in SIGNS.items()},
+        **{c: f"$\\{SIGNS[c]}$" if len(SIGNS[c]) > 1 else SIGNS[c] for c in SIGNS},
         **{c: f"\\{c}" for c in "&%$#_{}"},
         **{c: f"${c}$" for c in "<>|"},
         **{c: f"{{{c}}}" for c in "[]*"},  # what \\ would take as its argument
