@@ -255,6 +255,8 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
         ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
+        ("papers/clear/table1.yaml", {"tolerance": {"dev-recall": 0.1}},
+         "reported.bm25.dev-rr: `tolerance:` has neither its column nor a default"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ^9"}}},
          "no row has the index 9"),
         ("papers/clear/table1.yaml", {"rows": [
