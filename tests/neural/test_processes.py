@@ -22,7 +22,13 @@ from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.neural import processes
-from tiny_models import masked_language_spec, model_spec, term_weights_spec, write_problem
+from tiny_models import (
+    inverse_cloze_spec,
+    masked_language_spec,
+    model_spec,
+    term_weights_spec,
+    write_problem,
+)
 
 HOW = {"steps": 8, "batch_size": 7, "learning_rate": 0.001, "dropout": 0.0}  # 7: shares of 3 and 4
 CROSS = {
@@ -42,6 +48,7 @@ SPECS = {
     "cross": json.dumps(CROSS),
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
+    "cloze": inverse_cloze_spec(**HOW),
     "dropout": model_spec(**{**HOW, "dropout": 0.1, "checkpoint_every": 5}),
 }
 LIMIT = 240  # seconds; a bound on hanging
@@ -67,7 +74,7 @@ def work(folder):
     for name, told in json.loads((folder / "two.json").read_text()).items():
         Encoder.forward = short(whole) if name == "short" else whole
         paths = {key: Path(told[key]) for key in ("tuples", "corpus", "queries", "work", "output")}
-        if name == "masked":
+        if name in ("masked", "cloze"):
             keys = ("start", "spec", "threads", "device")
             places = {"work": paths["work"], "output": paths["output"]}
             pretrain.adapt([paths["corpus"]], **{key: told[key] for key in keys}, **places)
@@ -110,7 +117,7 @@ def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
     """Return the arguments of `train` with the model below a folder."""
     return {
         "tuples": folder / "tuples.jsonl.gz",
-        "corpus": folder / ("words" if name == "masked" else "corpus"),
+        "corpus": folder / ("words" if name in ("masked", "cloze") else "corpus"),
         "queries": folder / "queries.tsv",
         "start": str(folder / "start"),
         "spec": SPECS[name],
@@ -124,7 +131,7 @@ def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
 
 def train_alone(folder: Path, name: str) -> None:
     parsed = arguments(folder, name, "one")
-    if name == "masked":
+    if name in ("masked", "cloze"):
         keys = ("start", "spec", "work", "output", "threads", "device")
         pretrain.adapt([parsed["corpus"]], **{key: parsed[key] for key in keys})
     else:

@@ -77,16 +77,37 @@ class Loss(Strict):
     needs: ClassVar[frozenset[Needs]] = frozenset()
 
 
-class MaskedLanguage(Entry):
+class OnTexts(Entry):
+    """What all models share that are trained on the texts of corpora alone."""
+
+    backbone: BackboneRole
+    corpora: Corpora
+    training: Training
+    seed: int
+
+
+class MaskedLanguage(OnTexts):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
 
     kind: Literal["masked-language"]
-    backbone: BackboneRole
-    corpora: Corpora
     mask: Probability = Field(0.15, description="share of the tokens that are predicted")
     length: Positive = Field(description="tokens kept of a doc, special ones included")
-    training: Training
-    seed: int
+
+
+class InverseCloze(OnTexts):
+    """An encoder that learns to find the doc of a span (Lee, Chang and Toutanova 2019).
+
+    A span of tokens takes the place of the source's sentence.
+    """
+
+    kind: Literal["inverse-cloze"]
+    encoder: Encoder
+    span: tuple[Positive, Positive] = Field(description="least and most tokens of a span")
+    removed: Probability = Field(0.9, description="share of the spans that leave their doc")
+
+    def check(self) -> None:
+        if self.span[0] > self.span[1]:
+            raise ValueError(f"span {list(self.span)}: the first number exceeds the second")
 
 
 class OnPairs(Entry):
@@ -205,6 +226,5 @@ class DualEncoder(Contrastive):
 
 
 Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
-Model = Annotated[
-    Backbone | MaskedLanguage | Trained | ReleasedWeights, Field(discriminator="kind")
-]
+Adapted = Annotated[MaskedLanguage | InverseCloze, Field(discriminator="kind")]
+Model = Annotated[Backbone | Adapted | Trained | ReleasedWeights, Field(discriminator="kind")]
