@@ -51,7 +51,7 @@ def part_of(pairs: Sequence[Tuple], part: tuple[int, int]) -> list[Tuple]:
 
     number, parts = part
     each = groupby(sorted(pairs, key=digest), key=lambda pair: (pair.query_id, pair.positive))
-    return [pair for _, own in islice(each, number - 1, None, parts) for pair in list(own)]
+    return [pair for _, own in islice(each, number - 1, None, parts) for pair in own]
 
 
 class Visit(NamedTuple):

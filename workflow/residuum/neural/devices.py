@@ -142,6 +142,7 @@ def quiet() -> None:
     """Silence the progress bars and load reports of transformers; ours say what matters."""
     from transformers.utils import logging
 
+    # transformers does not annotate them.
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
