@@ -16,6 +16,7 @@ from residuum import pretrain
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.models import MaskedLanguage
 from residuum.neural import backbones, devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
@@ -184,3 +185,19 @@ def test_a_corpus_without_text_is_refused(corpus: Path, tmp_path: Path) -> None:
     empty = make_corpus(tmp_path / "empty", [("d0", ""), ("d1", " ")])
     with pytest.raises(ResiduumError, match="no doc with text"):
         adapt(empty, start, tmp_path / "no", masked_language_spec())
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"part": [1, 2]}, "leave out part and visits"),
+        ({"visits": "queries"}, "leave out part and visits"),
+        (
+            {"learning_rate": {"grid": [0.1], "of": "x", "role": "dev", "measure": "RR@10"}},
+            "give a number",
+        ),
+    ],
+)
+def test_what_needs_pairs_or_rankings_is_refused(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MaskedLanguage.model_validate_json(masked_language_spec(**how))

@@ -184,10 +184,6 @@ class MaskedLearner(Learner[MaskedBatch]):
     spec: MaskedLanguage
 
     def __init__(self, spec: MaskedLanguage, start: Start, texts: Iterable[str]) -> None:
-        if spec.training.part != (1, 1):
-            raise ResiduumError(
-                "training.part cuts training pairs; masked-language modelling has none"
-            )
         from transformers import AutoModelForMaskedLM
 
         self.device = start.device

@@ -12,7 +12,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.negatives import Negatives
-from residuum.config.schema.training import Training
+from residuum.config.schema.training import RateGrid, Training
 
 Needs = Literal["negatives", "candidates", "vectors"]
 NEEDS: dict[Needs, str] = {
@@ -87,6 +87,13 @@ class MaskedLanguage(Entry):
     length: Positive = Field(description="tokens kept of a doc, special ones included")
     training: Training
     seed: int
+
+    def check(self) -> None:
+        how = self.training
+        if how.part != (1, 1) or how.visits != "pairs":
+            raise ValueError("training: docs are no pairs: leave out part and visits")
+        if isinstance(how.learning_rate, RateGrid):
+            raise ValueError("training.learning_rate: no ranking judges the rates: give a number")
 
 
 class OnPairs(Entry):
