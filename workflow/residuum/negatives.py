@@ -84,7 +84,7 @@ def mine(
     if lost := pairs.height - complete.height:
         fault = f"{lost} of {pairs.height} pairs are left out: a doc of theirs is not in {corpus}"
         print(f"warning: {fault}", file=sys.stderr)
-    counts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost, **facts}
+    counts = {"pairs": pairs.height, "tuples": tuples, "pairs_not_in_corpus": lost, **facts}
     inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
     inputs += [index / "manifest.json"] if index else []
     inputs += [official] if official else []
