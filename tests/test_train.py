@@ -61,7 +61,7 @@ def test_the_toy_retrieval_is_learned(
     spec = model_spec(loss, steps=200, learning_rate=0.005, dropout=0)
     model = train_toy(toy, tmp_path / "model", spec=spec)
     rows = np.array(log(model))
-    # Over the runs that `order_share` names: at most 0.017, at least 2.4, at least 0.982.
+    # Over the runs that `order_share` names: at most 0.043, at least 2.7, at least 0.982.
     assert rows[-10:, 1].mean() < 0.1 * rows[:10, 1].mean()
     assert (rows[-10:, 5] > rows[-10:, 6] + 1).all()  # s_emb of positives and of negatives
     assert learned(model) > 0.9

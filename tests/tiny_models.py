@@ -65,9 +65,9 @@ def order_share(scores: np.ndarray) -> float:
     """Return how often a doc of the query's topic scores above one of another: 0.5 by chance.
 
     The scores are of every query and doc of the toy problem, (topics, docs). Where training lands
-    depends on the processor's rounding: of 24 to 48 runs of each objective (eight seeds; ATen, MKL
-    and oneDNN limited to SSE, AVX2 and AVX-512) a few miss one topic's best doc, and all put at
-    least 0.982 of the pairs in order; untrained ones 0.494 to 0.512.
+    depends on the seed and the processor's rounding: on one with AVX-512, seeds 1 to 6 of each loss
+    of a dual encoder and 1 to 4 of each pooling of a cross-encoder put at least 0.982 of the pairs
+    in order.
     """
     docs = [doc_id for doc_id, _ in toy_docs()]
     own = np.array([[doc.startswith(f"d{i}-") for doc in docs] for i in range(len(TOPICS))])

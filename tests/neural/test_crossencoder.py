@@ -270,7 +270,7 @@ def test_the_toy_reranking_is_learned(
     assert log[0].endswith("pairs\tpositive\tnegative")
     losses = [float(row.split("\t")[1]) for row in log[1:]]
     # Equal scores would give log(1 + GROUP); over the runs that `order_share` names the last
-    # 25 steps gave at most 0.092 of it.
+    # 25 steps gave at most 0.19 of it.
     assert losses[0] == pytest.approx(math.log(1 + GROUP), abs=0.2)
     assert np.mean(losses[-25:]) < 0.25 * losses[0]
     artefact = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
