@@ -84,11 +84,11 @@ def judged(folder, made, depths=()):
         for column in ("rr", "far")
     ]
     grids.frame(cells, GridCell).write_csv(folder / "toy-table1.tsv", separator="\t")
-    job_spec = canonical_json(made.model_dump(mode="json"))
+    said = canonical_json(made.model_dump(mode="json"))
     metrics, output = write_metrics(folder / "metrics"), folder / "claims" / "toy-claims.tsv"
     tests = folder / "significance" / "toy-claims.tsv"
     read = [folder / "toy-table1.tsv"], [curve(folder / "depths.tsv")]
-    claims.judge(job_spec, metrics, tests, output, *read)
+    claims.judge(said, metrics, tests, output, *read)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
 
@@ -200,11 +200,11 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
     made = made.model_copy(update={"figures": {"figure1": renamed}})
     rows, _, _ = judged(tmp_path, made)
     assert rows["c0"].verdict == rows["c1"].verdict
-    sentences, table = tmp_path / "claims" / "toy-claims.tsv", tmp_path / "t.tsv"
+    said, table = tmp_path / "claims" / "toy-claims.tsv", tmp_path / "t.tsv"
     significance.compare(spec(job()), tmp_path / "metrics", tmp_path / "toy-table1.tsv")
     tests = tmp_path / "toy-table1.tsv"
     tables.render(spec(job()), tmp_path / "metrics", tests, table, [])
-    ledger.write([spec(job())], [table], [tests], tmp_path / "l.tsv", [sentences])
+    ledger.write([spec(job())], [table], [tests], tmp_path / "l.tsv", [said])
     listed = [row for row in grids.rows(tmp_path / "l.tsv", LedgerRow) if row.kind == "claim"]
     assert [row.same_as for row in listed] == [None, "toy/claims/c0", None, None, None]
 

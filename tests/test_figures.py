@@ -58,7 +58,7 @@ def job(tests=None, **changes):
     )  # fmt: skip
 
 
-def draw(folder, made=None, text=None, learning=None):
+def draw(folder, made=None, text=None, told=None):
     folder.mkdir(exist_ok=True)
     (folder / "depths.tsv").write_text(text or curve_text())
     scored = folder / "toy-reranker.trec.gz.manifest.json"
@@ -66,7 +66,7 @@ def draw(folder, made=None, text=None, learning=None):
     facts = {"pairs": 4500, "pairs_without_sharing": 6000, "pairs_per_run": pairs}
     scored.write_text(json.dumps({"artefact": facts}))
     spec = canonical_json((made or job()).model_dump(mode="json"))
-    figures.draw(spec, [folder / "depths.tsv"], [scored], folder / "toy-figure1.tsv", learning)
+    figures.draw(spec, [folder / "depths.tsv"], [scored], folder / "toy-figure1.tsv", told)
     return pl.read_csv(folder / "toy-figure1.tsv", separator="\t", infer_schema_length=None)
 
 
@@ -220,7 +220,7 @@ def test_a_series_whose_model_did_not_learn_is_labelled_and_not_tested(tmp_path)
     path.parent.mkdir()
     verdict.write(path)
     made = job().model_copy(update={"models": {"data": {"ours.seed1": ["cross/seed1"]}}})
-    table = draw(tmp_path / "page", made, learning=[path])
+    table = draw(tmp_path / "told", made, told=[path])
     assert table["p"].null_count() == table.height
-    page = (tmp_path / "page" / "toy-figure1.md").read_text()
+    page = (tmp_path / "told" / "toy-figure1.md").read_text()
     assert " (not learned)" in page and "cross seed1: not learned; RR@10 over 4" in page

@@ -74,9 +74,9 @@ def test_counts_have_a_line_per_paper_and_kind():
 
 
 def test_sentences_are_counted_beside_markers_and_blanks_apart():
-    sentence = row("not judged", kind="claim", claim="It is close.", measured=None)
+    said = row("not judged", kind="claim", claim="It is close.", measured=None)
     blank = row("significant here", kind="no marker", claim="ours above base, unmarked")
-    first, second = ledger.counts([*ROWS, sentence, blank]).split("\n\n")
+    first, second = ledger.counts([*ROWS, said, blank]).split("\n\n")
     header, *body = lines(first, "| ")
     assert header[-2:] == ["not judged", "as before"] and "agrees" not in header
     assert [line for line in body if line[1] == "claims"] == [
@@ -98,7 +98,7 @@ def test_sentences_are_counted_beside_markers_and_blanks_apart():
         ]
     ]
     assert lines(second, "| ")[1] == ["toy", "no markers", "0", "1", "0", "0", "0", "0", "0"]
-    page = ledger.page([*ROWS, sentence, blank], "toy", "a toy.")
+    page = ledger.page([*ROWS, said, blank], "toy", "a toy.")
     assert "Against the paper: 3." in page, "a blank contradicts nothing"
     assert "| ours unmarked" not in page and "ours above base, unmarked" in page
 

@@ -339,12 +339,12 @@ def verdict(folder, model, learned):
 def test_a_row_whose_model_did_not_learn_is_no_result(tmp_path):
     """One seed of two is enough; the other rows are tested and marked as ever."""
     models = {"ours.seed1": ["dual/seed1"], "ours.seed2": ["dual/seed2"]}
-    learning = [verdict(tmp_path / "dual", f"seed{n}.json", learned=n == 1) for n in (1, 2)]
+    told = [verdict(tmp_path / "dual", f"seed{n}.json", learned=n == 1) for n in (1, 2)]
     metrics = write_metrics(tmp_path / "metrics")
     bound = job().model_copy(update={"models": {"data": models}})
     tests, table = tmp_path / f"{bound.id}.tsv", tmp_path / "t.tsv"
-    significance.compare(spec(bound), metrics, tests, learning=learning)
-    tables.render(spec(bound), metrics, tests, table, [], learning=learning)
+    significance.compare(spec(bound), metrics, tests, learning=told)
+    tables.render(spec(bound), metrics, tests, table, [], learning=told)
     compared = pl.read_csv(tests, separator="\t")
     assert compared.select("a", "b").rows() == [("base", "ablation")]
     ours = cell(pl.read_csv(table, separator="\t"), "ours")
