@@ -120,10 +120,10 @@ def make_pages(results: Path) -> None:
     case = results / "cases" / "toy-table3.tsv"
     files.write_text(case, "query_id\tdoc_id\n")
     record(case, {"pairs": 0}, [], "residuum.cases", id="toy-table3")
-    said = results / "claims" / "toy-claims.tsv"
+    sentences = results / "claims" / "toy-claims.tsv"
     tested = results / "significance" / "toy-claims.tsv"
-    claims.judge(_claims_job(), results / "metrics", tested, said, [page])
-    ledger.write([made, counted], [page, second], [tests], results / "ledger.tsv", [said])
+    claims.judge(_claims_job(), results / "metrics", tested, sentences, [page])
+    ledger.write([made, counted], [page, second], [tests], results / "ledger.tsv", [sentences])
 
 
 def _claims_job() -> str:

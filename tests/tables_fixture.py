@@ -7,6 +7,7 @@ import polars as pl
 from residuum.artefacts import trec
 from residuum.config.schema.papers import Table, Tests
 from residuum.config.specs import canonical_json
+from residuum.tuning.learned import Learned
 from residuum.wiring.bound import BoundTable
 
 TABLE = {
@@ -64,6 +65,17 @@ def write_metrics(root: Path) -> Path:
         frame = pl.DataFrame(rows, schema=trec.METRICS, orient="row")
         trec.write_metrics(root / "data" / "dev" / f"{run}.tsv", frame)
     return root
+
+
+def write_verdict(path: Path, **changes: object) -> Path:
+    """Write whether a model learned, as its stage does: it did not, unless changed."""
+    made = {
+        **{"split_ref": "data/tune", "learned": False, "reason": "no better", "measure": "RR@10"},
+        **{"examples": 4, "means": {"trained": 0.1, "start": 0.1}, "better": 0, "worse": 0},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Learned.model_validate(made | changes).write(path)
+    return path
 
 
 def spec(made: BoundTable) -> str:

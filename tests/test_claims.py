@@ -14,7 +14,7 @@ from residuum.pages.grids import GridCell
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundClaims, BoundFigure
-from tables_fixture import job, spec, write_metrics
+from tables_fixture import job, spec, write_metrics, write_verdict
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}
 FIGURE = {
@@ -37,15 +37,16 @@ CURVE = {
 }
 
 
-def curve(path):
+def curve(path, of_runs=CURVE):
     rows = [
         (run, depth, f"q{i:02d}", measure, value)
-        for run, of in CURVE.items()
+        for run, of in of_runs.items()
         for depth, mean in of.items()
         for i in range(40)
         for measure, value in (("RR@10", mean), ("recall", depth / 100))
     ]
     columns = ["run", "depth", "query_id", "measure", "value"]
+    path.parent.mkdir(parents=True)
     trec.write_depths(path, pl.DataFrame(rows, schema=columns, orient="row"))
     return path
 
@@ -76,19 +77,26 @@ def bound(*made, comparable=True, absent=None, table=None):
     )
 
 
-def judged(folder, made, depths=()):
+def judged(folder, made, depths=(), splits=None, learning=None):
     """Run the stage; return its rows by claim, its tests and its page."""
+    folder.mkdir(exist_ok=True)
     cells = [
         GridCell("toy-table1", row, column, "depth", "data/dev").measured_as([depth], 40)
         for row, depth in depths
         for column in ("rr", "far")
     ]
     grids.frame(cells, GridCell).write_csv(folder / "toy-table1.tsv", separator="\t")
-    said = canonical_json(made.model_dump(mode="json"))
+    text = canonical_json(made.model_dump(mode="json"))
     metrics, output = write_metrics(folder / "metrics"), folder / "claims" / "toy-claims.tsv"
     tests = folder / "significance" / "toy-claims.tsv"
-    read = [folder / "toy-table1.tsv"], [curve(folder / "depths.tsv")]
-    claims.judge(said, metrics, tests, output, *read)
+    read = (
+        [folder / "toy-table1.tsv"],
+        [
+            curve(folder / "rerank" / "data" / split / "toy.depths.tsv", of_runs)
+            for split, of_runs in (splits or {"dev": CURVE}).items()
+        ],
+    )
+    claims.judge(text, metrics, tests, output, *read, learning)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
 
@@ -180,6 +188,62 @@ def test_a_series_without_runs_is_not_run_with_its_reason(tmp_path):
     assert (result["c0"].verdict, result["c0"].reason) == ("not run", "no such model")
 
 
+def test_a_figure_without_a_split_or_with_one_depth_is_not_run(tmp_path):
+    why = "scale toy binds nothing to dev"
+    above = between("above", {"falls": ["up"]}, ["after"], "figure1")
+    along = [
+        {"relation": relation, "page": "figure1", "rows": ["up"], "columns": ["after"]}
+        for relation in ("rises", "needs_largest")
+    ]
+    made = bound(above, *along, absent=dict.fromkeys(CURVE, why))
+    for figures in (made.figures, {}):
+        rows, tests, _ = judged(tmp_path / str(len(figures)),
+                                made.model_copy(update={"figures": figures}))  # fmt: skip
+        assert {(row.verdict, row.reason) for row in rows.values()} == {("not run", why)}
+        assert tests == []
+    alone = {run: {0: 0.9, 10: of[10]} for run, of in CURVE.items()}
+    rows, tests, _ = judged(tmp_path / "alone", bound(above, *along), splits={"dev": alone})
+    assert [row.verdict for row in rows.values()] == ["holds", "not run", "not run"]
+    assert "one rerank depth alone" in rows["c1"].reason
+    assert [(test.family, test.column) for test in tests] == [("c0", "after/10")]
+
+
+def test_a_figure_reads_the_depth_curve_of_its_own_split(tmp_path):
+    claim = {"relation": "rises", "page": "figure1", "rows": ["up"], "columns": ["after"]}
+    other = {run: {depth: 0.5 for depth in of} for run, of in CURVE.items()}
+    rows, _, _ = judged(tmp_path, bound(claim), splits={"judged": other, "dev": CURVE})
+    assert rows["c0"].verdict == "holds"
+
+
+def test_sentences_about_models_that_did_not_learn_rest_on_different_rows(tmp_path):
+    models = {"ours.seed1": ["dual/seed1"]}
+    table = one_seed().model_copy(update={"models": {"data": models}})
+    made = bound(
+        between("above", {"ours": ["base"]}),
+        between("above", {"ours": ["ablation"]}),
+        between("below", {"base": ["ours"]}),
+        table=table,
+    )
+    learning = [write_verdict(tmp_path / "dual" / "seed1.json")]
+    rows, tests, _ = judged(tmp_path, made, learning=learning)
+    assert {row.verdict for row in rows.values()} == {"not learned"} and tests == []
+    assert len({row.rests_on for row in rows.values()}) == 3
+
+
+def test_what_a_sentence_rests_on_is_its_rows_whether_they_learned_or_not(tmp_path):
+    models = {"ours.seed1": ["dual/seed1"]}
+    made = bound(between("above", {"ours": ["base"]}), table=one_seed())
+    learned, _, _ = judged(tmp_path / "a", made)
+    faulty = one_seed().model_copy(update={"models": {"data": models}})
+    made = bound(between("above", {"ours": ["base"]}), table=faulty)
+    learning = [write_verdict(tmp_path / "dual" / "seed1.json")]
+    other, _, _ = judged(tmp_path / "b", made, learning=learning)
+    assert learned["c0"].rests_on == other["c0"].rests_on
+    stricter = made.model_copy(update={"tests": Tests(**{**TESTS, "alpha": 0.01})})
+    again, _, _ = judged(tmp_path / "c", stricter, learning=learning)
+    assert again["c0"].rests_on != other["c0"].rests_on, "tested otherwise, it is another verdict"
+
+
 def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_path):
     # The series `twin` is of the run of `up`, as another paper may call it.
     series = [*FIGURE["series"], {"id": "twin", "label": "twin", "system": "up"}]
@@ -200,11 +264,11 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
     made = made.model_copy(update={"figures": {"figure1": renamed}})
     rows, _, _ = judged(tmp_path, made)
     assert rows["c0"].verdict == rows["c1"].verdict
-    said, table = tmp_path / "claims" / "toy-claims.tsv", tmp_path / "t.tsv"
+    rows_of, table = tmp_path / "claims" / "toy-claims.tsv", tmp_path / "t.tsv"
     significance.compare(spec(job()), tmp_path / "metrics", tmp_path / "toy-table1.tsv")
     tests = tmp_path / "toy-table1.tsv"
     tables.render(spec(job()), tmp_path / "metrics", tests, table, [])
-    ledger.write([spec(job())], [table], [tests], tmp_path / "l.tsv", [said])
+    ledger.write([spec(job())], [table], [tests], tmp_path / "l.tsv", [rows_of])
     listed = [row for row in grids.rows(tmp_path / "l.tsv", LedgerRow) if row.kind == "claim"]
     assert [row.same_as for row in listed] == [None, "toy/claims/c0", None, None, None]
 
@@ -223,6 +287,15 @@ def test_a_factor_is_read_of_the_chosen_depths(tmp_path, depths, comparable, ver
     result, tests, _ = judged(tmp_path, bound(claim, comparable=comparable), depths)
     assert (result["c0"].verdict, tests) == (verdict, [])
     assert f"base / ours = {depths[0][1] / depths[1][1]:g}" in result["c0"].reason
+
+
+def test_a_reason_has_one_full_stop_before_a_remark(tmp_path):
+    claim = between("above", {"falls": ["up"]}, ["after"], "figure1")
+    made = bound(claim, absent={"up": "no such file."})
+    (own,) = made.claims.claims
+    of = made.claims.model_copy(update={"claims": [own.model_copy(update={"remark": "In part"})]})
+    rows, _, _ = judged(tmp_path, made.model_copy(update={"claims": of}))
+    assert rows["c0"].reason == "no such file. In part"
 
 
 def test_what_is_not_judged_says_why_and_the_page_shows_all(tmp_path):

@@ -14,7 +14,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
 from residuum.config.specs import canonical_json
 from residuum.paired import comparisons
-from residuum.tuning.learned import Learned
+from tables_fixture import write_verdict
 
 QUERIES = [f"q{i:02d}" for i in range(20)]
 FIGURE = {
@@ -58,7 +58,7 @@ def job(tests=None, **changes):
     )  # fmt: skip
 
 
-def draw(folder, made=None, text=None, told=None):
+def draw(folder, made=None, text=None, learning=None):
     folder.mkdir(exist_ok=True)
     (folder / "depths.tsv").write_text(text or curve_text())
     scored = folder / "toy-reranker.trec.gz.manifest.json"
@@ -66,7 +66,7 @@ def draw(folder, made=None, text=None, told=None):
     facts = {"pairs": 4500, "pairs_without_sharing": 6000, "pairs_per_run": pairs}
     scored.write_text(json.dumps({"artefact": facts}))
     spec = canonical_json((made or job()).model_dump(mode="json"))
-    figures.draw(spec, [folder / "depths.tsv"], [scored], folder / "toy-figure1.tsv", told)
+    figures.draw(spec, [folder / "depths.tsv"], [scored], folder / "toy-figure1.tsv", learning)
     return pl.read_csv(folder / "toy-figure1.tsv", separator="\t", infer_schema_length=None)
 
 
@@ -185,6 +185,8 @@ def test_list_lengths_are_kept_where_the_curve_has_them(tmp_path):
          r"depth 10: ours\.seed1 and ours\.seed2 hold different queries \(2 of them, such as q03"),
         (lambda t: re.sub(r"ours\.seed1\t10\t\w+\tRR@10.*\n", "", t),
          r"depth 10: ours\.seed1: no values of RR@10; it holds recall"),
+        (lambda t: t.replace("RR@10", "RR@5"),
+         r"toy-figure1: no values of RR@10; the depth curve holds RR@5, recall"),
         (lambda t: t + "base\t10\tq03\tRR@10\t0.1\n", r"depths\.tsv, line 362: duplicate line"),
         (lambda t: t + "base\t10\tq99\tRR@10\tNaN\n", r"line 362: not a finite number"),
         (lambda t: t.replace("run\tdepth", "depth\trun", 1), "line 1: expected run, depth,"),
@@ -212,15 +214,9 @@ def test_a_drawing_without_a_significant_depth_keeps_its_axes(tmp_path):
 
 
 def test_a_series_whose_model_did_not_learn_is_labelled_and_not_tested(tmp_path):
-    verdict = Learned(
-        split_ref="data/tune", learned=False, reason="no better", measure="RR@10", examples=4,
-        means={"trained": 0.1, "start": 0.1}, better=0, worse=0,
-    )  # fmt: skip
-    path = tmp_path / "cross" / "seed1.json"
-    path.parent.mkdir()
-    verdict.write(path)
+    path = write_verdict(tmp_path / "cross" / "seed1.json")
     made = job().model_copy(update={"models": {"data": {"ours.seed1": ["cross/seed1"]}}})
-    table = draw(tmp_path / "told", made, told=[path])
+    table = draw(tmp_path / "one", made, learning=[path])
     assert table["p"].null_count() == table.height
-    page = (tmp_path / "told" / "toy-figure1.md").read_text()
+    page = (tmp_path / "one" / "toy-figure1.md").read_text()
     assert " (not learned)" in page and "cross seed1: not learned; RR@10 over 4" in page

@@ -1,5 +1,6 @@
 """The ledger's page: counts first, then what contradicts a paper, what is not run, every row."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -74,31 +75,19 @@ def test_counts_have_a_line_per_paper_and_kind():
 
 
 def test_sentences_are_counted_beside_markers_and_blanks_apart():
-    said = row("not judged", kind="claim", claim="It is close.", measured=None)
+    sentence = row("not judged", kind="claim", claim="It is close.", measured=None)
     blank = row("significant here", kind="no marker", claim="ours above base, unmarked")
-    first, second = ledger.counts([*ROWS, said, blank]).split("\n\n")
+    first, second = ledger.counts([*ROWS, sentence, blank]).split("\n\n")
     header, *body = lines(first, "| ")
     assert header[-2:] == ["not judged", "as before"] and "agrees" not in header
     assert [line for line in body if line[1] == "claims"] == [
-        [
-            "toy",
-            "claims",
-            "0",
-            "0",
-            "0",
-            "0",
-            "0",
-            "0",
-            layout.DASH,
-            layout.DASH,
-            "0",
-            "0",
-            "1",
-            "0",
-        ]
+        ["toy", "claims", *["0"] * 6, layout.DASH, layout.DASH, "0", "0", "1", "0"]
     ]
     assert lines(second, "| ")[1] == ["toy", "no markers", "0", "1", "0", "0", "0", "0", "0"]
-    page = ledger.page([*ROWS, said, blank], "toy", "a toy.")
+    page = ledger.page([*ROWS, sentence, blank], "toy", "a toy.")
+    shown = row("reversed", kind="claim", claim="It is.", reported=None, measured=0.25)
+    assert re.search(r"It is\. .* \| \+0\.25 ", ledger.page([shown], "toy", "a toy."))
+    assert re.search(r"ours above base, unmarked +\| \+0\.3 +\| \+0\.25 ", page)
     assert "Against the paper: 3." in page, "a blank contradicts nothing"
     assert "| ours unmarked" not in page and "ours above base, unmarked" in page
 

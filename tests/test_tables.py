@@ -10,8 +10,7 @@ from residuum import ledger, significance, tables
 from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.pages import layout
-from residuum.tuning.learned import Learned
-from tables_fixture import TABLE, job, spec, write_metrics
+from tables_fixture import TABLE, job, spec, write_metrics, write_verdict
 
 
 @pytest.fixture
@@ -315,36 +314,29 @@ def test_notes_name_a_p_near_alpha_and_count_exact_ones(made, tmp_path):
     assert "could decide otherwise" not in made[1]
 
 
-def verdict(folder, model, learned):
-    path = folder / model
-    made = Learned(
-        split_ref="data/tune",
-        learned=learned,
-        reason="RR@10 0.1 is no better than 0.2, that of the start",
-        measure="RR@10",
-        examples=40,
-        means={"trained": 0.1, "start": 0.2, "random order": 0.05},
-        better=3,
-        worse=9,
-        preflight={
-            **{"examples": 1000, "loss": 2.35, "loss_of_equal_scores": 1.21, "gap": -0.762},
-            **{"gap_where_active": -0.762, "negatives_above": 0.627, "gap_sd": 2.61, "margin": 1.2},
-        },
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made.write(path)
-    return path
+FACTS = {
+    **{"examples": 1000, "loss": 2.35, "loss_of_equal_scores": 1.21, "gap": -0.762},
+    **{"gap_where_active": -0.762, "negatives_above": 0.627, "gap_sd": 2.61, "margin": 1.2},
+}
+VERDICT = {
+    "reason": "RR@10 0.1 is no better than 0.2, that of the start",
+    "means": {"trained": 0.1, "start": 0.2, "random order": 0.05},
+    **{"examples": 40, "better": 3, "worse": 9, "preflight": FACTS},
+}
 
 
 def test_a_row_whose_model_did_not_learn_is_no_result(tmp_path):
     """One seed of two is enough; the other rows are tested and marked as ever."""
     models = {"ours.seed1": ["dual/seed1"], "ours.seed2": ["dual/seed2"]}
-    told = [verdict(tmp_path / "dual", f"seed{n}.json", learned=n == 1) for n in (1, 2)]
+    learning = [
+        write_verdict(tmp_path / "dual" / f"seed{n}.json", learned=n == 1, **VERDICT)
+        for n in (1, 2)
+    ]
     metrics = write_metrics(tmp_path / "metrics")
     bound = job().model_copy(update={"models": {"data": models}})
     tests, table = tmp_path / f"{bound.id}.tsv", tmp_path / "t.tsv"
-    significance.compare(spec(bound), metrics, tests, learning=told)
-    tables.render(spec(bound), metrics, tests, table, [], learning=told)
+    significance.compare(spec(bound), metrics, tests, learning=learning)
+    tables.render(spec(bound), metrics, tests, table, [], learning=learning)
     compared = pl.read_csv(tests, separator="\t")
     assert compared.select("a", "b").rows() == [("base", "ablation")]
     ours = cell(pl.read_csv(table, separator="\t"), "ours")

@@ -173,6 +173,21 @@ def cross_encoder_spec(group: int = 3, pooling: str = "mean", **training: Any) -
     return json.dumps(spec)
 
 
+def inverse_cloze_spec(**training: Any) -> str:
+    """Return the JSON of an encoder that learns to find the docs of spans."""
+    how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0}
+    spec = {
+        "kind": "inverse-cloze",
+        "backbone": "test",
+        "corpora": ["test"],
+        "encoder": ENCODER,
+        "span": [1, 3],
+        "seed": 1,
+        "training": {**how, **training},
+    }
+    return json.dumps(spec)
+
+
 def masked_language_spec(**training: Any) -> str:
     """Return the JSON of an adapted backbone."""
     how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0}

@@ -8,11 +8,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from residuum import ledger, significance, tables
 from residuum.__main__ import app
 from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing, explaining
 from results_fixture import QUERIES, build, change, edit, make_pages, record, seal, write_run
+from tables_fixture import job, spec, write_verdict
 
 CELL = "toy/table1/base/rr"
 
@@ -135,12 +137,35 @@ def test_a_count_was_made_from_its_split(results):
                                 "mean rr?"),
         ("toy-table1", "write a cell as <paper>/<table>/<row>/<column>, such as "
                        "toy/table1/base/rr"),
+        ("toy/claims/better", "such as toy/table1/base/rr. Only tables have cells; read "),
     ],
 )  # fmt: skip
 def test_an_unknown_cell_is_one_error_with_what_is_known(results, cell, says):
     with pytest.raises(ResiduumError, match=r"^[^\n]*$") as error:
         explaining.explain(results, cell)
     assert says in str(error.value)
+    assert ("claims" in cell) == str(error.value).endswith("claims/toy-claims.md")
+
+
+def test_a_cell_of_a_model_that_did_not_learn_leads_to_its_verdict(tmp_path):
+    results = build(tmp_path / "results" / "toy", pages=False)
+    made = job().model_copy(update={"models": {"data": {"ours.seed1": ["dual/seed1"]}}})
+    path = write_verdict(results / "learning" / "dual" / "seed1.json")
+    record(path, {"learned": False}, [], "residuum.learning")
+    metrics, page = results / "metrics", results / "tables" / "toy-table1.tsv"
+    tests = results / "significance" / page.name
+    significance.compare(spec(made), metrics, tests, learning=[path])
+    tables.render(spec(made), metrics, tests, page, [], learning=[path])
+    ledger.write([spec(made)], [page], [tests], results / "ledger.tsv")
+    message = explaining.explain(results, "toy/table1/ours/rr")
+    assert "measured   not learned: dual seed1: no better" in message
+    assert "verdict    not learned: dual seed1: no better" in message
+    assert "Tests it took part in" not in message and "Per query" not in message
+    assert re.search(r"\] learning/dual/seed1\.json$", message, re.M)
+    assert "] metrics/data/dev/ours.seed{1,2}.tsv" in message
+    assert "dual" not in explaining.explain(results, CELL)
+    change(path, "no better", "worse")
+    assert "Changed since it was made" in explaining.explain(results, "toy/table1/ours/rr")
 
 
 def test_a_folder_without_tables_is_one_error(tmp_path):

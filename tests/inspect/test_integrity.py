@@ -128,8 +128,8 @@ def test_large_files_are_compared_by_size_unless_deep(results, tmp_path, monkeyp
     (copy / RUN).write_bytes(data[:-1])
     monkeypatch.setattr(integrity, "LARGE", 0)
     sizes = f"found {len(data) - 1} bytes, where the manifest of {RUN} records {len(data)} bytes"
-    found = integrity.Changes(copy, graph).of(graph.values())
-    assert sizes in " ".join(map(str, found)).replace(",", "").replace(
+    changes = integrity.Changes(copy, graph).of(graph.values())
+    assert sizes in " ".join(map(str, changes)).replace(",", "").replace(
         "bytes where", "bytes, where"
     )
 

@@ -13,8 +13,8 @@ from residuum.neural.batches import (
     QuerySampler,
     Visit,
     draw_batch,
+    in_fixed_order,
     other_positives,
-    part_of,
 )
 
 
@@ -103,14 +103,11 @@ def test_steps_of_epochs() -> None:
     assert [sampler.steps(epochs) for epochs in (1, 2, 0.5, 0.001)] == [4, 7, 2, 1]
 
 
-def test_parts_are_disjoint_equal_and_cover_everything_in_any_order() -> None:
-    all_pairs = pairs(31)
-    parts = [part_of(all_pairs, (i, 3)) for i in (1, 2, 3)]
-    assert sorted(p.query_id for part in parts for p in part) == sorted(
-        p.query_id for p in all_pairs
-    )
-    assert sorted(len(part) for part in parts) == [10, 10, 11]
-    assert part_of(all_pairs[::-1], (2, 3)) == parts[1]
+def test_pairs_have_one_order_in_whatever_order_they_are_stored() -> None:
+    stored = pairs(31)
+    ordered = in_fixed_order(stored)
+    assert sorted(pair.query_id for pair in ordered) == sorted(pair.query_id for pair in stored)
+    assert in_fixed_order(stored[::-1]) == ordered != stored
 
 
 def test_groups_follow_from_seed_and_step_and_hold_distinct_negatives() -> None:
@@ -174,10 +171,8 @@ def test_queries_are_visited_alike_and_their_pairs_in_turn() -> None:
     assert sampler.visits(3) == QuerySampler(pairs, 4, seed=1).visits(3)
 
 
-def test_all_tuples_of_a_pair_are_in_the_same_part() -> None:
+def test_all_tuples_of_a_pair_stand_together_in_their_own_order() -> None:
     triples = [pair._replace(negatives=[f"m{i}"]) for pair in pairs(31) for i in range(3)]
-    parts = [part_of(triples, (i, 2)) for i in (1, 2)]
-    whole = [part_of(pairs(31), (i, 2)) for i in (1, 2)]
-    for part, one_each in zip(parts, whole, strict=True):
-        assert [p.query_id for p in part[::3]] == [p.query_id for p in one_each]
-        assert [p.negatives[0] for p in part[:6]] == ["m0", "m1", "m2"] * 2
+    ordered = in_fixed_order(triples)
+    assert [p.query_id for p in ordered[::3]] == [p.query_id for p in in_fixed_order(pairs(31))]
+    assert [p.negatives[0] for p in ordered[:6]] == ["m0", "m1", "m2"] * 2

@@ -12,13 +12,13 @@ from residuum.artefacts import contracts
 from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
+    InverseCloze,
     MaskedLanguage,
     TermWeights,
 )
 from residuum.neural import devices, fitting
-from residuum.neural.backbones import MaskedLearner
 from residuum.neural.devices import AdaptiveBatchSize
-from residuum.neural.learners import KINDS, Start
+from residuum.neural.learners import ADAPTED, KINDS, Start
 from residuum.neural.preflight import preflight
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import TrainingState
@@ -26,6 +26,7 @@ from residuum.neural.tokens import Texts
 from tiny_models import (
     ENCODER,
     cross_encoder_spec,
+    inverse_cloze_spec,
     masked_language_spec,
     model_spec,
     term_weights_spec,
@@ -59,9 +60,15 @@ SPECS = {
     "cross": cross_encoder_spec(**HOW),
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
+    "cloze": inverse_cloze_spec(**HOW),
 }
-FORMS = {"cross": CrossEncoder, "terms": TermWeights, "masked": MaskedLanguage}
-JOINT = ("nll", "dpr", "several", "vectors")
+FORMS = {
+    "cross": CrossEncoder,
+    "terms": TermWeights,
+    "masked": MaskedLanguage,
+    "cloze": InverseCloze,
+}
+JOINT = ("nll", "dpr", "several", "vectors", "cloze")
 WHOLE = slice(0, 7)
 
 
@@ -79,9 +86,9 @@ def made(
     spec = FORMS.get(name, DualEncoder).model_validate(record)
     source = Source(str(toy / "start"), dropout=dropout)
     start = Start(source, devices.Device("cpu", precision), 1)
-    if name == "masked":
+    if spec.kind in ADAPTED:
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
-        learner: Any = MaskedLearner(spec, start, texts)
+        learner: Any = ADAPTED[spec.kind](spec, start, texts)
     else:
         tuples, named = toy / "tuples.jsonl.gz", Texts(toy / "queries.tsv", toy / "corpus", "test")
         learner = KINDS[spec.kind](spec, start, tuples, named)

@@ -24,6 +24,7 @@ from residuum.config.schema.scales import Config
 from residuum.neural import processes
 from tiny_models import (
     cross_encoder_spec,
+    inverse_cloze_spec,
     masked_language_spec,
     model_spec,
     term_weights_spec,
@@ -39,6 +40,7 @@ SPECS = {
     "cross": cross_encoder_spec(**HOW),
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
+    "cloze": inverse_cloze_spec(**HOW),
     "dropout": model_spec(**{**HOW, "dropout": 0.1, "checkpoint_every": 5}),
 }
 LIMIT = 240  # seconds; a bound on hanging
@@ -64,7 +66,7 @@ def work(folder):
     for name, told in json.loads((folder / "two.json").read_text()).items():
         Encoder.forward = short(whole) if name == "short" else whole
         paths = {key: Path(told[key]) for key in ("tuples", "corpus", "queries", "work", "output")}
-        if name == "masked":
+        if name in ("masked", "cloze"):
             keys = ("start", "spec", "threads", "device")
             places = {"work": paths["work"], "output": paths["output"]}
             pretrain.adapt([paths["corpus"]], **{key: told[key] for key in keys}, **places)
@@ -105,13 +107,13 @@ def torchrun(*command: str | Path) -> tuple[int, str]:
 
 def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
     """Return the arguments of `train` with the model below a folder."""
-    corpus = folder / ("words" if name == "masked" else "corpus")
+    corpus = folder / ("words" if name in ("masked", "cloze") else "corpus")
     return train_arguments(folder, folder / output / name, SPECS[name], corpus=corpus)
 
 
 def train_alone(folder: Path, name: str) -> None:
     parsed = arguments(folder, name, "one")
-    if name == "masked":
+    if name in ("masked", "cloze"):
         keys = ("start", "spec", "work", "output", "threads", "device")
         pretrain.adapt([parsed["corpus"]], **{key: parsed[key] for key in keys})
     else:

@@ -1,4 +1,4 @@
-"""Pairs that a paper does not mark: which there are, which can speak, and what is found of them."""
+"""Pairs that a paper does not mark: which there are, which can speak, and their verdicts."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def test_a_blank_beside_a_marker_of_a_nearer_number_says_nothing():
         ),
     ],
 )
-def test_what_is_found_of_a_blank(tested, verdict):
+def test_verdicts_on_a_blank(tested, verdict):
     assert blanks.blank_verdict(Tested(1, comparison(**tested)))[0] == verdict
 
 
@@ -97,5 +97,5 @@ def test_only_pairs_that_the_paper_tests_can_be_blank():
     reported = {"base": {"rr": "0.3"}, "ours": {"rr": "0.4 ^1"}, "later": {"rr": "0.5"}}
     some = {"compare": "with_baselines"}
     made = job(reported=reported, tests=some, baselines=["base"])
-    found = [(b.better, b.worse) for b in blanks.blanks(made, "rr")]
-    assert found == [("later", "base")], "later is not tested against ours"
+    pairs = [(b.better, b.worse) for b in blanks.blanks(made, "rr")]
+    assert pairs == [("later", "base")], "later is not tested against ours"

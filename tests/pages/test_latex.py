@@ -1,4 +1,4 @@
-"""LaTeX that fits a page: what holds of the text always, and what TeX says of it where it is."""
+"""LaTeX that fits a page: the text of every machine, and what TeX says of it where there is one."""
 
 import re
 import shutil
@@ -31,8 +31,8 @@ def of_measures(splits, measures, rows=8):
 
 def of_cases(rows=10):
     """Return a page of long texts in columns of fixed width."""
-    body = [text([f"[{i}] what is it", "a word of_some_length " * 12, "1", "3 → 1"])
-            for i in range(rows)]  # fmt: skip
+    long = f"a word of_some_length {' '.join(latex.SIGNS)} é “ł” \N{PRIME} " * 3
+    body = [text([f"[{i}] what is it", long, "1", "3 → 1"]) for i in range(rows)]
     align = r"p{.2\linewidth}p{.45\linewidth}ll"
     return Layout("Cases", "T 3", ["Query", "Doc", "Judged", "bm25 → clear"], body, [NOTE], align)
 
@@ -148,6 +148,10 @@ def test_headers_above_columns_that_share_them():
         ("[-0.1, -0.2]", "{[}$-$0.1, $-$0.2{]}"),
         ("-0.5 of covid-19, 1-3", "$-$0.5 of covid-19, 1-3"),
         ("a_b & 5% #1 {x} $", r"a\_b \& 5\% \#1 \{x\} \$"),
+        (
+            "λ_test of 5-β, ΔT ≥ \N{MINUS SIGN}1",
+            r"$\lambda$\_test of 5-$\beta$, $\Delta$T $\geq$ $-$1",
+        ),
         ("\\ ~ ^ * |", r"\textbackslash{} \textasciitilde{} \textasciicircum{} {*} $|$"),
     ],
 )
@@ -160,6 +164,8 @@ def test_a_page_without_rows_is_its_notes():
     assert "table*" not in tex and "tabular" not in tex and "family" in tex
 
 
+# Without TeX the tests above hold the structure of every page, what stands in which part, marks,
+# spans and escapes. Only TeX has the widths of its fonts and knows which characters it can set.
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no TeX on this machine: pdflatex")
 @pytest.mark.parametrize("options", ["", "twocolumn"])
 def test_tex_sets_every_page_without_an_overfull_box(tmp_path, options):
@@ -178,5 +184,5 @@ def test_tex_sets_every_page_without_an_overfull_box(tmp_path, options):
     )
     log = (tmp_path / "all.log").read_text(errors="replace")
     assert "Output written on all.pdf" in log
-    said = re.findall(r"^FILE .*|^!.*|Overfull.*|.*Float too large.*", log, re.M)
-    assert said == [f"FILE {name}" for name in PAGES]
+    messages = re.findall(r"^FILE .*|^!.*|Overfull.*|.*Float too large.*", log, re.M)
+    assert messages == [f"FILE {name}" for name in PAGES]

@@ -124,6 +124,8 @@ def test_ranks_may_turn_a_difference_that_means_turn_the_other_way():
         stats.wilcoxon(d, method="asymptotic").pvalue
     )
     assert (row.significant, row.direction, row.disagrees, row.beats) == (True, -1, True, None)
+    seeds = one(np.stack([0.5 + d, 0.5 + d], axis=1), np.full(60, 0.5), test="wilcoxon")
+    assert seeds.seeds_agreeing == "2/2", "each alone favours b, as both do together"
     agreeing = one(0.5 - np.abs(d), np.full(60, 0.5), test="wilcoxon")
     assert (agreeing.direction, agreeing.beats) == (-1, ("b", "a"))
     assert one(0.5 + d, np.full(60, 0.5)).direction == 1, "the flips test the sum"

@@ -33,14 +33,13 @@ def test_pairs_count_the_levels_that_are_positive():
     assert sizes.pairs(full(), Place("msmarco-passage", "train")) == 532_761 - 500
 
 
-def test_steps_follow_from_epochs_batches_and_parts():
+def test_steps_follow_from_epochs_and_batches():
     how = {"learning_rate": 1, "batch_size": 28}
 
     def count(**more):
         return sizes.steps(Training(**how, **more), 532_261)
 
     assert count(epochs=8) == 152_075  # 8 * 532,261 / 28 = 152,074.6
-    assert count(epochs=8, part=(1, 2)) == 76_038
     assert count(steps=7) == 7
 
 

@@ -312,7 +312,7 @@ def test_editing_bm25_reruns_its_descendants_only(project, edited):
     assert "training/clear/tuples.jsonl.gz" in names, "its negatives are BM25's errors"
     assert "tables/clear-table1.tsv" in names
     assert not {n for n in names if n.startswith(("data/", "index/", "backbones/"))}
-    assert not {n for n in names if "bm25-rm3" in n or "warm-start" in n}
+    assert not {n for n in names if "bm25-rm3" in n or "cloze-start" in n}
 
 
 def test_a_deeper_grid_scores_more_pairs(project, edited):

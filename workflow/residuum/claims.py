@@ -12,7 +12,7 @@ import polars as pl
 import typer
 
 from residuum import paired
-from residuum.artefacts import files, manifest, trec
+from residuum.artefacts import manifest, trec
 from residuum.cli import command
 from residuum.pages import curves, grids, layout, notes
 from residuum.pages.claims import Values, compare, in_words
@@ -21,9 +21,11 @@ from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
 from residuum.pages.verdicts import LedgerRow
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.bound import BoundClaims, BoundFigure, BoundTable
+from residuum.wiring.bound import BoundClaims, BoundTable, metrics_files
+from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
+PATHS = Paths()
 
 
 @app.command()
@@ -38,29 +40,24 @@ def judge(
 ) -> None:
     """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
     job = command.parse_spec(BoundClaims, spec)
-    read = [trec.read_depths(path) for path in depths or []]
-    told = learning or []
-    values = {name: of_table(bound, metrics, told) for name, bound in job.tables.items()}
-    for name, absent in job.absent.items():
-        values[name] = of_figure(job.figures.get(name), read, absent, read_all(told))
+    verdicts = read_all(learning or [])
+    values = {name: of_table(bound, metrics, verdicts) for name, bound in job.tables.items()}
+    values |= {name: of_figure(job, name, depths or [], verdicts) for name in job.absent}
     made = compare(job, values)
-    files.write_text(tests, grids.frame(made, paired.Comparison).write_csv(separator="\t"))
+    grids.write(tests, made, paired.Comparison)
     cells = {path.stem: grids.rows(path, GridCell, optional=grids.INDEX) for path in table or []}
-    by_name = {
-        name: {(cell.row, cell.column): cell for cell in cells[bound.id]}
-        for name, bound in job.tables.items()
-    }
+    by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
     rows = list(judged(job, values, made, by_name))
     own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
-    names = sorted({name for bound in job.tables.values() for name in bound.metrics_files()})
-    inputs = [*(metrics / name for name in names), *(table or []), *(depths or []), *told]
+    inputs = [metrics / name for name in metrics_files(job.tables.values())]
+    inputs += [*(table or []), *(depths or []), *(learning or [])]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.claims")
     manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.claims", own)
 
 
-def of_table(job: BoundTable, metrics: Path, learning: Sequence[Path]) -> Values:
+def of_table(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) -> Values:
     """Return the values of a table's cells, and why the others are not run or not learned."""
-    bound, scores = grids.load(job, metrics, learning)
+    bound, scores = grids.load(job, metrics, verdicts)
     cells = ((row, column) for column in bound.table.columns for row in bound.table.rows)
     reasons = {(row.id, column.id): bound.not_run(row, column) for row, column in cells}
     unlearned = {(r, c): why for r, of in bound.unlearned.items() for c, why in of.items()}
@@ -68,20 +65,32 @@ def of_table(job: BoundTable, metrics: Path, learning: Sequence[Path]) -> Values
 
 
 def of_figure(
-    job: BoundFigure | None,
-    depths: Sequence[pl.DataFrame],
-    absent: dict[str, str],
-    told: Mapping[str, Learned],
+    job: BoundClaims, name: str, depths: Sequence[Path], verdicts: Mapping[str, Learned]
 ) -> Values:
-    """Return the values of a figure at each depth from 1, as (series, panel/depth)."""
-    points = curves.measured(job, pl.concat(depths)) if job and job.runs else []
+    """Return the values of a figure at each depth from 1, as (series, panel/depth).
+
+    Of the depth curves, those of its own split are read. Without such a split, or without runs,
+    all its series are absent.
+    """
+    held = [claim.holds for claim in job.claims.claims if claim.holds and claim.holds.page == name]
+    panels = dict.fromkeys(panel for holds in held for panel in holds.columns)
+    not_run = {(row, panel): why for row, why in job.absent[name].items() for panel in panels}
+    figure = job.figures.get(name)
+    if figure is None or not figure.runs:
+        return Values({}, not_run, {})
+    own = [trec.read_depths(path) for path in depths if _place(path) == figure.place]
+    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.DEPTHS), *own]))
     scores = {(point.series.id, point.column): point.scores for point in points if point.depth > 0}
-    panels = [panel.id for panel in job.figure.panels] if job else []
-    faulty = {}
-    for name, runs in job.runs.items() if job else ():
-        if job and (why := grids.why_not_learned(job, runs, job.place, told)):
-            faulty |= {(name, panel): why for panel in panels}
-    return Values(scores, {(row, p): why for row, why in absent.items() for p in panels}, faulty)
+    of = figure.runs.items()
+    reasons = {row: grids.why_not_learned(figure, runs, figure.place, verdicts) for row, runs in of}
+    unlearned = {(row, panel): why for row, why in reasons.items() if why for panel in panels}
+    return Values(scores, not_run, unlearned)
+
+
+def _place(path: Path) -> str:
+    """Return the split that a depth curve is of."""
+    parts = PATHS.depth_curve.parse(path) or {}
+    return "/".join(parts.get(part, "") for part in ("dataset", "split"))
 
 
 def page(

@@ -28,20 +28,13 @@ from residuum.wiring.bound import BoundFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.typing import RcKeyType
 
 app = command.app(__doc__)
 TESTED = (
     *("difference", "ci_low", "ci_high", "boot_low", "boot_high", "effect", "min_detectable"),
-    *(
-        "p",
-        "p_error",
-        "p_adjusted",
-        "p_mixed_effects",
-        "p_over_seeds",
-        "seeds_agreeing",
-        "seeds_near_alpha",
-    ),
-    *("method", "significant"),
+    *("p", "p_error", "p_adjusted", "p_mixed_effects", "p_over_seeds"),
+    *("seeds_agreeing", "seeds_near_alpha", "method", "significant"),
 )
 Legend = dict[str, object]  # label: what is drawn
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
@@ -54,7 +47,7 @@ LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
     ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
 ]
 DIFFERS = [(6, 2, 0), "x", "+", (3, 2, 0)]
-STYLE = {
+STYLE: "dict[RcKeyType, object]" = {
     **{"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "savefig.dpi": 200},
     **{"errorbar.capsize": 2, "lines.linewidth": 1.2, "lines.markersize": 4},
 }
@@ -71,13 +64,13 @@ def draw(
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     requested = command.parse_spec(BoundFigure, spec)
-    told = read_all(learning or [])
-    job, tested = learned.labelled(requested, told)
+    verdicts = read_all(learning or [])
+    job, tested = learned.labelled(requested, verdicts)
     made = measured(job, pl.concat([trec.read_depths(path) for path in depths]))
     points = compare(job, tested, made)
     own = save(job, points, output)
     page = caption(job, points, [cost(path) for path in scored])
-    page.notes.extend(learned.notes(told))
+    page.notes.extend(learned.notes(verdicts))
     own += layout.write(output, frame(points), page, image=f"{output.stem}.png")
     inputs = [*depths, *scored, *(learning or [])]
     manifest.write(output, {"points": len(points)}, requested, inputs, "residuum.figures", own)
@@ -181,8 +174,8 @@ def save(job: BoundFigure, points: list[Point], output: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     panels = job.figure.panels
-    whole = {**matplotlib.rcParamsDefault, **STYLE}
-    with matplotlib.rc_context(rc=whole):  # type: ignore[arg-type]  # its stubs take literal keys alone
+    whole: dict[RcKeyType, object] = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context(rc=whole):
         figure = Figure(figsize=(3.4 * len(panels), 3.4), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         legend: Legend = {}

@@ -56,9 +56,12 @@ def write(
         ledger += judge(job, cells, tests.get(job.id, []), before)
         if isinstance(job, BoundTable):
             ledger += unmarked(job, cells, tests[job.id], before)
-    said = [row for path in claims or [] for row in grids.rows(path, LedgerRow)]
-    ledger += [replace(row, same_as=before.claim(row.table, row.row, row.rests_on)) for row in said]
-    files.write_text(output, grids.frame(ledger, LedgerRow).write_csv(separator="\t"))
+    ledger += [
+        replace(row, same_as=before.claim(row.table, row.row, row.rests_on))
+        for path in claims or []
+        for row in grids.rows(path, LedgerRow)
+    ]
+    grids.write(output, ledger, LedgerRow)
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
     inputs, own = [*table, *significance, *(claims or [])], [output, reading]
@@ -96,8 +99,8 @@ def _counted(ledger: Rows) -> str:
             verdicts = {f"{kind}s": [row.verdict for row in own]}
             if any(row.under_holm for row in every):
                 verdicts[HOLM] = [str(row.under_holm) for row in own]
-            for what, found in verdicts.items() if every else ():
-                counted = Counter(found)
+            for what, listed in verdicts.items() if every else ():
+                counted = Counter(listed)
                 shown = [str(counted[v]) if v in VERDICTS[kind] else DASH for v in columns]
                 lines.append([paper, what, *shown, str(len(every) - len(own))])
     return grid(["paper", "printed", *columns, AGAIN], lines)
@@ -204,7 +207,7 @@ def _printed_in(rows: Rows) -> str:
 
 def _values(row: LedgerRow) -> list[str]:
     """Return what is reported and measured; a difference carries its sign."""
-    form = "+.4g" if row.kind == "comparison" else ".4g"
+    form = ".4g" if row.kind == "number" else "+.4g"
     return [_rounded(row.reported, form), _rounded(row.measured, form)]
 
 

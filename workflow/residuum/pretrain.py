@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pydantic
 import typer
 
 from residuum.artefacts import contracts, files, manifest
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.models import Backbone, MaskedLanguage
+from residuum.config.schema.models import Adapted, Backbone
 from residuum.config.specs import derive
 from residuum.neural import backbones, devices, fitting, processes
-from residuum.neural.learners import Start
+from residuum.neural.learners import ADAPTED, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import tokenise
 
@@ -66,7 +67,7 @@ def backbone(
 def adapt(
     corpus: Corpora,
     start: command.Start,
-    spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage")],
+    spec: Annotated[str, typer.Option(help="JSON of MaskedLanguage or InverseCloze")],
     work: command.Work,
     output: Output,
     revision: command.Revision = None,
@@ -75,14 +76,14 @@ def adapt(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
 ) -> None:
-    """Go on training a backbone by masked-language modelling on the docs of the corpora."""
-    form = command.parse_spec(MaskedLanguage, spec)
+    """Go on training a backbone on the docs of the corpora: hidden words, or spans."""
+    form = command.parse_spec(pydantic.RootModel[Adapted], spec).root
     _check_corpora(corpus, form.corpora)
     source = Source(start, revision, form.training.dropout)
     begin = Start(source, devices.choose(device, precision, threads, arithmetic), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
     with processes.joined(begin.device.name):
-        learner = backbones.MaskedLearner(form, begin, texts(corpus, "tokens"))
+        learner = ADAPTED[form.kind](form, begin, texts(corpus, "tokens"))
         fitting.run(learner, threads, inputs, work, output, "residuum.pretrain")
 
 

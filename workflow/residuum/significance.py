@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 
 from residuum import paired
-from residuum.artefacts import files, manifest
+from residuum.artefacts import manifest
 from residuum.cli import command
 from residuum.config.schema.papers import parts_of
 from residuum.pages import grids
-from residuum.wiring.bound import BoundTable
+from residuum.tuning.learned import read_all
+from residuum.wiring.bound import BoundTable, metrics_files
 
 app = command.app(__doc__)
 
@@ -32,9 +33,9 @@ def compare(
 ) -> None:
     """Test the pairs of rows that a table's tests require, in every column."""
     jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
-    tests, tables = jobs[0].tests, []
+    tests, verdicts, tables = jobs[0].tests, read_all(learning or []), []
     for job in jobs:
-        bound, values = grids.load(job, metrics, learning or [])
+        bound, values = grids.load(job, metrics, verdicts)
         measures = {column.id: column.measure for column in job.table.columns}
         pairs = []
         for column, a, b in bound.compared():
@@ -43,11 +44,10 @@ def compare(
             pairs.append(paired.Pair(a, b, column, measures[column], families[tests.family]))
         tables.append(paired.compare(values, pairs, tests, workers))
     family = paired.adjust([row for rows in tables for row in rows], tests.correction, tests.alpha)
-    table = grids.frame(family[: len(tables[0])], paired.Comparison)
-    files.write_text(output, table.write_csv(separator="\t"))
-    read = {name for job in jobs for name in job.metrics_files()}
-    inputs = [*(metrics / name for name in sorted(read)), *(learning or [])]
-    manifest.write(output, {"comparisons": table.height}, jobs[0], inputs, "residuum.significance")
+    own = family[: len(tables[0])]
+    grids.write(output, own, paired.Comparison)
+    inputs = [*(metrics / name for name in metrics_files(jobs)), *(learning or [])]
+    manifest.write(output, {"comparisons": len(own)}, jobs[0], inputs, "residuum.significance")
 
 
 if __name__ == "__main__":

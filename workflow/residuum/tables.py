@@ -43,12 +43,13 @@ def render(
 ) -> None:
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     requested = command.parse_spec(BoundTable, spec)
-    job, values = grids.load(requested, metrics, learning or [])
+    verdicts = read_all(learning or [])
+    job, values = grids.load(requested, metrics, verdicts)
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
     cells = tidy(job, values, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
-    captions += learned.notes(read_all(learning or []))
+    captions += learned.notes(verdicts)
     captions += arithmetic.notes(computed or [])
     own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
@@ -63,8 +64,8 @@ def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
     files = [
         (row.id, metrics / name) for row, column in cells for name in job.metrics_of(row, column)
     ]
-    found = {row: residual.removed(path) for row, path in files}
-    return {row: count for row, count in found.items() if count is not None}
+    counts = {row: residual.removed(path) for row, path in files}
+    return {row: count for row, count in counts.items() if count is not None}
 
 
 def tidy(

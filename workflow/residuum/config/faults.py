@@ -150,6 +150,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                 yield f"rows.{line.id}.index", f"{index} is that of the row '{rows[index]}'"
         for row, column, cell in page.cells():
             key = f"reported.{row}.{column}"
+            if not {column, "default"} & {*page.tolerance}:
+                yield key, "`tolerance:` has neither its column nor a default"
             if cell.below and not below.get(row):
                 yield key, "an arrow, but the row has no `below:`"
             for index in sorted(set(cell.beats) - {*rows}):

@@ -75,14 +75,15 @@ def _line(results: Path, address: str) -> GridCell:
             f"{results}: no tables; name a results folder (--results results/<scale>) or make them "
             "first: snakemake --cores all"
         )
+    page = "-".join(names[:2])
+    others = {path.beside(".md") for path in PATHS.pages.values() if path != PATHS.table}
+    pages = [p for p in sorted(results / path.fill(page=page) for path in others) if p.is_file()]
+    more = " Only tables have cells" + "".join(f"; read {p}" for p in pages)
     if len(names) != 4:
         raise ResiduumError(
             f"'{address}': write a cell as <paper>/<table>/<row>/<column>, such as "
-            + "/".join(next(iter(_cells(tables[0]))))
+            f"{'/'.join(next(iter(_cells(tables[0]))))}{f'.{more}' if pages else ''}"
         )
-    page = "-".join(names[:2])
-    others = (results / path.beside(".md").fill(page=page) for path in PATHS.pages.values())
-    more = " Only tables have cells" + "".join(f"; read {p}" for p in others if p.is_file())
     _check(names[:2], [parts_of(path.stem) for path in tables], more)
     cells = _cells(results / PATHS.table.fill(page=page))
     _check(names, cells)
@@ -106,13 +107,18 @@ def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
 
 
 def _roots(line: GridCell, page: Grid, read: tuple[str, ...]) -> list[str]:
-    """Return what a cell's value was read from: metrics, tuning records, or a split's qrels."""
+    """Return what a cell was read from: metrics, tuning records, verdicts, or a split's qrels."""
     if isinstance(page, BoundCharacteristics):
         return [path for path in read if path.endswith(f"/{line.split_ref}")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     of_row = [path for run in page.runs.get(line.row, []) for path, own in named if own == run]
     on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
+    if line.not_learned:
+        names = page.models_of(page.runs[line.row], line.split_ref)
+        models = [name.partition("/seed") for name in names]
+        verdicts = [PATHS.learning.fill(model=model, seed=seed) for model, _, seed in models]
+        return [*verdicts, *on_split]
     return on_split or (of_row if line.measure == DEPTH else [])
 
 

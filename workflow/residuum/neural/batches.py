@@ -10,7 +10,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -39,19 +38,13 @@ class Batch(NamedTuple):
         return [[one, *rest] for one, rest in zip(self.positives, self.negatives, strict=True)]
 
 
-def part_of(pairs: Sequence[Tuple], part: tuple[int, int]) -> list[Tuple]:
-    """Return the i-th of n equal parts of the pairs, for part (i, n) with i from 1.
-
-    Pairs are shuffled by the hash of their ids: parts are disjoint across models, whatever
-    their seeds and the order of their tuples, of which a pair may have several.
-    """
+def in_fixed_order(pairs: Sequence[Tuple]) -> list[Tuple]:
+    """Return the pairs ordered by the hash of their ids, in whatever order they are stored."""
 
     def digest(pair: Tuple) -> bytes:
         return hashlib.sha256(f"{pair.query_id}\t{pair.positive}".encode()).digest()
 
-    number, parts = part
-    each = groupby(sorted(pairs, key=digest), key=lambda pair: (pair.query_id, pair.positive))
-    return [pair for _, own in islice(each, number - 1, None, parts) for pair in own]
+    return sorted(pairs, key=digest)
 
 
 class Visit(NamedTuple):
@@ -71,8 +64,8 @@ class EpochSampler:
         self._order = lru_cache(maxsize=2)(self._draw_order)  # a batch may span two epochs
         if not count:
             raise ResiduumError(
-                "no training pair is left: the tuples are empty, their part is, or no pair "
-                "has a negative. Check the train split's qrels and the model's negatives."
+                "no training pair is left: the tuples are empty, or no pair has a negative. "
+                "Check the train split's qrels and the model's negatives."
             )
         random = self._random(0)
         order, self._starts = random.permutation(count), np.empty(count, dtype=np.int64)

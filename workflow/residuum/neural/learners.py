@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -17,7 +17,7 @@ import numpy as np
 from residuum.artefacts import contracts
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
-from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batch, part_of
+from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batch, in_fixed_order
 from residuum.neural.devices import Device
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.pretrained import Source, TextModel
@@ -135,6 +135,21 @@ KINDS: OpenTable[Kind] = OpenTable(
 )
 
 
+class OnTexts(Protocol):
+    """A class of learners on the texts of corpora, as ADAPTED has it."""
+
+    def __call__(self, spec: Any, start: Start, texts: Iterable[str]) -> Learner[Any]: ...
+
+
+ADAPTED: OpenTable[OnTexts] = OpenTable(
+    {
+        "masked-language": "residuum.neural.backbones:MaskedLearner",
+        "inverse-cloze": "residuum.neural.cloze:ClozeLearner",
+    },
+    "kind of adapted backbone",
+)
+
+
 class Ranker(TextModel):
     """A model that scores docs for queries."""
 
@@ -155,8 +170,8 @@ class ContrastiveLearner(Learner[Batch]):
     def __init__(
         self, encoder: Any, spec: Contrastive, start: Start, tuples: Path, texts: Texts
     ) -> None:
-        every = contracts.read_tuples(tuples)
-        self.pairs = usable(part_of(every, spec.training.part), spec.drawn)
+        every = in_fixed_order(contracts.read_tuples(tuples))
+        self.pairs = usable(every, spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
         if spec.training.visits == "queries":
             size = spec.training.batch_size
@@ -229,16 +244,16 @@ class ContrastiveLearner(Learner[Batch]):
         return columns
 
 
-def usable(part: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:
+def usable(pairs: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:
     """Return the pairs that a group can be drawn for; log how many cannot, or hold too few docs."""
     if not group:
-        return [pair._replace(negatives=[], negative_scores=[]) for pair in part]
-    kept = [pair for pair in part if pair.negatives]
-    if len(kept) < len(part):
-        log(f"{len(part) - len(kept)} of {len(part)} training pairs have no negative: left out")
+        return [pair._replace(negatives=[], negative_scores=[]) for pair in pairs]
+    kept = [pair for pair in pairs if pair.negatives]
+    if len(kept) < len(pairs):
+        log(f"{len(pairs) - len(kept)} of {len(pairs)} training pairs have no negative: left out")
     if small := sum(len(pair.negatives) < group for pair in kept):
         log(
-            f"{small} of {len(part)} training pairs have fewer than {group} negatives: "
+            f"{small} of {len(pairs)} training pairs have fewer than {group} negatives: "
             "some are taken twice"
         )
     return kept

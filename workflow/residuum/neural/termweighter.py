@@ -20,7 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
 from residuum.neural import pretrained
-from residuum.neural.batches import part_of
+from residuum.neural.batches import in_fixed_order
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import squared_errors
@@ -162,7 +162,7 @@ class TermLearner(Learner[TermBatch]):
     def __init__(self, spec: TermWeights, start: Start, tuples: Path, texts: Texts) -> None:
         settings = Weighting(length=spec.length, scale=spec.scale)
         self.encoder = TermWeighter(start.source, settings, start.device)
-        pairs = part_of(contracts.read_tuples(tuples), spec.training.part)
+        pairs = in_fixed_order(contracts.read_tuples(tuples))
         self.all = build_examples(self.encoder, pairs, texts)
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
         self.mean = float(np.concatenate(self.all.targets).mean())

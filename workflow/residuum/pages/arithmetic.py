@@ -16,12 +16,12 @@ PATHS = Paths()
 
 def notes(manifests: Sequence[Path]) -> Iterator[str]:
     """Yield a sentence per precision and device: what was computed so; none without manifests."""
-    found: dict[str, dict[str, None]] = {}
+    named: dict[str, dict[str, None]] = {}
     for path in manifests:
         spec = json.loads(files.read_bytes(path))["spec"]
-        device = spec.get("device") or spec.get("name")
-        found.setdefault(f"{spec['precision']} on {device}", {})[_named(path)] = None
-    for arithmetic, names in sorted(found.items()):
+        device = spec.get("device") or spec.get("name")  # encode records a device's own fields
+        named.setdefault(f"{spec['precision']} on {device}", {})[_named(path)] = None
+    for arithmetic, names in sorted(named.items()):
         yield f"Matrix products in {arithmetic}: {', '.join(sorted(names))}."
 
 

@@ -5,12 +5,13 @@ docs/verdicts.md says which blanks can speak. Must not know how a ledger is writ
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from residuum.config.schema.papers import PrintedCell, parts_of
-from residuum.pages.grids import GridCell, Key
+from residuum.pages.grids import GridCell, Key, by_place
 from residuum.pages.printed import Before
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict, by_pair, effects, printed_gap
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, absence, by_pair, compared
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundTable
 
@@ -33,7 +34,7 @@ def unmarked(
     job: BoundTable, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
 ) -> list[LedgerRow]:
     """Return a row per blank of the columns that print markers at all."""
-    measured, tested = {(cell.row, cell.column): cell for cell in cells}, by_pair(tests)
+    measured, tested = by_place(cells), by_pair(tests)
     marked = {column for _, column, cell in job.table.cells() if cell.beats or cell.below}
     return [
         _row(job, blank, measured, tested.get(blank[:3]), before)
@@ -78,35 +79,16 @@ def _row(
 ) -> LedgerRow:
     column, better, worse, rival = blank
     own, other = measured[better, column], measured[worse, column]
-    absent = own if own.measured is None else other
-    verdict, why = absent.absence, f"{absent.row}: {absent.not_run}"
+    judged = absence(own, other)
     if rival:
         near = f"the column marks {rival}, whose number is nearer"
-        verdict, why = "not judged", f"this blank says nothing: {near}"
+        judged = "not judged", f"this blank says nothing: {near}"
     elif tested:
-        verdict, why = blank_verdict(tested)
-    test = tested.test if tested else None
-    ratio, relative = effects(own, other) if tested else (None, None)
-    difference = tested and tested.sign * tested.test.difference
-    return LedgerRow(
-        parts_of(job.id)[0],
-        job.table.printed_in,
-        job.id,
-        better,
-        column,
-        kind="no marker",
-        claim=f"{better} above {worse}, unmarked",
-        reported=printed_gap(own, other),
-        measured=difference,
-        effect_ratio=ratio,
-        delta_ri=relative,
-        p_adjusted=test.p_adjusted if test else None,
-        p_over_seeds=test.p_over_seeds if test else None,
-        seeds_agreeing=test.seeds_agreeing if test else None,
-        verdict=verdict,
-        reason=why,
-        same_as=before.comparison(job, own, other, "unmarked"),
-    )
+        judged = blank_verdict(tested)
+    where = (parts_of(job.id)[0], job.table.printed_in, job.id, better, column)
+    claim = f"{better} above {worse}, unmarked"
+    row = compared(where, own, other, tested, judged, kind="no marker", claim=claim)
+    return replace(row, same_as=before.comparison(job, own, other, "unmarked"))
 
 
 def blank_verdict(tested: Tested) -> Verdict:

@@ -13,12 +13,13 @@ from residuum.config.schema.claims import Between, Claim, Compared, Factor, Hold
 from residuum.config.schema.papers import parts_of
 from residuum.config.specs import canonical_json
 from residuum.pages.grids import GridCell, Key
-from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict
+from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict, with_test
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.wiring.bound import BoundClaims
 
 WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
 BARE = ("not judged", "not run")
+ONE_DEPTH = "one rerank depth alone is tried, so that there is nothing to compare"
 Cells = Mapping[Key, GridCell]
 
 
@@ -49,11 +50,11 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
     for claim in job.claims.claims:
         if claim.holds and not _absent(claim.holds, values[claim.holds.page]):
             scores = values[claim.holds.page].scores
-            asked = list(claim.holds.compared(scores))
-            pairs = [paired.Pair(c.a, c.b, c.column, family=claim.id) for c in asked]
+            compared = list(claim.holds.compared(scores))
+            pairs = [paired.Pair(c.a, c.b, c.column, family=claim.id) for c in compared]
             sides = {
                 key: scores[point]
-                for c, pair in zip(asked, pairs, strict=True)
+                for c, pair in zip(compared, pairs, strict=True)
                 for key, point in zip(pair.sides, c.sides, strict=True)
             }
             rows = paired.compare(sides, pairs, job.tests)
@@ -71,8 +72,7 @@ def judge(
     for claim in job.claims.claims:
         own = [test for test in tests if test.family == claim.id]
         made = _judged(job, claim, values, own, tables)
-        test = made.test
-        yield LedgerRow(
+        row = LedgerRow(
             parts_of(job.id)[0],
             job.claims.printed_in,
             job.id,
@@ -81,13 +81,11 @@ def judge(
             kind="claim",
             claim=claim.says,
             measured=made.measured,
-            p_adjusted=test.p_adjusted if test else None,
-            p_over_seeds=test.p_over_seeds if test else None,
-            seeds_agreeing=test.seeds_agreeing if test else None,
             verdict=made.verdict,
             rests_on=None if made.verdict in BARE else _rests_on(job, claim.holds, values),
-            reason=f"{made.reason}. {claim.remark}".rstrip(". "),
+            reason=f"{made.reason.rstrip('.')}. {claim.remark}".rstrip(". "),
         )
+        yield with_test(row, made.test)
 
 
 def _judged(
@@ -104,11 +102,15 @@ def _judged(
         return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
     if why := _absent(holds, values[holds.page]):
         return Judged(*why)
-    return together(list(zip(holds.compared(values[holds.page].scores), tests, strict=True)))
+    parts = list(zip(holds.compared(values[holds.page].scores), tests, strict=True))
+    return together(parts) if parts else Judged("not run", ONE_DEPTH)
 
 
 def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:
-    """Return a hash of the comparisons of a claim, or of its factor: of which runs they are."""
+    """Return a hash of the comparisons of a claim and their tests, or of its factor: of which runs.
+
+    Rows whose models did not learn are compared with none, but the claim is about them.
+    """
     if holds is None:
         return None
     if isinstance(holds, Factor):
@@ -118,19 +120,24 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
         ]
         basis: list[object] = [holds.relation, holds.between, pairs]
     else:
-        scores = values[holds.page].scores
+        drawn = dict.fromkeys(column for _, column in values[holds.page].scores)
+        columns = drawn if holds.page in job.figures else holds.columns
+        points = [(row, column) for row in holds.named() for column in columns]
         basis = [
-            [c.says, *(job.point(holds.page, *point) for point in c.sides)]
-            for c in holds.compared(scores)
+            job.tests.model_dump(mode="json"),
+            *(
+                [c.says, *(job.point(holds.page, *p) for p in c.sides)]
+                for c in holds.compared(points)
+            ),
         ]
     return hashlib.sha256(canonical_json(basis).encode()).hexdigest()[:12]
 
 
 def _absent(holds: Holding, known: Values) -> Verdict | None:
     """Return verdict and reason where a row of a claim has no values in a column; else None."""
-    wanted = [(row, column) for column in holds.columns for row in holds.named()]
+    points = [(row, column) for column in holds.columns for row in holds.named()]
     reasons = {"not learned": known.not_learned, "not run": known.not_run}
-    every = ((verdict, of[key]) for verdict, of in reasons.items() for key in wanted if key in of)
+    every = ((verdict, of[key]) for verdict, of in reasons.items() for key in points if key in of)
     return next(every, None)
 
 
@@ -144,13 +151,13 @@ def together(parts: Sequence[tuple[Compared, Comparison]]) -> Judged:
     worst = next(v for v in WORST_FIRST if any(own[0] == v for own, _, _ in judged))
     deciding = [part for part in judged if part[0][0] == worst]
     surest = sorted(deciding, key=lambda part: part[2].p_adjusted)
-    (_, why), said, test = surest[0 if worst == "reversed" else -1]
-    where = f"{said.a} {said.says} {said.b} in {said.column}: {why}"
+    (_, why), of, test = surest[0 if worst == "reversed" else -1]
+    where = f"{of.a} {of.says} {of.b} in {of.column}: {why}"
     if len(judged) == 1:
         return Judged(worst, where, test.difference, test)
     agreeing = sum(own[0] == "holds" for own, _, _ in judged)
     count = f"{agreeing} of {len(judged)} comparisons hold; {len(deciding)} {worst}, such as"
-    first = "all hold, the last" if worst == "holds" else count
+    first = "all hold, the weakest" if worst == "holds" else count
     return Judged(worst, f"{first} {where}", test.difference, test)
 
 
@@ -189,11 +196,11 @@ def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
     if absent := next((cell for cell in own.values() if cell.not_run), None):
         return Judged(absent.absence, str(absent.not_run))
     depths = {row: float(cell.measured or 0) for row, cell in own.items()}
-    found = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
-    shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in found.items())
+    factors = {a: depths[a] / depths[b] for a, b in holds.rows.items()}
+    shown = ", ".join(f"{a} / {holds.rows[a]} = {factor:.3g}" for a, factor in factors.items())
     if elsewhere:
         return Judged("not comparable", f"{shown} ({elsewhere.rstrip('.')})")
-    inside = all(least <= factor <= most for factor in found.values())
+    inside = all(least <= factor <= most for factor in factors.values())
     reason = f"{shown}; printed {least:g} to {most:g}"
     return Judged("holds" if inside else "differs", reason)
 

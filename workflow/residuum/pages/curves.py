@@ -50,7 +50,11 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
         # recall starts at depth 1: at depth 0 nothing is a candidate
         own = table.filter(pl.col("run").is_in(runs), pl.col("depth") >= int(panel.measure is None))
         parts = own.partition_by("depth", "run", as_dict=True)
-        for depth in own.filter(measure=measure)["depth"].unique().sort():
+        depths = own.filter(measure=measure)["depth"].unique().sort()
+        if depths.is_empty():
+            known = ", ".join(own["measure"].unique().sort()) or "nothing"
+            raise ResiduumError(f"{job.id}: no values of {measure}; the depth curve holds {known}")
+        for depth in depths:
             tables = {run: parts.get((depth, run), own.clear()) for run in runs}
             scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
             lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]

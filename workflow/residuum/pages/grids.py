@@ -1,7 +1,8 @@
 """Pages of rows and columns: the values behind their cells, and TSVs of cells, tests and verdicts.
 
-Usage: `load(job, metrics)`, so that significance and tables see the same values; `frame(cells,
-GridCell)` and `rows(path, GridCell)`. Must not know tests, nor how values are rounded.
+Usage: `load(job, metrics, verdicts)`, so that significance and tables see the same values;
+`write(path, cells, GridCell)` and `rows(path, GridCell)`. Must not know tests, nor how values are
+rounded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from residuum.cli.errors import NotRun, ResiduumError
 from residuum.config.schema.papers import PrintedCell
 from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
-from residuum.tuning.learned import Learned, read_all
+from residuum.tuning.learned import Learned
 from residuum.wiring.bound import Bound, BoundCharacteristics, BoundTable
 
 Grid = BoundTable | BoundCharacteristics
@@ -31,15 +32,15 @@ INDEX = ("index", "other_index")  # columns of tables measured on runs alone
 
 
 def load(
-    job: BoundTable, metrics: Path, learning: Iterable[Path] = ()
+    job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]
 ) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
     """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
 
-    So are those behind which a model stands that did not learn, as the verdicts in `learning` say:
+    So are those behind which a model stands that did not learn, as its one of the `verdicts` says:
     one seed is enough, since a row without it would be chosen by its outcome. Different queries in
     a column are a ResiduumError: a paired test over them means nothing.
     """
-    job = job.model_copy(update={"unlearned": _unlearned(job, read_all(learning))})
+    job = job.model_copy(update={"unlearned": _unlearned(job, verdicts)})
     read = cache(trec.read_metrics)
     absent = {row: dict(reasons) for row, reasons in job.absent.items()}
     scores: dict[Key, ScoreMatrix] = {}
@@ -57,21 +58,21 @@ def load(
     return job.model_copy(update={"absent": absent}), scores
 
 
-def _unlearned(job: BoundTable, told: Mapping[str, Learned]) -> dict[str, dict[str, str]]:
+def _unlearned(job: BoundTable, verdicts: Mapping[str, Learned]) -> dict[str, dict[str, str]]:
     """Return why cells are not results, by row and column: what did not learn."""
     reasons: dict[str, dict[str, str]] = {}
     for row, column in job.available():
-        if why := why_not_learned(job, job.runs[row.id], job.places[column.id], told):
+        if why := why_not_learned(job, job.runs[row.id], job.places[column.id], verdicts):
             reasons.setdefault(row.id, {})[column.id] = why
     return reasons
 
 
 def why_not_learned(
-    job: Bound, runs: Iterable[str], place: str | None, told: Mapping[str, Learned]
+    job: Bound, runs: Iterable[str], place: str | None, verdicts: Mapping[str, Learned]
 ) -> str | None:
     """Return which models behind runs on a split did not learn, and why not; None if all did."""
-    names = [name for name in job.models_of(runs, place) if not told[name].learned]
-    reasons = [f"{name.replace('/', ' ')}: {told[name].reason}" for name in names]
+    names = [name for name in job.models_of(runs, place) if not verdicts[name].learned]
+    reasons = [f"{name.replace('/', ' ')}: {verdicts[name].reason}" for name in names]
     return "; ".join(reasons) or None
 
 
@@ -144,10 +145,20 @@ def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -
     return replace(cell, reported=printed.value, reported_beats=beats, reported_below=below)
 
 
+def by_place(cells: Iterable[GridCell]) -> dict[Key, GridCell]:
+    """Return cells by their row and column."""
+    return {(cell.row, cell.column): cell for cell in cells}
+
+
 def columns(form: type) -> dict[str, type[pl.DataType]]:
     """Return the columns of a dataclass of texts, numbers and flags, any of which may be None."""
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(form)}
     return {name: TYPES[next(t for t in types[name] if t is not NoneType)] for name in types}
+
+
+def write(path: Path, rows: Sequence[Row], form: type[Row]) -> None:
+    """Write rows as a TSV that `rows` reads."""
+    files.write_text(path, frame(rows, form).write_csv(separator="\t"))
 
 
 def frame(rows: Sequence[Row], form: type[Row]) -> pl.DataFrame:

@@ -2,7 +2,8 @@ r"""A grid as LaTeX that fits a page: parted where it is too wide or long, notes
 
 Usage: `table("Runs", "runs", ["Run", "dev\nRR@10"], "lc", rows, notes)`, each row of `Cell(text,
 width)`. Needs booktabs and no other package; `table*` spans both columns where a class has two.
-Must not know what a cell means.
+pdfLaTeX sets Latin and Greek letters; other scripts take XeLaTeX or LuaLaTeX and a font that has
+them. Must not know what a cell means.
 """
 
 import math
@@ -20,18 +21,35 @@ GAP = 1.42  # \tabcolsep of 3pt on both sides of a column
 NAMES = 42.0  # what the columns that name the rows share; one that is wider breaks its lines
 SMALL = 0.86  # a raised or lowered character
 FRAME = 5  # lines of a grid's rules, header and distance
+# Letters from U+03B1 and U+0391 on, which LaTeX has as commands or as Latin letters.
+SMALL_GREEK = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
+    *("lambda", "mu", "nu", "xi", "o", "pi", "rho", "varsigma", "sigma", "tau", "upsilon", "phi"),
+    *("chi", "psi", "omega"),
+)
+LARGE_GREEK = (
+    *("A", "B", "Gamma", "Delta", "E", "Z", "H", "Theta", "I", "K", "Lambda", "M", "N", "Xi", "O"),
+    *("Pi", "P", "", "Sigma", "T", "Upsilon", "Phi", "X", "Psi", "Omega"),
+)
+SIGNS = {
+    **{"±": "pm", "↓": "downarrow", "→": "rightarrow", "↔": "leftrightarrow", "⇒": "Rightarrow"},
+    **{"≤": "leq", "≥": "geq", "≠": "neq", "≈": "approx", "≡": "equiv", "∈": "in", "∞": "infty"},
+    **{"\N{TILDE OPERATOR}": "sim", "\N{ASTERISK OPERATOR}": "ast", "∑": "sum", "⋅": "cdot"},
+    **{chr(0x3B1 + i): name for i, name in enumerate(SMALL_GREEK)},
+    **{chr(0x391 + i): name for i, name in enumerate(LARGE_GREEK) if name},
+}
 SPECIAL = str.maketrans(
     {
+        **{c: f"$\\{SIGNS[c]}$" if len(SIGNS[c]) > 1 else SIGNS[c] for c in SIGNS},
         **{c: f"\\{c}" for c in "&%$#_{}"},
         **{c: f"${c}$" for c in "<>|"},
         **{c: f"{{{c}}}" for c in "[]*"},  # what \\ would take as its argument
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
-        "±": r"$\pm$",
-        "↓": r"$\downarrow$",
-        "→": r"$\rightarrow$",
         "\N{EN DASH}": "--",
+        "\N{MINUS SIGN}": "$-$",
+        "\N{PRIME}": "$'$",
     }
 )
 MINUS = re.compile(r"(?<![\w.)])-(?=\d)")

@@ -12,9 +12,9 @@ from residuum.wiring.bound import BoundFigure
 SHOWN = ("gap", "gap_where_active", "gap_sd", "margin")
 
 
-def notes(told: Mapping[str, Learned]) -> Iterator[str]:
+def notes(verdicts: Mapping[str, Learned]) -> Iterator[str]:
     """Yield a line for each model and seed; nothing where no split tells whether they learned."""
-    for name, of in told.items():
+    for name, of in verdicts.items():
         means = ", ".join(f"{other} {mean:.4g}" for other, mean in of.means.items())
         at = f"{of.measure} over {of.examples} held-out examples of {of.split_ref}"
         word = "learned" if of.learned else "not learned"
@@ -38,10 +38,10 @@ def _before(facts: Mapping[str, float]) -> str:
     return seen + warning * turned
 
 
-def labelled(job: BoundFigure, told: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
+def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
     """Say in its label which series is not learned; return too those that are, to be tested."""
     every, runs = job.figure.series, job.runs
-    faulty = [s.id for s in every if why_not_learned(job, runs.get(s.id, []), job.place, told)]
+    faulty = [s.id for s in every if why_not_learned(job, runs.get(s.id, []), job.place, verdicts)]
     labels = [f"{s.label} (not learned)" if s.id in faulty else s.label for s in every]
     pairs = zip(every, labels, strict=True)
     series = [one.model_copy(update={"label": label}) for one, label in pairs]

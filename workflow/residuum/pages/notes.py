@@ -19,7 +19,7 @@ from residuum.tuning.choosing import Choice, Tuned
 from residuum.wiring.bound import Bound, BoundTable
 
 SHARED = (
-    "What the seeds share (a backbone, a warm start, a reranker, each made once) could turn out "
+    "What the seeds share (a backbone, a start, a reranker, each made once) could turn out "
     "otherwise too; neither their spread nor p over seeds covers it."
 )
 NO_DEPTH = "no depth: not a rerank system"

@@ -10,33 +10,18 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import NamedTuple
 
 from residuum.config.schema.papers import PrintedCell, parts_of
-from residuum.pages.grids import Grid, GridCell
+from residuum.pages.grids import Grid, GridCell, by_place
 from residuum.pages.printed import Before
 from residuum.paired import Comparison, adjust, reproduction
 from residuum.wiring.bound import BoundTable
 
+COMPARED = ("holds", "these models only", "inconclusive", "reversed")
+ABSENT = ("not learned", "not run")
 VERDICTS = {
-    "comparison": [
-        "holds",
-        "these models only",
-        "inconclusive",
-        "reversed",
-        "not learned",
-        "not run",
-    ],
-    "number": ["reproduced", "close", "differs", "not comparable", "not learned", "not run"],
-    "claim": [
-        *("holds", "these models only", "inconclusive", "reversed", "differs"),
-        *("not comparable", "not judged", "not learned", "not run"),
-    ],
-    "no marker": [
-        "agrees",
-        "significant here",
-        "these models only",
-        "not judged",
-        "not learned",
-        "not run",
-    ],
+    "comparison": [*COMPARED, *ABSENT],
+    "number": ["reproduced", "close", "differs", "not comparable", *ABSENT],
+    "claim": [*COMPARED, "differs", "not comparable", "not judged", *ABSENT],
+    "no marker": ["agrees", "significant here", "these models only", "not judged", *ABSENT],
 }
 Verdict = tuple[str, str]  # and the reason
 Where = tuple[str, str, str, str, str]  # paper, printed_in, table, row, column
@@ -87,18 +72,17 @@ def judge(
 
     `before` knows what was printed on the pages judged until then.
     """
-    measured = {(cell.row, cell.column): cell for cell in cells}
-    compared, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
+    measured = by_place(cells)
+    tested, by_holm = by_pair(tests), by_pair(_under_holm(job, tests))
     rows: list[LedgerRow] = []
     for row in job.table.rows:
         for column, text in job.table.reported.get(row.id, {}).items():
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
             where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
-            tolerance = job.table.tolerance.get(column, job.table.tolerance.get("default"))
-            number = _number(job, where, printed.value, cell, tolerance)
+            number = _number(job, where, printed.value, cell, job.table.tolerated(column))
             rows.append(replace(number, same_as=before.number(job, cell)))
             for name, claim in _claims(job, row.id, printed):
-                both = [pairs.get((column, row.id, name)) for pairs in (compared, by_holm)]
+                both = [pairs.get((column, row.id, name)) for pairs in (tested, by_holm)]
                 other = measured[name, column]
                 compares = _comparison(where, cell, other, claim, *both)
                 same = before.comparison(job, cell, other, claim)
@@ -107,7 +91,7 @@ def judge(
 
 
 def _number(
-    job: Grid, where: Where, reported: float, cell: GridCell, tolerance: float | None
+    job: Grid, where: Where, reported: float, cell: GridCell, tolerance: float
 ) -> LedgerRow:
     verdict, why = number_verdict(job, reported, cell, tolerance)
     return LedgerRow(
@@ -149,7 +133,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
             yield below, "below"
 
 
-def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float | None) -> Verdict:
+def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float) -> Verdict:
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if cell.measured is None:
         return cell.absence, str(cell.not_run)
@@ -160,7 +144,7 @@ def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float 
         return "not comparable", job.reason
     delta = abs(cell.measured - reported)
     same = "the same index; " if stated else ""
-    if tolerance is not None and delta <= tolerance:
+    if delta <= tolerance:
         return "reproduced", f"{same}|delta| is at most {tolerance}"
     lowest, highest, seeds = cell.lowest, cell.highest, cell.seeds or 1
     if seeds > 1 and lowest is not None and highest is not None and lowest <= reported <= highest:
@@ -176,30 +160,57 @@ def _comparison(
     tested: Tested | None,
     by_holm: Tested | None,
 ) -> LedgerRow:
-    gap = printed_gap(own, other)
-    difference = tested and tested.sign * tested.test.difference
-    delta = None if difference is None or gap is None else difference - gap
-    ratio, relative = effects(own, other) if tested else (None, None)
+    not_run = absence(own, other)
+    judged = comparison_verdict(claim, tested) if tested else not_run
+    under_holm = comparison_verdict(claim, by_holm) if by_holm else not_run
+    text = f"{own.row} significantly {claim} {other.row}"
+    row = compared(where, own, other, tested, judged, kind="comparison", claim=text)
+    gap, difference = row.reported, row.measured
+    delta = None if gap is None or difference is None else difference - gap
+    return replace(row, delta=delta, under_holm=under_holm[0])
+
+
+def absence(own: GridCell, other: GridCell) -> Verdict:
+    """Return the verdict on two cells of which one at least has no value, and why."""
     absent = own if own.measured is None else other
-    not_run = absent.absence, f"{absent.row}: {absent.not_run}"
-    verdict, why = comparison_verdict(claim, tested) if tested else not_run
-    under_holm = comparison_verdict(claim, by_holm)[0] if by_holm else not_run[0]
-    test = tested.test if tested else None
-    return LedgerRow(
+    return absent.absence, f"{absent.row}: {absent.not_run}"
+
+
+def compared(
+    where: Where,
+    own: GridCell,
+    other: GridCell,
+    tested: Tested | None,
+    judged: Verdict,
+    *,
+    kind: str,
+    claim: str,
+) -> LedgerRow:
+    """Return a row on the difference of two cells: own - other, reported, measured and tested."""
+    ratio, relative = effects(own, other) if tested else (None, None)
+    row = LedgerRow(
         *where,
-        kind="comparison",
-        claim=f"{own.row} significantly {claim} {other.row}",
-        reported=gap,
-        measured=difference,
-        delta=delta,
+        kind=kind,
+        claim=claim,
+        reported=printed_gap(own, other),
+        measured=tested and tested.sign * tested.test.difference,
         effect_ratio=ratio,
         delta_ri=relative,
-        p_adjusted=test.p_adjusted if test else None,
-        p_over_seeds=test.p_over_seeds if test else None,
-        seeds_agreeing=test.seeds_agreeing if test else None,
-        verdict=verdict,
-        under_holm=under_holm,
-        reason=why,
+        verdict=judged[0],
+        reason=judged[1],
+    )
+    return with_test(row, tested and tested.test)
+
+
+def with_test(row: LedgerRow, test: Comparison | None) -> LedgerRow:
+    """Return a row with the p of a test, if there is one, and what its seeds say."""
+    if test is None:
+        return row
+    return replace(
+        row,
+        p_adjusted=test.p_adjusted,
+        p_over_seeds=test.p_over_seeds,
+        seeds_agreeing=test.seeds_agreeing,
     )
 
 

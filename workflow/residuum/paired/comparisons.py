@@ -163,7 +163,7 @@ def _rows(
         a, b = (runs[key] for key in pairs[number].sides)
         d = means.difference(number)
         sd, (ci_low, ci_high) = classical.deviation(d), classical.t_interval(d)
-        mixed, agreeing, near = _over_seeds(a, b, by_seed, tests.alpha)
+        mixed, agreeing, near = _over_seeds(a, b, by_seed, tests.alpha, outcome.direction)
         yield Comparison(
             **pairs[number]._asdict(),
             **outcome._asdict(),
@@ -207,16 +207,15 @@ def paired_runs(runs_a: int, runs_b: int) -> list[tuple[int, int]]:
 
 
 def _over_seeds(
-    a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float
+    a: np.ndarray, b: np.ndarray, by_seed: Iterator[classical.Outcome], alpha: float, whole: int
 ) -> tuple[classical.OverSeeds | None, str | None, int | None]:
-    """Return the test over seeds, in how many seeds the same test alone agrees (`2/3`), and how
-    many of these other resamples could decide otherwise."""
+    """Return the test over seeds, in how many seeds the same test alone agrees (`2/3`) with the
+    direction of the `whole`, and how many of these other resamples could decide otherwise."""
     met = paired_runs(len(a), len(b))
     if not met:
         return None, None, None
     d = np.stack([a[i] - b[j] for i, j in met], axis=1)
     outcomes = [next(by_seed) for _ in met]
-    whole = classical.direction(d.mean(axis=1))
     agreeing = sum(one.p < alpha and one.direction == whole for one in outcomes)
     near = sum(near_alpha(one.p, one.p_error, alpha) for one in outcomes)
     return classical.over_seeds(d) if len(d) > 1 else None, f"{agreeing}/{len(met)}", near

@@ -109,8 +109,8 @@ def bootstrap(contrasts: Contrasts, resamples: int, seed: int, workers: int = 1)
     queries = contrasts.values.shape[1]
     if queries < FEWEST:
         return [(None, None)] * len(contrasts.pairs)
-    # Whole numbers of units of at most 2^-32: their sums, below 2^53, are exact, so that no digit
-    # of a mean depends on the order in which a processor's matrix product adds.
+    # Whole numbers of units of 2^-32, or larger ones: their sums, below 2^53, are exact, so that no
+    # digit of a mean depends on the order in which a processor's matrix product adds.
     largest = np.maximum(np.abs(contrasts.values).max(axis=1), 1.0)
     units = np.exp2(np.minimum(32, np.floor(52 - np.log2(largest * queries))))[:, None]
     whole = np.rint(contrasts.values * units)

@@ -166,7 +166,16 @@ class BoundClaims(Bound):
             return table.runs.get(row, []), table.places[column], measure
         figure, (name, _, depth) = self.figures[page], column.partition("/")
         [panel] = [own for own in figure.figure.panels if own.id == name]
-        return figure.runs[row], figure.place, f"{panel.measure or panel.shows} at K {depth}"
+        return (
+            figure.runs.get(row, []),
+            figure.place,
+            f"{panel.measure or panel.shows} at K {depth}",
+        )
+
+
+def metrics_files(tables: Iterable[BoundTable]) -> list[str]:
+    """Return the metrics files of all cells of tables, each once, sorted."""
+    return sorted({name for table in tables for name in table.metrics_files()})
 
 
 def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:

@@ -8,7 +8,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.papers import Claims, Figure, parts_of
 from residuum.config.specs import canonical_json
 from residuum.wiring.availability import Hub, why_unavailable
-from residuum.wiring.bound import BoundClaims
+from residuum.wiring.bound import BoundClaims, metrics_files
 from residuum.wiring.pages import bind_figure, bind_table
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.told import verdicts
@@ -58,9 +58,8 @@ class Claimed(Part):
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics files of the tables that claims are about."""
-        tables = self._bound(wildcards).tables.values()
-        names = {name for table in tables for name in table.metrics_files()}
-        return [f"{self.paths.metrics_root}/{name}" for name in sorted(names)]
+        names = metrics_files(self._bound(wildcards).tables.values())
+        return [f"{self.paths.metrics_root}/{name}" for name in names]
 
     def learning(self, wildcards: Wildcards) -> list[str]:
         """Return what tells whether the models behind those tables and figures learned."""

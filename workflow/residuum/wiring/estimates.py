@@ -12,8 +12,9 @@ from residuum.config.registry import Place, Registry
 from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
-    MaskedLanguage,
+    InverseCloze,
     OnPairs,
+    OnTexts,
     Reading,
     TermWeights,
 )
@@ -168,7 +169,7 @@ class Estimates:
     def training(self, w: Wildcards) -> Estimate:
         """Estimate a training on a split's pairs, or on the docs of corpora."""
         model, shape = self.registry.model(w.model), sizes.shape(self.registry, w.model)
-        assert isinstance(model, OnPairs | MaskedLanguage), "others are made, not trained"
+        assert isinstance(model, OnPairs | OnTexts), "others are made, not trained"
         datasets = corpora_of(self.registry, w.model)
         examples, dataset = sum(sizes.docs(self.registry, name) for name in datasets), datasets[0]
         if isinstance(model, OnPairs):
@@ -180,6 +181,9 @@ class Estimates:
             docs, limit = 1 + model.drawn, model.encoder.doc_length
             query = min(model.encoder.query_length, assumed.QUERY_TOKENS)
             tokens, most = query + docs * sizes.doc_tokens(dataset, limit), docs * limit
+        elif isinstance(model, InverseCloze):
+            most = model.encoder.doc_length
+            tokens = model.span[1] + sizes.doc_tokens(dataset, most)
         else:
             tokens, most = sizes.doc_tokens(dataset, model.length), model.length
         batch, steps = model.training.batch_size, sizes.steps(model.training, examples)

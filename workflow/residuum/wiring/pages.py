@@ -21,6 +21,7 @@ from residuum.wiring.bound import (
     BoundFigure,
     BoundTable,
     corrected_with,
+    metrics_files,
 )
 from residuum.wiring.corpora import rate_record
 from residuum.wiring.part import Part, Wildcards
@@ -170,9 +171,8 @@ class Pages(Part):
 
     def _metrics(self, *pages: str) -> list[str]:
         """Return the metrics files of all cells of tables, each once, sorted."""
-        tables = [bind_table(self.registry, page, self.hub) for page in pages]
-        names = {name for table in tables for name in table.metrics_files()}
-        return [f"{self.paths.metrics_root}/{name}" for name in sorted(names)]
+        names = metrics_files(bind_table(self.registry, page, self.hub) for page in pages)
+        return [f"{self.paths.metrics_root}/{name}" for name in names]
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics files of all cells of a table."""

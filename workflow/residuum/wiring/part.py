@@ -115,9 +115,9 @@ class Constraints:
         self.model = either(registry.model_ids()).replace(".", r"\.")
         self.system, self.page = either(registry.systems), either(registry.pages)
 
-    def models(self, path: Template, kind: str) -> Template:
-        """Return the path of the models of a kind only."""
-        return path.only("model", either(self._registry.of_kind(kind)))
+    def models(self, path: Template, *kinds: str) -> Template:
+        """Return the path of the models of some kinds only."""
+        return path.only("model", either(n for kind in kinds for n in self._registry.of_kind(kind)))
 
     def pages(self, path: Template, kind: str) -> Template:
         """Return the path of the chosen papers' pages of a kind only."""

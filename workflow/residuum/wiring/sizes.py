@@ -157,8 +157,7 @@ def steps(training: Training, examples: int) -> int:
     """Return the steps of a training that has `examples` to visit."""
     if training.steps is not None:
         return training.steps
-    share = examples / training.part[1]
-    return max(1, math.ceil((training.epochs or 0) * share / training.batch_size))
+    return max(1, math.ceil((training.epochs or 0) * examples / training.batch_size))
 
 
 def hits(registry: Registry, system: str) -> int:

@@ -5,6 +5,7 @@ and a column of a table, or a series and `panel/depth` of a figure. Must not kno
 """
 
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -30,7 +31,9 @@ class Between(Strict):
 
     relation: Literal["above", "below", "apart"]
     page: Id = Field(description="table or figure of the same paper, such as table1")
-    rows: dict[Id, list[Id]] = Field(min_length=1, description="row or series: the others")
+    rows: dict[Id, Annotated[list[Id], Field(min_length=1)]] = Field(
+        min_length=1, description="row or series: the others"
+    )
     columns: list[Id] = Field(min_length=1, description="columns, or panels of a figure")
 
     def named(self) -> list[str]:
@@ -63,15 +66,15 @@ class Along(Strict):
         return self.rows
 
     def compared(self, points: Collection[Point]) -> Iterator[Compared]:
-        """Yield the comparisons of a series with itself at other depths."""
+        """Yield the comparisons of a series with itself at other depths; none of one depth."""
         for column in self.columns:
             for row in self.rows:
-                first, *others = depths = list(along(points, row, column))
-                ends = depths[:-1] if self.relation == "needs_largest" else [first]
-                for smaller in ends:
+                depths = list(along(points, row, column))
+                ends = depths[:-1]
+                for smaller in ends if self.relation == "needs_largest" else ends[:1]:
                     yield _within(row, column, depths[-1], smaller, "above")
                 if self.relation == "rises":
-                    for smaller, larger in zip(depths, others, strict=False):
+                    for smaller, larger in pairwise(depths):
                         yield _within(row, column, larger, smaller, "not below")
 
 

@@ -77,23 +77,44 @@ class Loss(Strict):
     needs: ClassVar[frozenset[Needs]] = frozenset()
 
 
-class MaskedLanguage(Entry):
-    """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
+class OnTexts(Entry):
+    """What all models share that are trained on the texts of corpora alone."""
 
-    kind: Literal["masked-language"]
     backbone: BackboneRole
     corpora: Corpora
-    mask: Probability = Field(0.15, description="share of the tokens that are predicted")
-    length: Positive = Field(description="tokens kept of a doc, special ones included")
     training: Training
     seed: int
 
     def check(self) -> None:
-        how = self.training
-        if how.part != (1, 1) or how.visits != "pairs":
-            raise ValueError("training: docs are no pairs: leave out part and visits")
-        if isinstance(how.learning_rate, RateGrid):
-            raise ValueError("training.learning_rate: no ranking judges the rates: give a number")
+        if self.training.visits != "pairs":
+            raise ValueError("training.visits: texts are no pairs; leave it out")
+        if isinstance(self.training.learning_rate, RateGrid):
+            raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+
+
+class MaskedLanguage(OnTexts):
+    """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
+
+    kind: Literal["masked-language"]
+    mask: Probability = Field(0.15, description="share of the tokens that are predicted")
+    length: Positive = Field(description="tokens kept of a doc, special ones included")
+
+
+class InverseCloze(OnTexts):
+    """An encoder that learns to find the doc of a span (Lee, Chang and Toutanova 2019).
+
+    A span of tokens takes the place of the source's sentence.
+    """
+
+    kind: Literal["inverse-cloze"]
+    encoder: Encoder
+    span: tuple[Positive, Positive] = Field(description="least and most tokens of a span")
+    removed: Probability = Field(0.9, description="share of the spans that leave their doc")
+
+    def check(self) -> None:
+        super().check()
+        if self.span[0] > self.span[1]:
+            raise ValueError(f"span {list(self.span)}: the first number exceeds the second")
 
 
 class OnPairs(Entry):
@@ -212,6 +233,5 @@ class DualEncoder(Contrastive):
 
 
 Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
-Model = Annotated[
-    Backbone | MaskedLanguage | Trained | ReleasedWeights, Field(discriminator="kind")
-]
+Adapted = Annotated[MaskedLanguage | InverseCloze, Field(discriminator="kind")]
+Model = Annotated[Backbone | Adapted | Trained | ReleasedWeights, Field(discriminator="kind")]

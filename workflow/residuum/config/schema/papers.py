@@ -120,6 +120,10 @@ class Reported(Printed):
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )
 
+    def tolerated(self, column: str) -> float:
+        """Return the largest |delta| at which a number of a column is reproduced."""
+        return self.tolerance[column if column in self.tolerance else "default"]
+
     def cells(self) -> Iterator[tuple[str, str, PrintedCell]]:
         """Yield the row, the column and the content of every reported cell."""
         for row, cells in self.reported.items():

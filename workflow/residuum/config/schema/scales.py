@@ -10,7 +10,7 @@ from residuum.config.schema.models import Reading
 
 DatasetId = Annotated[Id, Ref("dataset")]
 SystemId = Annotated[Id, Ref("system")]
-STARTS = ("backbone", "masked-language", "dual-encoder", "cross-encoder")
+STARTS = ("backbone", "masked-language", "inverse-cloze", "dual-encoder", "cross-encoder")
 
 
 class FromHub(Strict):

@@ -52,7 +52,6 @@ class Training(Strict):
     visits: Literal["pairs", "queries"] = Field(
         "pairs", description="queries: each as often, its positives in turn; epochs count pairs"
     )
-    part: tuple[Positive, Positive] = Field((1, 1), description="[i, n]: the i-th of n of pairs")
     checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
 
     def tried(self, rate: float) -> "Training":
@@ -72,5 +71,3 @@ class Training(Strict):
     def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
-        if self.part[0] > self.part[1]:
-            raise ValueError(f"part {list(self.part)}: the first number exceeds the second")

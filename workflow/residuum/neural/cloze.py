@@ -1,0 +1,109 @@
+"""The inverse cloze task: an encoder learns to find the doc that a span was taken out of.
+
+Usage: `ClozeLearner(spec, start, texts)`, trained as any learner is. It needs texts alone, no query
+and no judgement (Lee, Chang and Toutanova 2019, "Latent Retrieval for Weakly Supervised Open Domain
+Question Answering", section 4). Must not know the training loop or where corpora lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import InverseCloze
+from residuum.config.specs import derive
+from residuum.neural.encoders import Encoder
+from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
+from residuum.neural.losses import nll
+from residuum.neural.tokens import PackedTokens
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class ClozeBatch(NamedTuple):
+    """Spans as queries, and the docs that they were taken from, as token ids."""
+
+    queries: list[np.ndarray]
+    docs: list[np.ndarray]
+
+
+class ClozeLearner(Learner[ClozeBatch]):
+    """A dual encoder in training on spans; a span's negatives are the other docs of its batch."""
+
+    joint = True
+    spec: InverseCloze
+    encoder: Encoder
+
+    def __init__(self, spec: InverseCloze, start: Start, texts: Iterable[str]) -> None:
+        self.encoder = Encoder(start.source, spec.encoder, start.device)
+        if self.encoder.head.most("doc") > 1:
+            raise ResiduumError("encoder.pooling: the inverse cloze task takes one vector a doc")
+        self.frames = {kind: self._frame(kind) for kind in ("query", "doc")}
+        self.docs = PackedTokens(self.encoder.tokenise(texts, "doc"))
+        least = len(np.concatenate(self.frames["doc"])) + spec.span[0]
+        self._long_enough = np.flatnonzero(self.docs.lengths > least)
+        if not len(self._long_enough):
+            raise ResiduumError(
+                f"the corpora hold no doc of more than {spec.span[0]} tokens to take a span out of"
+            )
+        super().__init__(self.encoder.model, spec, start, len(self._long_enough))
+
+    def _frame(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return what stands before and behind the tokens of a text."""
+        (empty,) = self.encoder.tokenise([""], "query" if kind == "query" else "doc")
+        return empty[:-1], empty[-1:]
+
+    def batch(self, step: int) -> ClozeBatch:
+        numbers = [self._long_enough[visit.number] for visit in self.sampler.visits(step)]
+        before, behind = self.frames["doc"]
+        texts = [self.docs.row(n)[len(before) : -len(behind)] for n in numbers]
+        random = np.random.default_rng(derive(self.start.seed, "span", str(step)))
+        pairs = [take_span(text, self.spec.span, self.spec.removed, random) for text in texts]
+        spans, rests = zip(*pairs, strict=True)
+        return ClozeBatch(self._framed(spans, "query"), self._framed(rests, "doc"))
+
+    def _framed(self, rows: Sequence[np.ndarray], kind: str) -> list[np.ndarray]:
+        before, behind = self.frames[kind]
+        return [np.concatenate([before, row, behind]) for row in rows]
+
+    def forward(self, batch: ClozeBatch) -> Outputs:
+        """Return the vectors (rows, dimensions) of spans and of docs."""
+        return [
+            self.encoder.forward(batch.queries, "query")[:, 0],
+            self.encoder.forward(batch.docs, "doc")[:, 0],
+        ]
+
+    def indifferent(self, batch: ClozeBatch) -> Outputs:
+        """Return vectors whose inner products are all 0."""
+        import torch
+
+        return [torch.zeros(len(batch.docs), 1)] * 2
+
+    def losses(self, batch: ClozeBatch, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return -log p of each span's doc among those of the batch."""
+        import torch
+
+        spans, docs = outputs
+        scores: Tensor = spans[rows] @ docs.T
+        own = torch.arange(len(docs), device=docs.device)[rows]
+        none = torch.zeros_like(scores, dtype=torch.bool)
+        best = (scores.argmax(dim=1) == own).float()
+        return BatchLoss(nll(scores, own, none), {"best": best})
+
+
+def take_span(
+    text: np.ndarray, span: tuple[int, int], removed: float, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a span of a text, and the text, from which it is removed at a rate.
+
+    Length and place are drawn uniformly; at least one token is left. Where the span stays, a model
+    learns that equal words speak for a doc: a rate of 0.9 is the source's.
+    """
+    length = int(random.integers(span[0], min(span[1], len(text) - 1) + 1))
+    first = int(random.integers(0, len(text) - length + 1))
+    rest = np.delete(text, slice(first, first + length)) if random.random() < removed else text
+    return text[first : first + length], rest
