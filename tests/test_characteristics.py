@@ -104,9 +104,9 @@ def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     judged = verdicts.judge(
         made, grids.rows(output, grids.GridCell, optional=grids.INDEX), [], Before()
     )
-    found = {(r.row, r.column): r.verdict for r in judged}
-    assert found["queries", "dl"] == "not run"
-    assert found["queries", "dev"] == "differs"
+    by_cell = {(r.row, r.column): r.verdict for r in judged}
+    assert by_cell["queries", "dl"] == "not run"
+    assert by_cell["queries", "dev"] == "differs"
 
 
 def test_a_split_whose_files_are_absent_is_not_counted_with_the_reason(tmp_path):

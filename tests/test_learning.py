@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from residuum import learning, train
+from residuum import learning
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.neural import devices
@@ -15,29 +15,20 @@ from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
 from tiny_models import (
+    cross_encoder_spec,
     model_spec,
     term_weights_spec,
     toy_docs,
     toy_queries,
     toy_tuples,
+    train_toy,
     write_problem,
 )
-
-CROSS = {
-    "kind": "cross-encoder",
-    "backbone": "test",
-    "train_on": "test",
-    "negatives": {"same_as": "test"},
-    "loss": {"kind": "nll"},
-    "group": 3,
-    "reading": {"query_length": 8, "length": 30, "pooling": "mean"},
-    "training": {"learning_rate": 0.01, "steps": 20, "batch_size": 8, "dropout": 0.0},
-}
 
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy problem; its training queries are those that tell, which no test minds."""
+    """The toy problem; it is judged on its training queries, which no test minds."""
     folder = tmp_path_factory.mktemp("toy") / "toy" / "tune"
     folder.mkdir(parents=True)
     write_problem(folder)
@@ -51,16 +42,14 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def told(toy: Path, folder: Path, spec: str, top: int = 20) -> tuple[pl.DataFrame, Learned]:
+def judged(toy: Path, folder: Path, spec: str, top: int = 20) -> tuple[pl.DataFrame, Learned]:
     """Train, score and judge; return the scores and the verdict."""
-    model = folder / "model"
-    both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
-    both |= {"spec": spec, "device": "cpu", "threads": 1}
-    made = {"tuples": toy / "tuples.jsonl.gz", "work": folder / "work", "output": model, "seed": 1}
-    train.train(**both, **made)
+    model = train_toy(toy, folder / "model", spec)
     output, qrels = folder / "model.tsv", toy / "qrels.trec"
-    asked = {"run": toy / "run.trec.gz", "top": top, "batch_size": 8, "output": output}
-    learning.score(**both, **asked, qrels=qrels, model=model)
+    both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
+    both |= {"spec": spec, "device": "cpu"}
+    candidates = {"run": toy / "run.trec.gz", "top": top, "batch_size": 8, "output": output}
+    learning.score(**both, **candidates, qrels=qrels, model=model)
     learning.judge(output, qrels, model, "RR@10", folder / "seed1.json")
     scores = pl.read_csv(output, separator="\t")
     return scores, Learned.read(folder / "seed1.json")
@@ -70,11 +59,11 @@ def test_a_dual_encoder_is_judged_on_candidates_and_all_that_is_relevant(
     toy: Path, tmp_path: Path
 ) -> None:
     spec = model_spec(steps=200, learning_rate=0.005, dropout=0)
-    scores, verdict = told(toy, tmp_path, spec, top=2)
+    scores, verdict = judged(toy, tmp_path, spec, top=2)
     # two docs of the run for each of 8 queries, and its three relevant docs: of q0 two are both
     assert scores.height == 8 * 5 - 2
     assert scores.columns == ["query_id", "doc_id", "start", "trained"]
-    scores, verdict = told(toy, tmp_path, spec)
+    scores, verdict = judged(toy, tmp_path, spec)
     assert verdict.learned and verdict.split_ref == "toy/tune" and verdict.examples == 8
     assert verdict.means["trained"] > 0.9 > verdict.means["start"]
     record = json.loads((tmp_path / "model" / "manifest.json").read_text())
@@ -82,21 +71,21 @@ def test_a_dual_encoder_is_judged_on_candidates_and_all_that_is_relevant(
 
 
 def test_a_model_that_stays_at_its_start_did_not_learn(toy: Path, tmp_path: Path) -> None:
-    scores, verdict = told(toy, tmp_path, model_spec(steps=2, learning_rate=1e-12, dropout=0))
+    scores, verdict = judged(toy, tmp_path, model_spec(steps=2, learning_rate=1e-12, dropout=0))
     assert (scores["start"] - scores["trained"]).abs().max() < 1e-5
     assert not verdict.learned and "that of the start" in verdict.reason
 
 
 def test_a_control_takes_no_step_and_is_its_start(toy: Path, tmp_path: Path) -> None:
     spec = json.dumps({**json.loads(model_spec()), "trained": False})
-    scores, _ = told(toy, tmp_path, spec)
+    scores, _ = judged(toy, tmp_path, spec)
     assert scores["start"].to_list() == scores["trained"].to_list()
     record = json.loads((tmp_path / "model" / "manifest.json").read_text())["artefact"]
     assert record["steps"] == 0 and record["preflight"]["examples"] == 1000
 
 
 def test_a_cross_encoder_is_judged_by_its_scores(toy: Path, tmp_path: Path) -> None:
-    scores, verdict = told(toy, tmp_path, json.dumps(CROSS))
+    scores, verdict = judged(toy, tmp_path, cross_encoder_spec())
     model = CrossEncoder.load(tmp_path / "model", devices.choose("cpu", "fp32", 1))
     queries, docs = (dict(given) for given in (toy_queries(), toy_docs()))
     texts = [(queries[q], docs[d]) for q, d in scores.select("query_id", "doc_id").iter_rows()]
@@ -108,8 +97,9 @@ def test_a_cross_encoder_is_judged_by_its_scores(toy: Path, tmp_path: Path) -> N
 
 
 def test_term_weights_are_judged_by_the_mean_target(toy: Path, tmp_path: Path) -> None:
-    scores, verdict = told(toy, tmp_path, term_weights_spec(steps=1, learning_rate=1e-9))
-    assert scores.columns == ["doc_id", "mean target", "trained"] and scores.height == 24
+    scores, verdict = judged(toy, tmp_path, term_weights_spec(steps=1, learning_rate=1e-9))
+    assert scores.columns == ["doc_id", "mean target", "trained"]
+    assert scores["doc_id"].to_list() == [doc_id for doc_id, _ in toy_docs()]
     assert not verdict.learned and verdict.measure == "squared error"
     assert "that of the mean target" in verdict.reason
 
@@ -145,12 +135,9 @@ def test_a_training_takes_the_rate_of_the_record(toy: Path, tmp_path: Path) -> N
     learning.choose(
         [trial(tmp_path, 0.001, 0.1), trial(tmp_path, 0.002, 0.2)], tmp_path / "rate.json"
     )
-    made = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
-    made |= {"spec": spec, "device": "cpu", "threads": 1, "seed": 1, "work": tmp_path / "work"}
-    made |= {"tuples": toy / "tuples.jsonl.gz", "output": tmp_path / "model"}
     with pytest.raises(ResiduumError, match="give --rate, its record"):
-        train.train(**made)
-    train.train(**made, rate=tmp_path / "rate.json")
-    record = json.loads((tmp_path / "model" / "manifest.json").read_text())
+        train_toy(toy, tmp_path / "model", spec)
+    model = train_toy(toy, tmp_path / "model", spec, rate=tmp_path / "rate.json")
+    record = json.loads((model / "manifest.json").read_text())
     assert record["spec"]["model"]["training"]["learning_rate"] == 0.002
     assert str(tmp_path / "rate.json") in record["inputs"]

@@ -191,7 +191,7 @@ def test_a_positive_outside_the_corpus_is_left_out_and_counted(split, tmp_path, 
     split.write_qrels([("q0", "d0", 1), ("q1", "nowhere", 1), ("q2", "d14", 1)])
     tuples, facts = split.mine(drawn, tmp_path / "t.jsonl.gz")
     assert [t.query_id for t in tuples] == ["q0", "q2"]
-    assert facts["positives_not_in_corpus"] == 1
+    assert facts["pairs_not_in_corpus"] == 1
     assert "warning: 1 of 3 pairs" in capsys.readouterr().err
 
 

@@ -16,10 +16,17 @@ from residuum import pretrain
 from residuum.artefacts import files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.config.schema.models import InverseCloze, MaskedLanguage
 from residuum.neural import backbones, devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
-from tiny_models import BACKBONE, ENCODER, make_backbone, masked_language_spec
+from tiny_models import (
+    BACKBONE,
+    ENCODER,
+    inverse_cloze_spec,
+    make_backbone,
+    masked_language_spec,
+)
 
 WORDS = [["river", "water", "boat"], ["bread", "flour", "oven"], ["music", "sound", "drum"]]
 DOCS = [
@@ -184,3 +191,17 @@ def test_a_corpus_without_text_is_refused(corpus: Path, tmp_path: Path) -> None:
     empty = make_corpus(tmp_path / "empty", [("d0", ""), ("d1", " ")])
     with pytest.raises(ResiduumError, match="no doc with text"):
         adapt(empty, start, tmp_path / "no", masked_language_spec())
+
+
+GRID = {"grid": [0.1], "of": "x", "role": "dev", "measure": "RR@10"}
+
+
+@pytest.mark.parametrize(
+    "form", [(MaskedLanguage, masked_language_spec), (InverseCloze, inverse_cloze_spec)]
+)
+def test_what_needs_pairs_or_rankings_is_refused(form: Any) -> None:
+    schema, spec = form
+    with pytest.raises(ValueError, match=r"training\.visits: texts are no pairs"):
+        schema.model_validate_json(spec(visits="queries"))
+    with pytest.raises(ValueError, match=r"training\.learning_rate: .*give a number"):
+        schema.model_validate_json(spec(learning_rate=GRID))

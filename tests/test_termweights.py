@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 from contents import contents
 from corpora import make_corpus
 from killing import run_and_kill
-from residuum import termweights, train
+from residuum import termweights
 from residuum.artefacts import contracts, files
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import TermWeights
@@ -22,7 +22,7 @@ from residuum.neural.learners import Start
 from residuum.neural.pretrained import Source
 from residuum.neural.termweighter import TermLearner, TermWeighter, Weighting, build_examples
 from residuum.neural.tokens import Texts
-from tiny_models import make_backbone, model_spec, term_weights_spec, toy_docs, write_toy
+from tiny_models import model_spec, term_weights_spec, toy_docs, train_toy, write_problem
 
 QUERIES = [("q0", "the water source"), ("q1", "what sound waters here"), ("q2", "flour")]
 DOCS = [
@@ -33,64 +33,34 @@ DOCS = [
 PAIRS = [("q0", "d0"), ("q1", "d0"), ("q2", "d1"), ("q2", "d0"), ("q2", "d1")]
 
 
-class Toy(NamedTuple):
-    """The toy problem on disk, and a backbone."""
-
-    folder: Path
-    corpus: Path
-    start: Path
-
-    def train(self, output: Path, spec: str, **changes: Any) -> Path:
-        """Train in this process."""
-        arguments = {
-            "tuples": self.folder / "tuples.jsonl.gz",
-            "corpus": self.corpus,
-            "queries": self.folder / "queries.tsv",
-            "start": str(self.start),
-            "spec": spec,
-            "seed": 1,
-            "work": output.with_name(f"{output.name}.work"),
-            "output": output,
-            "device": "cpu",
-        }
-        train.train(**{**arguments, **changes})
-        return output
-
-
 @pytest.fixture(scope="module")
 def device() -> devices.Device:
     return devices.choose("cpu", "fp32", threads=1)
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
-    folder = tmp_path_factory.mktemp("toy")
-    write_toy(folder)
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy problem with queries that name the answer and no other word of the doc."""
     answers = [text.split()[0] for _, text in toy_docs()[::3]]
-    # Queries that name the answer and no other word of the doc.
-    lines = [f"q{i}\tabout {answer.rstrip('s')}s" for i, answer in enumerate(answers)]
-    (folder / "queries.tsv").write_text("\n".join(lines) + "\n")
-    corpus = make_corpus(folder / "corpus", toy_docs())
-    texts = [*(text for _, text in toy_docs()), *(line.split("\t")[1] for line in lines)] * 2
-    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
-    return Toy(folder, corpus, make_backbone(folder / "start", words))
+    queries = [(f"q{i}", f"about {answer.rstrip('s')}s") for i, answer in enumerate(answers)]
+    return write_problem(tmp_path_factory.mktemp("toy"), queries)
 
 
 @pytest.fixture(scope="module")
-def model(toy: Toy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("model") / "terms"
-    return toy.train(output, term_weights_spec(steps=150, dropout=0))
+    return train_toy(toy, output, term_weights_spec(steps=150, dropout=0))
 
 
-def weighter_of(toy: Toy, device: devices.Device, length: int = 24) -> TermWeighter:
-    return TermWeighter(Source(str(toy.start)), Weighting(length=length, scale=100), device)
+def weighter_of(toy: Path, device: devices.Device, length: int = 24) -> TermWeighter:
+    return TermWeighter(Source(str(toy / "start")), Weighting(length=length, scale=100), device)
 
 
 def test_the_words_that_queries_use_are_learned(model: Path, device: devices.Device) -> None:
     rows = [line.split("\t") for line in (model / "training.tsv").read_text().splitlines()]
     assert rows[0] == ["step", "loss", "active", "learning_rate", "pairs"]
     assert float(rows[-1][1]) < 0.1 * float(rows[1][1])
-    # Eight seeds, limited to SSE, AVX2 and AVX-512, all give 100 and 0.
+    # Seeds 1 to 4 all give 100 and 0.
     for own in TermWeighter.load(model, device).predict([text for _, text in toy_docs()], 4):
         answer, other = next(iter(own)), list(own)[1:]
         assert own[answer] > 80
@@ -99,7 +69,7 @@ def test_the_words_that_queries_use_are_learned(model: Path, device: devices.Dev
 
 
 def test_examples_hold_the_recall_of_each_word(
-    toy: Toy, device: devices.Device, tmp_path: Path
+    toy: Path, device: devices.Device, tmp_path: Path
 ) -> None:
     corpus = make_corpus(tmp_path / "corpus", DOCS)
     (tmp_path / "queries.tsv").write_text("".join(f"{i}\t{text}\n" for i, text in QUERIES))
@@ -115,7 +85,7 @@ def test_examples_hold_the_recall_of_each_word(
 
 @pytest.mark.parametrize("at_once", [3, 2, 1])
 def test_the_loss_of_a_batch_is_the_mean_over_its_words(
-    toy: Toy,
+    toy: Path,
     device: devices.Device,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -124,13 +94,13 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_words(
     """Docs of 1, 2 and 5 words: 8 words, each with a weight of 1/8, however memory divides them."""
     docs = [("d0", "water"), ("d1", "flour sound"), ("d2", "flour often flour here motor")]
     corpus = make_corpus(tmp_path / "corpus", docs)
-    texts = Texts(toy.folder / "queries.tsv", corpus, "the pairs")
+    texts = Texts(toy / "queries.tsv", corpus, "the pairs")
     tuples = corpus.with_name("tuples.jsonl.gz")
     pairs = [contracts.Tuple("q0", doc_id, 0.0, [], []) for doc_id, _ in docs]
     contracts.write_tuples(tuples, pairs)
     spec = TermWeights.model_validate_json(term_weights_spec(steps=1, batch_size=3, dropout=0))
     learner = TermLearner(
-        spec, Start(Source(str(toy.start), dropout=0.0), device, 1), tuples, texts
+        spec, Start(Source(str(toy / "start"), dropout=0.0), device, 1), tuples, texts
     )
     monkeypatch.setattr(learner, "batch", lambda step: learner.all)
     with torch.no_grad():
@@ -145,7 +115,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_words(
 
 
 def test_a_word_is_read_at_its_first_subword_within_the_length(
-    toy: Toy, device: devices.Device
+    toy: Path, device: devices.Device
 ) -> None:
     weighter = weighter_of(toy, device, length=8)
     [doc] = weighter.tokenise(["water xyzzy waterhere sound sound"])
@@ -179,14 +149,14 @@ def test_batches_and_order_do_not_change_predictions(model: Path, device: device
     assert weighter.predict([], 3) == []
 
 
-def predicting(toy: Toy, model: Path, output: Path, part_docs: int) -> dict[str, Any]:
+def predicting(corpus: Path, model: Path, output: Path, part_docs: int) -> dict[str, Any]:
     """Return the arguments of `predict`."""
-    base = {"corpus": toy.corpus, "model": model, "batch_size": 4, "output": output}
+    base = {"corpus": corpus, "model": model, "batch_size": 4, "output": output}
     return {**base, "threads": 1, "device": "cpu", "part_docs": part_docs}
 
 
-def test_predictions_are_written_in_parts(toy: Toy, model: Path, tmp_path: Path) -> None:
-    termweights.predict(**predicting(toy, model, tmp_path / "tfs", 10))
+def test_predictions_are_written_in_parts(toy: Path, model: Path, tmp_path: Path) -> None:
+    termweights.predict(**predicting(toy / "corpus", model, tmp_path / "tfs", 10))
     result = {d["doc_id"]: d["weights"] for d in contracts.read_docs(tmp_path / "tfs")}
     assert list(result) == [doc_id for doc_id, _ in toy_docs()]
     artefact = json.loads((tmp_path / "tfs" / "manifest.json").read_text())["artefact"]
@@ -203,10 +173,10 @@ def test_predictions_are_written_in_parts(toy: Toy, model: Path, tmp_path: Path)
 
 
 def test_killed_prediction_goes_on_at_the_first_missing_part(
-    toy: Toy, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docs = [(f"c{i}", f"{text} {i}") for i, (_, text) in enumerate(toy_docs() * 10)]
-    many = toy._replace(corpus=make_corpus(tmp_path / "corpus", docs))
+    many = make_corpus(tmp_path / "corpus", docs)
     termweights.predict(**predicting(many, model, tmp_path / "whole", 1))
     arguments = predicting(many, model, tmp_path / "killed", 1)
     options = [
@@ -231,25 +201,25 @@ def test_killed_prediction_goes_on_at_the_first_missing_part(
 
 
 def test_a_checkpoint_of_another_kind_is_refused(
-    toy: Toy, device: devices.Device, tmp_path: Path
+    toy: Path, device: devices.Device, tmp_path: Path
 ) -> None:
-    dual = toy.train(tmp_path / "dual", model_spec(steps=1))
+    dual = train_toy(toy, tmp_path / "dual", model_spec(steps=1))
     with pytest.raises(ResiduumError, match=r"residuum\.json: .*key"):
         TermWeighter.load(dual, device)
 
 
-def test_seeds_differ_and_one_seed_repeats(toy: Toy, tmp_path: Path) -> None:
+def test_seeds_differ_and_one_seed_repeats(toy: Path, tmp_path: Path) -> None:
     spec = term_weights_spec(steps=4)
-    one, again = (toy.train(tmp_path / name, spec) for name in ("one", "again"))
-    other = toy.train(tmp_path / "other", spec, seed=2)
+    one, again = (train_toy(toy, tmp_path / name, spec) for name in ("one", "again"))
+    other = train_toy(toy, tmp_path / "other", spec, seed=2)
     assert contents(one) == contents(again)
     assert files.sha256(one / "model.safetensors") != files.sha256(other / "model.safetensors")
 
 
-def test_no_positive_is_an_error(toy: Toy, tmp_path: Path) -> None:
+def test_no_positive_is_an_error(toy: Path, tmp_path: Path) -> None:
     contracts.write_tuples(tmp_path / "tuples.jsonl.gz", [])
     form = TermWeights.model_validate_json(term_weights_spec())
-    texts = Texts(toy.folder / "queries.tsv", toy.corpus, "the tuples")
-    start = Start(Source(str(toy.start)), devices.Device("cpu", "fp32"), 1)
+    texts = Texts(toy / "queries.tsv", toy / "corpus", "the tuples")
+    start = Start(Source(str(toy / "start")), devices.Device("cpu", "fp32"), 1)
     with pytest.raises(ResiduumError, match="no training pair is left"):
         TermLearner(form, start, tmp_path / "tuples.jsonl.gz", texts)

@@ -4,7 +4,6 @@ Another processor is simulated by the variables that keep MKL, ATen, oneDNN, Ope
 library from newer instructions, set from outside, in processes of their own.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -14,10 +13,8 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from corpora import make_corpus
-from residuum import pretrain
 from residuum.artefacts import contracts, files, machine
-from tiny_models import BACKBONE, model_spec, toy_docs, toy_queries, write_toy
+from tiny_models import model_spec, write_problem
 
 OLDER = {
     "ATEN_CPU_CAPABILITY": "avx2",
@@ -41,14 +38,8 @@ encode.encode_queries([f"dev={texts}"], Path(model), 8, Path(f"{model}.vectors")
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("toy")
-    write_toy(folder)
-    make_corpus(folder / "corpus", toy_docs())
-    texts = [text for _, text in [*toy_docs(), *toy_queries()]] * 2
-    words = make_corpus(folder / "words", [(f"w{i}", text) for i, text in enumerate(texts)])
-    wide = {**BACKBONE, "hidden": 64, "intermediate": 256, "heads": 4}  # wide enough for vectors
-    pretrain.backbone([words], json.dumps(wide), folder / "start", threads=1)
-    return folder
+    wide = {"hidden": 64, "intermediate": 256, "heads": 4}  # wide enough for vectors
+    return write_problem(tmp_path_factory.mktemp("toy"), **wide)
 
 
 def trained(toy: Path, arithmetic: str, name: str, **variables: str) -> tuple[str, bytes]:

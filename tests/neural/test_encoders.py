@@ -158,6 +158,22 @@ def test_what_starts_from_an_encoder_has_its_cls_again(
     assert read(Encoder(Source(str(tmp_path / "two")), settings(), device), "doc")[0] == "[DOC]"
 
 
+def test_a_cls_behind_the_text_stays_alone(plain: Path) -> None:
+    """XLNet's frame, of which its type of [CLS] is 2."""
+    path = plain / "tokenizer.json"
+    record = json.loads(path.read_text())
+    frame = record["post_processor"]
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    sep, cls = ({"SpecialToken": {"id": i, "type_id": n}} for i, n in (("[SEP]", 0), ("[CLS]", 2)))
+    path.write_text(json.dumps({**record, "post_processor": {**frame, "single": [text, sep, cls]}}))
+    path = plain / "tokenizer_config.json"
+    config = {**json.loads(path.read_text()), "tokenizer_class": "PreTrainedTokenizerFast"}
+    path.write_text(json.dumps(config))
+    _, tokenizer = pretrained.load(AutoModel, Source(str(plain)))
+    ids = tokenizer("water")["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(ids) == ["water", "[SEP]", "[CLS]"]
+
+
 def test_a_tokenizer_that_cannot_spare_its_cls_is_refused(
     plain: Path, device: devices.Device
 ) -> None:

@@ -86,9 +86,7 @@ def test_a_start_that_ranks_active_triplets_right_is_not_warned_of(
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("toy")
-    write_problem(folder)
-    return folder
+    return write_problem(tmp_path_factory.mktemp("toy"))
 
 
 def begun(toy: Path) -> Start:

@@ -23,29 +23,21 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.neural import processes
 from tiny_models import (
+    cross_encoder_spec,
     inverse_cloze_spec,
     masked_language_spec,
     model_spec,
     term_weights_spec,
+    train_arguments,
     write_problem,
 )
 
 HOW = {"steps": 8, "batch_size": 7, "learning_rate": 0.001, "dropout": 0.0}  # 7: shares of 3 and 4
-CROSS = {
-    "kind": "cross-encoder",
-    "backbone": "test",
-    "train_on": "test",
-    "negatives": {"same_as": "test"},
-    "loss": {"kind": "nll"},
-    "group": 3,
-    "reading": {"query_length": 8, "length": 30, "pooling": "mean"},
-    "training": HOW,
-}
 SPECS = {
     "residual_margin": model_spec("residual_margin", **HOW),
     "nll": model_spec("nll", **HOW),
     "short": json.dumps({**json.loads(model_spec(**HOW)), "loss": "nll", "group": 2}),
-    "cross": json.dumps(CROSS),
+    "cross": cross_encoder_spec(**HOW),
     "terms": term_weights_spec(**HOW),
     "masked": masked_language_spec(**HOW),
     "cloze": inverse_cloze_spec(**HOW),
@@ -115,18 +107,8 @@ def torchrun(*command: str | Path) -> tuple[int, str]:
 
 def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
     """Return the arguments of `train` with the model below a folder."""
-    return {
-        "tuples": folder / "tuples.jsonl.gz",
-        "corpus": folder / ("words" if name in ("masked", "cloze") else "corpus"),
-        "queries": folder / "queries.tsv",
-        "start": str(folder / "start"),
-        "spec": SPECS[name],
-        "seed": 1,
-        "work": folder / output / f"{name}.work",
-        "output": folder / output / name,
-        "threads": 1,
-        "device": "cpu",
-    }
+    corpus = folder / ("words" if name in ("masked", "cloze") else "corpus")
+    return train_arguments(folder, folder / output / name, SPECS[name], corpus=corpus)
 
 
 def train_alone(folder: Path, name: str) -> None:
@@ -141,8 +123,7 @@ def train_alone(folder: Path, name: str) -> None:
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the toy problem, trained by `one` process and by `two`."""
-    folder = tmp_path_factory.mktemp("toy")
-    write_problem(folder)
+    folder = write_problem(tmp_path_factory.mktemp("toy"))
     for name in SPECS:
         train_alone(folder, name)
     work = {name: arguments(folder, name, "two") for name in SPECS}

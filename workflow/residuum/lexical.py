@@ -81,8 +81,8 @@ def search(
     texts, rm3 = trec.read_queries(queries), system.rm3.value if system.rm3 else None
     residual = Residual(judged_before)
     ordered = track(sorted(texts.items()), "search", len(texts), "queries")
-    found = searcher.search(ordered, system.k + residual.most, rm3)
-    lists = (trec.rank(residual.left(hits), system.k) for hits in found)
+    parts = searcher.search(ordered, system.k + residual.most, rm3)
+    lists = (trec.rank(residual.left(hits), system.k) for hits in parts)
     inputs = [index / "manifest.json", queries, *residual.paths]
     write(output, lists, tag, {"queries": len(texts)}, searcher, inputs)
 

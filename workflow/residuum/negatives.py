@@ -65,10 +65,8 @@ def mine(
     runs = command.named_paths("--run", run or [], [s.system for s in config.negatives.runs])
     searcher = _searcher(config, index, threads)
     pairs, facts = _pairs(config, judged, official)
-    docs, in_corpus = (
-        {doc_id for column in pairs.columns[1:] for doc_id in pairs[column]},
-        set[str](),
-    )
+    columns, in_corpus = pairs.columns[1:], set[str]()
+    docs = {doc_id for column in columns for doc_id in pairs[column]}
 
     def doc_ids() -> Iterator[str]:
         total = contracts.corpus_manifest(corpus)["docs"]
@@ -78,7 +76,7 @@ def mine(
             yield doc_id
 
     with disk_list(output, doc_ids()) as ids:
-        complete = pairs.filter(pl.all_horizontal(pl.col(pairs.columns[1:]).is_in(in_corpus)))
+        complete = pairs.filter(pl.all_horizontal(pl.col(columns).is_in(in_corpus)))
         miner = Miner(config.negatives, ids, judged, searcher, runs)
         rows = (Pair(q, texts[q], d, given) for q, d, *given in complete.iter_rows())
         mined = miner.mine(track(rows, "mine", complete.height, "pairs"))
@@ -86,7 +84,7 @@ def mine(
     if lost := pairs.height - complete.height:
         fault = f"{lost} of {pairs.height} pairs are left out: a doc of theirs is not in {corpus}"
         print(f"warning: {fault}", file=sys.stderr)
-    counts = {"pairs": pairs.height, "tuples": tuples, "positives_not_in_corpus": lost, **facts}
+    counts = {"pairs": pairs.height, "tuples": tuples, "pairs_not_in_corpus": lost, **facts}
     inputs = [corpus / "manifest.json", queries, qrels, *runs.values()]
     inputs += [index / "manifest.json"] if index else []
     inputs += [official] if official else []

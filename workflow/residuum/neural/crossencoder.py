@@ -225,11 +225,12 @@ def _head_in_float32(model: Any, device: str) -> None:
     last = [part for part in model.modules() if isinstance(part, torch.nn.Linear)][-1]
     half = last.forward
 
-    def forward(values: Tensor) -> Tensor:
+    def forward(input: Tensor) -> Tensor:
         with torch.autocast(device, enabled=False):
-            return half(values.float())
+            return half(input.float())
 
-    last.forward = forward  # type: ignore[method-assign, assignment]  # this layer alone has another
+    # torch calls a layer's own forward where it has one; to mypy a method is its class's.
+    last.forward = forward  # type: ignore[method-assign]
 
 
 class CrossLearner(ContrastiveLearner):

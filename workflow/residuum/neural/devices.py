@@ -53,6 +53,27 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
     beside a CPU or in bf16.
     """
     machine.pin(arithmetic)
+    name = _available(device)
+    import torch
+
+    if precision not in PRECISIONS:
+        raise ResiduumError(unknown("precision", precision, PRECISIONS))
+    if precision == "bf16" and (lack := lacks_bf16(name, arithmetic)):
+        raise ResiduumError(f"precision bf16 needs {lack}; use fp32")
+    if arithmetic == "portable":
+        _check_portable(name)
+    if threads < 1:
+        raise ResiduumError(f"--threads must be 1 or more, not {threads}")
+    torch.set_num_threads(threads)
+    # On a CPU of a kind the sums follow from the threads, and asking costs a second.
+    if name == "cuda":
+        _ask_for_determinism()
+    best = "bf16" if name == "cuda" else "fp32"
+    return Device(name, best if precision == "auto" else precision, arithmetic)
+
+
+def _available(device: str) -> str:
+    """Return the device, or for `auto` the best that this machine has."""
     with importing():
         import torch
 
@@ -63,27 +84,29 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
         raise ResiduumError(
             f"no device '{device}' on this machine; available: {', '.join(available)}"
         )
-    if precision not in PRECISIONS:
-        raise ResiduumError(unknown("precision", precision, PRECISIONS))
-    if precision == "bf16" and (lack := lacks_bf16(name, arithmetic)):
-        raise ResiduumError(f"precision bf16 needs {lack}; use fp32")
-    if arithmetic == "portable" and name != "cpu":
+    return name
+
+
+def _check_portable(name: str) -> None:
+    """Refuse another device than a CPU, and kernels that torch chose before they were pinned."""
+    import torch
+
+    if name != "cpu":
         raise ResiduumError(f"arithmetic portable needs the device cpu, not {name}; use native")
-    if arithmetic == "portable" and (kernels := torch.backends.cpu.get_cpu_capability()) != PLAIN:
-        words = " ".join(map("=".join, machine.ARITHMETIC[arithmetic].items()))
+    if (kernels := torch.backends.cpu.get_cpu_capability()) != PLAIN:
+        words = " ".join(map("=".join, machine.ARITHMETIC["portable"].items()))
         raise ResiduumError(f"torch computes with {kernels} already; set {words} before it starts")
-    if threads < 1:
-        raise ResiduumError(f"--threads must be 1 or more, not {threads}")
-    torch.set_num_threads(threads)
-    # On a CPU of a kind the sums follow from the threads, and asking costs a second.
-    if name == "cuda":
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.set_float32_matmul_precision("highest")  # float32 that is not TF32
-        # Filling uninitialised memory costs time and changes nothing; torch does not declare it.
-        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    best = "bf16" if name == "cuda" else "fp32"
-    return Device(name, best if precision == "auto" else precision, arithmetic)
+
+
+def _ask_for_determinism() -> None:
+    """Let cuda compute the same twice, with float32 that is not TF32."""
+    import torch
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_float32_matmul_precision("highest")
+    # Filling uninitialised memory costs time and changes nothing; torch does not declare it.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 def lacks_bf16(name: str, arithmetic: str) -> str:
@@ -142,6 +165,7 @@ def quiet() -> None:
     """Silence the progress bars and load reports of transformers; ours say what matters."""
     from transformers.utils import logging
 
+    # transformers does not annotate them.
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 

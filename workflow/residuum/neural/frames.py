@@ -21,8 +21,8 @@ AS_IT_IS = "PreTrainedTokenizerFast"
 def set_cls(tokenizer: Any, kept: bool) -> None:
     """Let [CLS] stand before a text or not; what else stands around it stays.
 
-    Nothing changes where a tokenizer has no [CLS], or frames texts in another way than by a
-    template that begins with it.
+    Nothing changes where a tokenizer has no [CLS], frames texts in another way than by a template,
+    or has it elsewhere in the template, as XLNet at the end.
     """
     from tokenizers.processors import TemplateProcessing
 
@@ -42,9 +42,10 @@ def set_cls(tokenizer: Any, kept: bool) -> None:
 
 
 def _led(parts: list[Any], cls: Any, kept: bool) -> list[Any]:
-    """Return the parts of a template with or without its first one, if that is [CLS]."""
+    """Return the parts of a template with [CLS] as the first one or without it."""
     if kept:
-        return parts if cls in parts else [cls, *parts]
+        special = [part["SpecialToken"]["id"] for part in parts if "SpecialToken" in part]
+        return parts if cls["SpecialToken"]["id"] in special else [cls, *parts]
     return parts[1:] if parts[:1] == [cls] else parts
 
 
@@ -63,8 +64,7 @@ def save(tokenizer: Any, folder: Path) -> None:
     path = Path(folder) / CONFIG
     config = json.loads(files.read_bytes(path))
     dropped = tokenizer.cls_token is not None and not begins_with_cls(tokenizer)
-    if (
-        dropped or config.get("tokenizer_class") == "TokenizersBackend"
-    ):  # which transformers 4 lacks
+    # transformers 4 lacks TokenizersBackend.
+    if dropped or config.get("tokenizer_class") == "TokenizersBackend":
         config |= {"tokenizer_class": AS_IT_IS, "model_input_names": tokenizer.model_input_names}
         files.write_text(path, json.dumps(config, indent=2, ensure_ascii=False) + "\n")

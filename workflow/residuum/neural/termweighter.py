@@ -147,8 +147,9 @@ def frequencies(words: Sequence[str], weights: Sequence[float], scale: int) -> d
 
 
 class TermBatch(NamedTuple):
-    """Docs that have a word, without the words themselves, and the target of each word."""
+    """Docs that have a word, by id, without the words themselves, and the target of each word."""
 
+    doc_ids: list[str]
     docs: list[Doc]
     targets: list[np.ndarray]
 
@@ -168,8 +169,7 @@ class TermLearner(Learner[TermBatch]):
 
     def batch(self, step: int) -> TermBatch:
         rows = [visit.number for visit in self.sampler.visits(step)]
-        docs, targets = self.all
-        return TermBatch([docs[row] for row in rows], [targets[row] for row in rows])
+        return self.all._make([column[row] for row in rows] for column in self.all)
 
     def examples(self, batch: TermBatch) -> int:
         """Return the number of words."""
@@ -187,21 +187,19 @@ class TermLearner(Learner[TermBatch]):
 
     @classmethod
     def on_held_out(cls, spec: TermWeights, start: Start, trained: Path, held: HeldOut) -> Values:
-        """Return each relevant doc's mean squared error, and that of the best constant weight."""
+        """Return each relevant doc's mean squared error, and that of the words' mean target."""
         weighter = TermWeighter.load(trained, start.device)
         pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in held.relevant]
         examples = build_examples(weighter, pairs, held.texts)
         constant = float(np.concatenate(examples.targets).mean())
         predicted = weighter.weights(examples.docs, held.batch_size)
-        errors = [
-            [
-                float(np.mean((w - target) ** 2))
-                for w, target in zip(weights, examples.targets, strict=True)
-            ]
-            for weights in ([constant] * len(predicted), predicted)
-        ]
-        ids = {"doc_id": [str(number) for number in range(len(predicted))]}
-        return Values(ids, {"mean target": np.array(errors[0]), "trained": np.array(errors[1])})
+        equal = [constant - target for target in examples.targets]
+        wrong = [w - target for w, target in zip(predicted, examples.targets, strict=True)]
+        errors = {
+            name: np.array([float(np.mean(own**2)) for own in of])
+            for name, of in {"mean target": equal, "trained": wrong}.items()
+        }
+        return Values({"doc_id": examples.doc_ids}, errors)
 
     def losses(self, batch: TermBatch, outputs: Outputs, rows: slice) -> BatchLoss:
         """Return the loss of each word."""
@@ -221,13 +219,14 @@ def build_examples(
         queries[pair.positive].add(pair.query_id)
     named = texts.of("query", set().union(*queries.values()))
     known = {query_id: terms(text) for query_id, text in named}
-    examples = TermBatch([], [])
+    examples = TermBatch([], [], [])
     for some in chunks(texts.of("doc", set(queries)), TEXTS_AT_ONCE):
         docs = weighter.tokenise([text for _, text in some])
         for (doc_id, text), doc in zip(some, docs, strict=True):
             recalls = recall([known[query_id] for query_id in queries[doc_id]])
             if doc.words:
                 own = targets(text, doc.words, recalls)
+                examples.doc_ids.append(doc_id)
                 examples.docs.append(doc._replace(words=[]))
                 examples.targets.append(np.array(own, dtype=np.float32))
     return examples

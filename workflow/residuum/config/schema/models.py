@@ -12,7 +12,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.negatives import Negatives
-from residuum.config.schema.training import Training
+from residuum.config.schema.training import RateGrid, Training
 
 Needs = Literal["negatives", "candidates", "vectors"]
 NEEDS: dict[Needs, str] = {
@@ -85,6 +85,12 @@ class OnTexts(Entry):
     training: Training
     seed: int
 
+    def check(self) -> None:
+        if self.training.visits != "pairs":
+            raise ValueError("training.visits: texts are no pairs; leave it out")
+        if isinstance(self.training.learning_rate, RateGrid):
+            raise ValueError("training.learning_rate: no ranking judges the rates; give a number")
+
 
 class MaskedLanguage(OnTexts):
     """A backbone adapted to a corpus by masked-language modelling (Devlin et al. 2019)."""
@@ -106,6 +112,7 @@ class InverseCloze(OnTexts):
     removed: Probability = Field(0.9, description="share of the spans that leave their doc")
 
     def check(self) -> None:
+        super().check()
         if self.span[0] > self.span[1]:
             raise ValueError(f"span {list(self.span)}: the first number exceeds the second")
 
