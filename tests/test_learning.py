@@ -4,14 +4,21 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+from corpora import make_corpus
 from residuum import learning
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import TermWeights
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
+from residuum.neural.learners import HeldOut, Start
+from residuum.neural.pretrained import Source
+from residuum.neural.termweighter import TermLearner
+from residuum.neural.tokens import Texts
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
 from tiny_models import (
@@ -102,6 +109,44 @@ def test_term_weights_are_judged_by_the_mean_target(toy: Path, tmp_path: Path) -
     assert scores["doc_id"].to_list() == [doc_id for doc_id, _ in toy_docs()]
     assert not verdict.learned and verdict.measure == "squared error"
     assert "that of the mean target" in verdict.reason
+
+
+def test_relevant_docs_that_the_corpus_lacks_are_left_out(
+    toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "toy" / "tune"
+    folder.mkdir(parents=True)
+    for name in ("corpus", "queries.tsv", "start", "tuples.jsonl.gz", "run.trec.gz"):
+        (folder / name).symlink_to(toy / name)
+    own = [(t.query_id, t.positive, 1) for t in toy_tuples()]
+    trec.write_qrels(folder / "qrels.trec", [*own, ("q0", "of-another-sample", 1)])
+    scores, verdict = judged(folder, tmp_path, model_spec(steps=1, learning_rate=1e-9), top=2)
+    assert "1 of 25 relevant docs are not in the corpus: left out" in capfd.readouterr().err
+    assert scores.height == 8 * 5 - 2 and verdict.examples == 8
+    trec.write_qrels(folder / "qrels.trec", [("q0", "of-another-sample", 1)])
+    with pytest.raises(ResiduumError, match=r"qrels.trec: none of its 1 relevant docs is in .*cor"):
+        judged(folder, tmp_path / "again", model_spec(steps=1))
+
+
+def test_term_weights_are_compared_with_the_best_constant(toy: Path, tmp_path: Path) -> None:
+    """Against a search over constants; a short doc counts as much as a long one."""
+    spec = term_weights_spec(steps=1, learning_rate=1e-9)
+    model = train_toy(toy, tmp_path / "model", spec)
+    docs = [("long", "flour often here there motor"), ("short", "water")]
+    corpus = make_corpus(tmp_path / "corpus", docs)
+    trec.write_queries(tmp_path / "queries.tsv", [("q0", "flour"), ("q1", "water")])
+    relevant = [("q0", "long"), ("q1", "short")]
+    held = HeldOut(Texts(tmp_path / "queries.tsv", corpus, "test"), [], relevant, 8)
+    device = devices.Device("cpu", "fp32")
+    begun, form = (
+        Start(Source(str(toy / "start")), device, 1),
+        TermWeights.model_validate_json(spec),
+    )
+    errors = TermLearner.on_held_out(form, begun, model, held).values["mean target"]
+    constants = np.linspace(0, 1, 10_001)
+    # one word of five in its query, and one of one
+    means = [(((1 - c) ** 2 + 4 * c**2) / 5 + (1 - c) ** 2) / 2 for c in constants]
+    assert np.mean(errors) == pytest.approx(min(means), abs=1e-6)
 
 
 def trial(folder: Path, rate: float, mean: float) -> str:

@@ -13,13 +13,15 @@ import polars as pl
 import pydantic
 import typer
 
-from residuum.artefacts import files, intact, manifest, trec
+from residuum.artefacts import contracts, files, intact, manifest, trec
 from residuum.cli import command
+from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
 from residuum.config.schema.models import Trained
 from residuum.neural import devices, pretrained
 from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
+from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts
 from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges
 from residuum.tuning.learned import ERROR, Learned, by_errors, by_ranks
@@ -57,7 +59,7 @@ def score(
     """Write what the trained model, and what it is compared with, make of the candidates."""
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
     chosen = devices.choose(device, precision, threads, arithmetic)
-    judged = trec.read_qrels(qrels).filter(pl.col("relevance") >= 1).select(trec.PAIR)
+    judged = _relevant(qrels, corpus)
     listed = trec.cut(trec.read_run(run), top).select(trec.PAIR)
     pairs = pl.concat([listed.join(judged, on="query_id", how="semi"), judged]).unique()
     texts = Texts(queries, corpus, str(run))
@@ -72,6 +74,22 @@ def score(
     inputs = [run, queries, qrels, corpus / "manifest.json", model]
     inputs += [Path(start)] if Path(start).is_dir() else []
     manifest.write(output, facts, setting, inputs, "residuum.learning")
+
+
+def _relevant(qrels: Path, corpus: Path) -> pl.DataFrame:
+    """Return the relevant pairs whose docs the corpus has: a sample of it may lack some."""
+    judged = trec.read_qrels(qrels).filter(pl.col("relevance") >= 1).select(trec.PAIR)
+    named = {*judged["doc_id"]}
+    present = [doc_id for doc_id, _ in contracts.read_corpus(corpus) if doc_id in named]
+    kept = judged.filter(pl.col("doc_id").is_in(present))
+    if kept.is_empty():
+        raise ResiduumError(
+            f"{qrels}: none of its {judged.height} relevant docs is in {corpus}, so nothing tells "
+            "whether a model learned. Check own.tune of the dataset"
+        )
+    if lost := judged.height - kept.height:
+        log(f"{lost} of {judged.height} relevant docs are not in the corpus: left out")
+    return kept
 
 
 @app.command("judge")

@@ -16,6 +16,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import InverseCloze
 from residuum.config.specs import derive
 from residuum.neural.encoders import Encoder
+from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.losses import nll
 from residuum.neural.tokens import PackedTokens
@@ -42,7 +43,7 @@ class ClozeLearner(Learner[ClozeBatch]):
         self.encoder = Encoder(start.source, spec.encoder, start.device)
         if self.encoder.head.most("doc") > 1:
             raise ResiduumError("encoder.pooling: the inverse cloze task takes one vector a doc")
-        self.frames = {kind: self._frame(kind) for kind in ("query", "doc")}
+        self.frames = {"query": self._frame("query"), "doc": self._frame("doc")}
         self.docs = PackedTokens(self.encoder.tokenise(texts, "doc"))
         least = len(np.concatenate(self.frames["doc"])) + spec.span[0]
         self._long_enough = np.flatnonzero(self.docs.lengths > least)
@@ -52,21 +53,24 @@ class ClozeLearner(Learner[ClozeBatch]):
             )
         super().__init__(self.encoder.model, spec, start, len(self._long_enough))
 
-    def _frame(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return what stands before and behind the tokens of a text."""
-        (empty,) = self.encoder.tokenise([""], "query" if kind == "query" else "doc")
-        return empty[:-1], empty[-1:]
+    def _frame(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tokens before a text, its marker the last of them, and those behind it."""
+        (empty,) = self.encoder.tokenise([""], kind)
+        marker = self.encoder.tokenizer.convert_tokens_to_ids(self.encoder.leads[kind])
+        first = int(np.flatnonzero(empty == marker)[-1]) + 1
+        return empty[:first], empty[first:]
 
     def batch(self, step: int) -> ClozeBatch:
         numbers = [self._long_enough[visit.number] for visit in self.sampler.visits(step)]
         before, behind = self.frames["doc"]
-        texts = [self.docs.row(n)[len(before) : -len(behind)] for n in numbers]
+        rows = [self.docs.row(n) for n in numbers]
+        texts = [row[len(before) : len(row) - len(behind)] for row in rows]
         random = np.random.default_rng(derive(self.start.seed, "span", str(step)))
         pairs = [take_span(text, self.spec.span, self.spec.removed, random) for text in texts]
         spans, rests = zip(*pairs, strict=True)
         return ClozeBatch(self._framed(spans, "query"), self._framed(rests, "doc"))
 
-    def _framed(self, rows: Sequence[np.ndarray], kind: str) -> list[np.ndarray]:
+    def _framed(self, rows: Sequence[np.ndarray], kind: Kind) -> list[np.ndarray]:
         before, behind = self.frames[kind]
         return [np.concatenate([before, row, behind]) for row in rows]
 

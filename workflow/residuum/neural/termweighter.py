@@ -187,11 +187,14 @@ class TermLearner(Learner[TermBatch]):
 
     @classmethod
     def on_held_out(cls, spec: TermWeights, start: Start, trained: Path, held: HeldOut) -> Values:
-        """Return each relevant doc's mean squared error, and that of the words' mean target."""
+        """Return each relevant doc's mean squared error, and that of the best constant weight.
+
+        The least mean over docs is that of the mean over docs of their mean targets.
+        """
         weighter = TermWeighter.load(trained, start.device)
         pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in held.relevant]
         examples = build_examples(weighter, pairs, held.texts)
-        constant = float(np.concatenate(examples.targets).mean())
+        constant = float(np.mean([target.mean() for target in examples.targets]))
         predicted = weighter.weights(examples.docs, held.batch_size)
         equal = [constant - target for target in examples.targets]
         wrong = [w - target for w, target in zip(predicted, examples.targets, strict=True)]
