@@ -50,6 +50,17 @@ def irds_process(home: Path, *arguments: object) -> "subprocess.CompletedProcess
     return subprocess.run(words, env=environment, capture_output=True, text=True)
 
 
+# The files that take longest, the longest first.
+LONGEST = ["test_smoke.py", "test_replica_workflow.py"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let workers take files in the order below: else they begin with those of most tests."""
+    config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the end-to-end file first, so that workers that share the files end together."""
-    items.sort(key=lambda item: "workflow" not in item.keywords)
+    """Start the end-to-end files first, so that workers that share the files end together."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    ends = len(LONGEST)
+    items.sort(key=lambda item: place.get(item.path.name, ends + ("workflow" not in item.keywords)))

@@ -1,5 +1,8 @@
 """Copies of the project that a test may run and edit."""
 
+import compileall
+import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -7,20 +10,39 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conftest import ROOT
+from residuum.code.closure import Library
 
 PARTS = ["Snakefile", "rules", "workflow", "config", "envs", "profiles"]
 
 
 def copy_project(folder: Path) -> Path:
     """Copy what Snakemake needs of the project into a folder and return it."""
+    _compile(ROOT / "workflow")
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            ignore = shutil.ignore_patterns("__pycache__")
+            ignore = shutil.ignore_patterns(".*.part", "*.pyc.*")  # what others write just now
             shutil.copytree(source, folder / part, ignore=ignore)
         else:
             shutil.copy(source, folder / part)
     return folder
+
+
+def _compile(folder: Path) -> None:
+    """Fill __pycache__ once, from which every copy starts: its jobs would else compile anew.
+
+    Where PYTHONDONTWRITEBYTECODE is set, each of a copy's hundreds of jobs would.
+    """
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # of tests that run side by side the first one compiles
+    try:
+        compileall.compile_dir(folder, quiet=2)
+        library = Library(folder / "residuum")
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder).with_suffix("").parts
+            library.module(".".join(part for part in parts if part != "__init__"))
+    finally:
+        os.close(lock)
 
 
 def command(*arguments: str, cores: int = 2, scale: str = "smoke", config: str = "") -> list[str]:

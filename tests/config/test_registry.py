@@ -39,6 +39,15 @@ def test_every_scale_loads(scale):
     assert load(scale=scale).config.scale == scale
 
 
+def test_what_checks_a_schema_is_built_once_for_all_files_of_its_kind(monkeypatch):
+    built = []
+    adapter = entries.TypeAdapter
+    monkeypatch.setattr(entries, "TypeAdapter", lambda form: built.append(form) or adapter(form))
+    entries._adapter.cache_clear()
+    load(scale="smoke")
+    assert len(built) == len(loading.FORMS) + 2, "config.yaml's own, as a file and as chosen"
+
+
 def test_full_scale_keeps_the_papers_hyper_parameters():
     clear = load(scale="full").models["clear"]
     assert clear.training.model_dump(include={"learning_rate", "batch_size", "epochs"}) == {

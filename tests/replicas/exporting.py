@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conftest import ROOT
+from replicas import forking
 from replicas.truth import Replica
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset
@@ -68,7 +69,10 @@ def docpairs(folders: Folders, name: str, entry: Dataset, which: str, output: Pa
 
 
 def run(folders: Folders, module: str, *words: str, **more: str) -> Any:
-    """Run a module of residuum on the folders, without a network; `more` is environment."""
+    """Run a module of residuum on the folders, without a network.
+
+    `more` is environment: a process of its own has it from its start.
+    """
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT / "workflow"),
@@ -81,5 +85,7 @@ def run(folders: Folders, module: str, *words: str, **more: str) -> Any:
         "http_proxy": "http://127.0.0.1:9",
         **more,
     }
+    if not more:
+        return forking.run(module, list(words), environment)
     command = [sys.executable, "-m", module, *words]
     return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)

@@ -5,6 +5,7 @@ Must not know how entries refer to one another; the registry does.
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,12 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def validate(name: str, data: object, form: Any) -> Any:
     """Check `data` against a schema; `name` says in messages where it came from."""
     try:
-        return TypeAdapter(form).validate_python(data)
+        return _adapter(form).validate_python(data)
     except ValidationError as error:
         raise ValueError(describe(name, error, data)) from None
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    """Build what checks a schema once: for a union that takes longer than to check an entry."""
+    return TypeAdapter(form)

@@ -1,0 +1,103 @@
+"""How models learn, step by step: the curves by which docs/training.md sets mini's budgets.
+
+PYTHONPATH=workflow python tests/benchmarks/learning_curves.py MODEL... [--steps 600] [--every 50]
+
+Needs a finished `snakemake --config scale=mini` below the working directory. Each model is trained
+with the scale's budget but for as many steps as given, with one seed, and its measure on the
+candidates by which `learning:` judges it is printed at every so many steps. Constant rates only:
+the first steps of a longer training are then those of a shorter one.
+"""
+
+import argparse
+from pathlib import Path
+from types import SimpleNamespace
+
+import polars as pl
+import yaml
+
+from residuum.artefacts import trec
+from residuum.config import loading
+from residuum.neural import devices, fitting
+from residuum.neural.devices import AdaptiveBatchSize
+from residuum.neural.learners import KINDS, ContrastiveLearner, Start
+from residuum.neural.optimisers import make_optimiser, take_step
+from residuum.neural.pretrained import Source
+from residuum.neural.tokens import Texts
+from residuum.tuning.learned import by_ranks
+from residuum.wiring.availability import all_available
+from residuum.wiring.corpora import Models
+from residuum.wiring.paths import Paths
+
+ROOT = Path(__file__).parents[2]
+
+
+class HeldOutQueries:
+    """The candidates by which it is told whether a model learned, and their texts."""
+
+    def __init__(self, models: Models, wildcards: SimpleNamespace) -> None:
+        path = {name: Path(models.learned_on(getattr(models.paths, name))(wildcards))
+                for name in ("qrels", "queries", "corpus")}  # fmt: skip
+        self.qrels, self.measure = trec.read_qrels(path["qrels"]), models.learned_by(wildcards)
+        judged = self.qrels.filter(pl.col("relevance") >= 1).select(trec.PAIR)
+        run = Path(models.candidates(wildcards))
+        listed = trec.cut(trec.read_run(run), int(models.top(wildcards))).select(trec.PAIR)
+        both = [listed.join(judged, on="query_id", how="semi"), judged]
+        self.pairs = pl.concat(both).unique().sort(trec.PAIR)
+        texts = Texts(path["queries"], path["corpus"].parent, str(run))
+        self.queries = dict(texts.of("query", {*self.pairs["query_id"]}))
+        self.docs = dict(texts.of("doc", {*self.pairs["doc_id"]}))
+
+    def mean(self, learner: ContrastiveLearner) -> float:
+        """Return the mean of the measure over the queries, as the model orders the candidates."""
+        pairs = list(self.pairs.iter_rows())
+        scores = pl.Series(learner.encoder.relevance(self.queries, self.docs, pairs, 128))
+        learner.model.train()
+        table = self.pairs.with_columns(trained=scores, start=pl.lit(0.0))
+        return by_ranks(table, self.qrels, self.measure.strip("'"))[0].means["trained"]
+
+
+def curve(models: Models, name: str, seed: int, steps: int, every: int) -> list[float]:
+    """Train a model and return its means before the first step and at every so many."""
+    at = SimpleNamespace(model=name, seed=str(seed))
+    spec = models.registry.model(name)
+    training = spec.training.model_copy(update={"steps": steps, "epochs": None})
+    spec = spec.model_copy(update={"training": training})
+    source = Source(models.start(at), dropout=training.dropout)
+    start = Start(source, devices.choose("cpu", "auto", models.registry.scale.threads), seed)
+    corpus = Path(models.trained_on(models.paths.corpus)(at)).parent
+    texts = Texts(Path(models.trained_on(models.paths.queries)(at)), corpus, name)
+    learner = KINDS[spec.kind](spec, start, Path(models.tuples(at)), texts)
+    assert isinstance(learner, ContrastiveLearner), "only these rank candidates"
+    held, optimiser = HeldOutQueries(models, at), make_optimiser(learner.model, training)
+    sizes, rows = AdaptiveBatchSize("examples", "lengths"), slice(0, training.batch_size)
+    means = [held.mean(learner)]
+    for step in range(steps):
+        fitting.set_gradients(learner, sizes, rows, step)
+        take_step(optimiser, training, step, steps)
+        if (step + 1) % every == 0:
+            means.append(held.mean(learner))
+            print(f"{name} step {step + 1}: {means[-1]:.4f}", flush=True)
+    return means
+
+
+def main() -> None:
+    """Print a row of Markdown for each model."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--every", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | {"scale": "mini"}
+    models = Models(loading.load(ROOT / "config", config), Paths("results/mini"), all_available)
+    rows = []
+    for name in given.models:
+        means = curve(models, name, given.seed, given.steps, given.every)
+        rows.append(f"| {name} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
+    print("| model |", " | ".join(map(str, range(0, given.steps + 1, given.every))), "|")
+    print("|---" * (2 + given.steps // given.every) + "|")
+    print(*rows, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
