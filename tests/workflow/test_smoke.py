@@ -652,7 +652,7 @@ def kill_when(project, pattern, *targets):
         stderr=subprocess.DEVNULL,
     )
     below = []
-    # Two parents, the shell, tee, what stands for Python, the job: while one starts there are fewer.
+    # Two parents, shell, tee, what stands for Python, the job: while one starts there are fewer.
     while process.poll() is None and not (len(below) >= 6 and any(project.glob(pattern))):
         time.sleep(0.05)
         below = psutil.Process(process.pid).children(recursive=True)
