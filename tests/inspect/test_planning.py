@@ -123,7 +123,7 @@ def test_smoke_needs_no_download_and_every_stage(monkeypatch, project):
     assert "Downloads: none." in page
     rows = cells(page)
     assert rows["data_corpus"][:3:2] == ["2 of 2", "2 GB"]
-    assert rows["train_train"][0] == "10 of 10"
+    assert rows["train_train"][0] == "8 of 8"
     assert rows["rerank_score"][2] == "16 GB"
     parsed = sum(int(row[0].split(" of ")[0]) for name, row in rows.items() if "_" in name)
     assert rows["total"][0] == f"{parsed} of {parsed}"
