@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 CORES  ?= all
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# As pip would, but on all cores; a package may ship a file that is no Python of this version.
+COMPILE = -@$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib
 
-.PHONY: mini smoke test check install clean
+.PHONY: mini smoke test check form types lint install clean
 
 mini: install
 	$(BIN)/snakemake --cores $(CORES) --config scale=mini
@@ -17,11 +19,17 @@ smoke: install
 test: install $(VENV)/test.lock
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-check: install $(VENV)/test.lock
+check: form types lint
+
+form: install $(VENV)/test.lock
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/snakefmt --check Snakefile rules
+
+types: install $(VENV)/test.lock
 	$(BIN)/mypy
+
+lint: install $(VENV)/test.lock
 	$(BIN)/snakemake --lint
 
 install: $(BIN)/residuum
@@ -32,14 +40,16 @@ $(VENV)/run.lock: requirements.lock
 	@echo "installing the pinned packages into $(VENV) (about two minutes)"
 	$(PIP) $$(grep '^torch==' requirements.lock)
 	$(PIP) --no-deps -r requirements.lock
+	$(COMPILE)
 	@cp requirements.lock $@
 
 $(BIN)/residuum: pyproject.toml $(VENV)/run.lock
 	$(PIP) --no-deps --editable .
 	@touch $@
 
-$(VENV)/test.lock: requirements-test.lock $(VENV)/run.lock
+$(VENV)/test.lock: requirements-test.lock $(BIN)/residuum
 	$(PIP) --no-deps -r requirements-test.lock
+	$(COMPILE)
 	@cp requirements-test.lock $@
 
 clean:
