@@ -6,7 +6,7 @@ CORES  ?= all
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 # As pip would, but on all cores; a package may ship a file that is no Python of this version.
-COMPILE = -@$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib
+COMPILE = @$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib || true
 
 .PHONY: mini smoke test check form types lint install clean
 
