@@ -1,7 +1,7 @@
 """The toy problem: a backbone of a few thousand weights, specs that train it, its training."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -175,28 +175,16 @@ def cross_encoder_spec(group: int = 3, pooling: str = "mean", **training: Any) -
 
 def inverse_cloze_spec(**training: Any) -> str:
     """Return the JSON of an encoder that learns to find the docs of spans."""
-    how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0}
-    spec = {
-        "kind": "inverse-cloze",
-        "backbone": "test",
-        "corpora": ["test"],
-        "encoder": ENCODER,
-        "span": [1, 3],
-        "seed": 1,
-        "training": {**how, **training},
-    }
-    return json.dumps(spec)
+    return on_texts("inverse-cloze", training, encoder=ENCODER, span=[1, 3])
 
 
 def masked_language_spec(**training: Any) -> str:
     """Return the JSON of an adapted backbone."""
+    return on_texts("masked-language", training, length=24)
+
+
+def on_texts(kind: str, training: Mapping[str, Any], **own: Any) -> str:
+    """Return the JSON of a model that is trained on texts alone."""
     how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0}
-    spec = {
-        "kind": "masked-language",
-        "backbone": "test",
-        "corpora": ["test"],
-        "length": 24,
-        "seed": 1,
-        "training": {**how, **training},
-    }
-    return json.dumps(spec)
+    both = {"kind": kind, "backbone": "test", "corpora": ["test"], "seed": 1}
+    return json.dumps({**both, **own, "training": {**how, **training}})
