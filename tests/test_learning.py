@@ -161,11 +161,14 @@ def trial(folder: Path, rate: float, mean: float) -> str:
 
 
 def test_the_best_rate_is_chosen_the_smallest_of_equals_and_all_are_recorded(
-    tmp_path: Path,
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     grid = {5e-06: 0.4, 1e-05: 0.5, 2e-05: 0.5, 5e-05: 0.1}
     options = [trial(tmp_path, rate, mean) for rate, mean in grid.items()]
     learning.choose(options, tmp_path / "m@rate.json")
+    assert "edge" not in capfd.readouterr().err
+    learning.choose(options[:2], tmp_path / "edge.json")
+    assert "warning: learning_rate 1e-05 at an edge of the grid" in capfd.readouterr().err
     record = Record.read(tmp_path / "m@rate.json")
     assert [choice.setting for choice in record.choices] == [{"learning_rate": 1e-05}]
     assert record.choices[0].at_edge == [] and record.queries == 325

@@ -23,7 +23,7 @@ from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts
-from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges
+from residuum.tuning.choosing import Choice, Record, Setting, Tried, edges, warn_of_edges
 from residuum.tuning.learned import ERROR, Learned, by_errors, by_ranks
 
 app = command.app(__doc__)
@@ -130,16 +130,17 @@ def choose(
 ) -> None:
     """Choose the learning rate of the best mean, the smallest of equals; record all tried."""
     paths = {float(rate): Path(path) for rate, _, path in (text.partition("=") for text in trial)}
-    told = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
-    settings: list[Setting] = [{"learning_rate": rate} for rate in told]
-    means = [of.means["trained"] for of in told.values()]
-    first = next(iter(told.values()))
+    verdicts = {rate: Learned.read(path) for rate, path in sorted(paths.items())}
+    settings: list[Setting] = [{"learning_rate": rate} for rate in verdicts]
+    means = [of.means["trained"] for of in verdicts.values()]
+    first = next(iter(verdicts.values()))
     best = settings[means.index(max(means))]
     mean, at_edge = max(means), edges(best, settings)
     chosen = Choice(setting=best, at_edge=at_edge, queries=first.examples, mean=mean)
+    warn_of_edges(chosen)
     tried = [Tried(setting=s, means=[m]) for s, m in zip(settings, means, strict=True)]
     record = Record(choices=[chosen], measure=first.measure, queries=first.examples, tried=tried)
-    record.write(output, Grid(rates=list(told)), [*paths.values()], "residuum.learning")
+    record.write(output, Grid(rates=list(verdicts)), [*paths.values()], "residuum.learning")
 
 
 if __name__ == "__main__":

@@ -118,10 +118,7 @@ def choose(
             mean=chosen_on[best],
             held_out=held_out[best] if fold_of else None,
         )
-        if choice.at_edge:
-            at = ", ".join(f"{name} {choice.setting[name]}" for name in choice.at_edge)
-            which = f"fold {number + 1}: " if fold.max() else ""
-            print(f"warning: {which}{at} at an edge of the grid", file=sys.stderr)
+        warn_of_edges(choice, f"fold {number + 1}: " if fold.max() else "")
         by_fold.append(held_out)
         choices.append(choice)
     tried = zip(settings, zip(*by_fold, strict=True), strict=True)
@@ -137,6 +134,13 @@ def choose(
 def means(values: Values) -> list[float]:
     """Return the mean of each row, exactly rounded: no order of queries shows."""
     return [math.fsum(row) / len(row) for row in values.tolist()]
+
+
+def warn_of_edges(choice: Choice, which: str = "") -> None:
+    """Say on standard error what was chosen at an edge of its grid; `which` of several it is."""
+    if choice.at_edge:
+        at = ", ".join(f"{name} {choice.setting[name]}" for name in choice.at_edge)
+        print(f"warning: {which}{at} at an edge of the grid", file=sys.stderr)
 
 
 def edges(chosen: Setting, settings: Sequence[Setting]) -> list[str]:
