@@ -55,6 +55,7 @@ def joined(device: str) -> Iterator[None]:
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
             stack.enter_context(redirect_stderr(nowhere))
         yield
+    dist.barrier()  # a group that ends while another process still sends may abort this one
     dist.destroy_process_group()
 
 
