@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from corpora import make_corpus
 from residuum import learning
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
@@ -18,7 +17,6 @@ from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.termweighter import TermLearner
-from residuum.neural.tokens import Texts
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
 from tiny_models import (
@@ -133,15 +131,11 @@ def test_term_weights_are_compared_with_the_best_constant(toy: Path, tmp_path: P
     spec = term_weights_spec(steps=1, learning_rate=1e-9)
     model = train_toy(toy, tmp_path / "model", spec)
     docs = [("long", "flour often here there motor"), ("short", "water")]
-    corpus = make_corpus(tmp_path / "corpus", docs)
-    trec.write_queries(tmp_path / "queries.tsv", [("q0", "flour"), ("q1", "water")])
     relevant = [("q0", "long"), ("q1", "short")]
-    held = HeldOut(Texts(tmp_path / "queries.tsv", corpus, "test"), [], relevant, 8)
+    held = HeldOut({"q0": "flour", "q1": "water"}, dict(docs), [], relevant, 8)
     device = devices.Device("cpu", "fp32")
-    begun, form = (
-        Start(Source(str(toy / "start")), device, 1),
-        TermWeights.model_validate_json(spec),
-    )
+    form = TermWeights.model_validate_json(spec)
+    begun = Start(Source(str(toy / "start")), device, 1)
     errors = TermLearner.on_held_out(form, begun, model, held).values["mean target"]
     constants = np.linspace(0, 1, 10_001)
     # one word of five in its query, and one of one

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import polars as pl
 import yaml
 
+from residuum import learning
 from residuum.artefacts import trec
 from residuum.config import loading
 from residuum.neural import devices, fitting
@@ -31,28 +32,25 @@ from residuum.wiring.paths import Paths
 ROOT = Path(__file__).parents[2]
 
 
-class HeldOutQueries:
-    """The candidates by which it is told whether a model learned, and their texts."""
+class Judge:
+    """The candidates by which it is told whether a model learned, and the measure."""
 
-    def __init__(self, models: Models, wildcards: SimpleNamespace) -> None:
-        path = {name: Path(models.learned_on(getattr(models.paths, name))(wildcards))
-                for name in ("qrels", "queries", "corpus")}  # fmt: skip
-        self.qrels, self.measure = trec.read_qrels(path["qrels"]), models.learned_by(wildcards)
-        judged = self.qrels.filter(pl.col("relevance") >= 1).select(trec.PAIR)
-        run = Path(models.candidates(wildcards))
-        listed = trec.cut(trec.read_run(run), int(models.top(wildcards))).select(trec.PAIR)
-        both = [listed.join(judged, on="query_id", how="semi"), judged]
-        self.pairs = pl.concat(both).unique().sort(trec.PAIR)
-        texts = Texts(path["queries"], path["corpus"].parent, str(run))
-        self.queries = dict(texts.of("query", {*self.pairs["query_id"]}))
-        self.docs = dict(texts.of("doc", {*self.pairs["doc_id"]}))
+    def __init__(self, models: Models, at: SimpleNamespace) -> None:
+        paths = {name: Path(models.learned_on(getattr(models.paths, name))(at))
+                 for name in ("queries", "qrels", "corpus")}  # fmt: skip
+        paths["corpus"] = paths["corpus"].parent
+        size = models.registry.scale.batch_size
+        run, top = Path(models.candidates(at)), int(models.top(at))
+        self.held = learning.held_out(run, top, **paths, batch_size=size)
+        self.qrels, self.measure = trec.read_qrels(paths["qrels"]), models.learned_by(at)
 
     def mean(self, learner: ContrastiveLearner) -> float:
         """Return the mean of the measure over the queries, as the model orders the candidates."""
-        pairs = list(self.pairs.iter_rows())
-        scores = pl.Series(learner.encoder.relevance(self.queries, self.docs, pairs, 128))
+        queries, docs, pairs, _, size = self.held
+        scores = pl.Series("trained", learner.encoder.relevance(queries, docs, pairs, size))
         learner.model.train()
-        table = self.pairs.with_columns(trained=scores, start=pl.lit(0.0))
+        table = pl.DataFrame(pairs, schema=trec.PAIR, orient="row")
+        table = table.with_columns(scores, start=pl.lit(0.0))
         return by_ranks(table, self.qrels, self.measure.strip("'"))[0].means["trained"]
 
 
@@ -68,14 +66,14 @@ def curve(models: Models, name: str, seed: int, steps: int, every: int) -> list[
     texts = Texts(Path(models.trained_on(models.paths.queries)(at)), corpus, name)
     learner = KINDS[spec.kind](spec, start, Path(models.tuples(at)), texts)
     assert isinstance(learner, ContrastiveLearner), "only these rank candidates"
-    held, optimiser = HeldOutQueries(models, at), make_optimiser(learner.model, training)
+    judge, optimiser = Judge(models, at), make_optimiser(learner.model, training)
     sizes, rows = AdaptiveBatchSize("examples", "lengths"), slice(0, training.batch_size)
-    means = [held.mean(learner)]
+    means = [judge.mean(learner)]
     for step in range(steps):
         fitting.set_gradients(learner, sizes, rows, step)
         take_step(optimiser, training, step, steps)
         if (step + 1) % every == 0:
-            means.append(held.mean(learner))
+            means.append(judge.mean(learner))
             print(f"{name} step {step + 1}: {means[-1]:.4f}", flush=True)
     return means
 

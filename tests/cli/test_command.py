@@ -53,7 +53,7 @@ for stage in sys.argv[1:]:
         try:
             runpy.run_module(f"residuum.{stage}", run_name="__main__", alter_sys=True)
         except SystemExit as end:
-            print("told:", stage, end.code, sorted(heavy & set(sys.modules)), flush=True)
+            print("left:", stage, end.code, sorted(heavy & set(sys.modules)), flush=True)
             os._exit(0)
         os._exit(1)
     os.wait()
@@ -69,10 +69,10 @@ def test_every_stage_has_help_without_loading_what_is_heavy():
         text=True,
         env={"PYTHONPATH": str(ROOT / "workflow")},
     )
-    for stage, page in zip(stages, done.stdout.split("told: ")[:-1], strict=True):
+    for stage, page in zip(stages, done.stdout.split("left: ")[:-1], strict=True):
         assert f"Usage: python -m residuum.{stage} " in page, (stage, page, done.stderr)
-    told = re.findall(r"^told: (.*)$", done.stdout, re.M)
-    assert told == [f"{stage} 0 []" for stage in stages]
+    ends = re.findall(r"^left: (.*)$", done.stdout, re.M)
+    assert ends == [f"{stage} 0 []" for stage in stages]
 
 
 def test_progress_in_a_log_names_the_work_counts_and_estimates(capsys, monkeypatch):

@@ -24,9 +24,7 @@ TEXT = np.arange(10, 20, dtype=np.int32)
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("toy")
-    write_problem(folder)
-    return folder
+    return write_problem(tmp_path_factory.mktemp("toy"))
 
 
 def learner(toy: Path, texts: list[str] | None = None, **changes: Any) -> ClozeLearner:
@@ -87,7 +85,7 @@ def test_the_loss_is_that_of_each_spans_doc_among_those_of_the_batch(toy: Path) 
     np.testing.assert_allclose(equal.numpy(), np.log(8), rtol=1e-6)
 
 
-def found(encoder: Encoder) -> int:
+def own_docs_first(encoder: Encoder) -> int:
     """Return for how many topics the best of the docs, in other words, is their own."""
     topics, docs = (encoder.encode(texts, "doc", 8) for texts in (TOPICS, ANSWERS))
     return int(((topics @ docs.T).argmax(axis=1) == np.arange(len(TOPICS))).sum())
@@ -101,8 +99,8 @@ def test_an_encoder_learns_which_words_stand_in_one_doc(toy: Path, tmp_path: Pat
     start, out = str(toy / "start"), tmp_path / "out"
     pretrain.adapt([corpus], start, spec, tmp_path / "work", out, device="cpu")
     device = devices.Device("cpu", "fp32")
-    before = found(Encoder(Source(start), learner(toy).spec.encoder, device))
-    assert before <= 4 and found(Encoder.load(out, device)) == 8
+    before = own_docs_first(Encoder(Source(start), learner(toy).spec.encoder, device))
+    assert before <= 4 and own_docs_first(Encoder.load(out, device)) == 8
     record = json.loads((out / "manifest.json").read_text())["artefact"]
     assert record["preflight"]["loss_of_equal_scores"] == pytest.approx(np.log(8), abs=1e-5)
 

@@ -8,20 +8,20 @@ from residuum.wiring.answers import kept
 
 
 def test_a_registry_is_asked_once_for_each_question_and_forgotten():
-    asked = []
+    calls = []
 
     @kept
     def named(of, name, end=""):
-        asked.append(name + end)
+        calls.append(name + end)
         return name + end
 
     one, other = registry(), registry()
     assert [named(one, "a"), named(one, "a"), named(one, "b"), named(one, "a", end="!")] == [
         "a", "a", "b", "a!"
     ]  # fmt: skip
-    assert named(other, "a") == "a" and asked == ["a", "b", "a!", "a"]
+    assert named(other, "a") == "a" and calls == ["a", "b", "a!", "a"]
     alive = weakref.ref(one)
     del one
     gc.collect()
     assert alive() is None
-    assert named(other, "a") == "a" and len(asked) == 4, "the other one's answers stay"
+    assert named(other, "a") == "a" and len(calls) == 4, "the other one's answers stay"

@@ -13,7 +13,7 @@ import polars as pl
 import pydantic
 import typer
 
-from residuum.artefacts import contracts, files, intact, manifest, trec
+from residuum.artefacts import files, intact, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
@@ -59,13 +59,9 @@ def score(
     """Write what the trained model, and what it is compared with, make of the candidates."""
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
     chosen = devices.choose(device, precision, threads, arithmetic)
-    judged = _relevant(qrels, corpus)
-    listed = trec.cut(trec.read_run(run), top).select(trec.PAIR)
-    pairs = pl.concat([listed.join(judged, on="query_id", how="semi"), judged]).unique()
-    texts = Texts(queries, corpus, str(run))
-    both = (list(some.sort(trec.PAIR).iter_rows()) for some in (pairs, judged))
+    held = held_out(run, top, queries, qrels, corpus, batch_size)
     begun = Start(Source(start, revision), chosen, 0)
-    made = KINDS[form.kind].on_held_out(form, begun, model, HeldOut(texts, *both, batch_size))
+    made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))
     setting = {"model": form.model_dump(mode="json"), "start": start, "revision": revision}
@@ -76,20 +72,42 @@ def score(
     manifest.write(output, facts, setting, inputs, "residuum.learning")
 
 
-def _relevant(qrels: Path, corpus: Path) -> pl.DataFrame:
-    """Return the relevant pairs whose docs the corpus has: a sample of it may lack some."""
+def held_out(
+    run: Path, top: int, queries: Path, qrels: Path, corpus: Path, batch_size: int
+) -> HeldOut:
+    """Return the first `top` docs of a run and all relevant ones, of the queries that have any.
+
+    Relevant docs that the corpus lacks, as a sample of it may, are left out.
+    """
     judged = trec.read_qrels(qrels).filter(pl.col("relevance") >= 1).select(trec.PAIR)
-    named = {*judged["doc_id"]}
-    present = [doc_id for doc_id, _ in contracts.read_corpus(corpus) if doc_id in named]
-    kept = judged.filter(pl.col("doc_id").is_in(present))
-    if kept.is_empty():
+    listed = trec.cut(trec.read_run(run), top).select(trec.PAIR)
+    listed = listed.join(judged, on="query_id", how="semi")
+    named, relevant = {*listed["doc_id"]}, {*judged["doc_id"]}
+    texts = Texts(queries, corpus, str(run))
+    docs = dict(texts.of("doc", named | relevant, optional=relevant - named))
+    present = judged.filter(pl.col("doc_id").is_in(list(docs)))
+    _check_present(judged.height, present.height, qrels, corpus)
+    listed = listed.join(present, on="query_id", how="semi")
+    pairs = pl.concat([listed, present]).unique().sort(trec.PAIR)
+    used = {*pairs["doc_id"]}
+    return HeldOut(
+        dict(texts.of("query", {*pairs["query_id"]})),
+        {doc_id: text for doc_id, text in docs.items() if doc_id in used},
+        list(pairs.iter_rows()),
+        list(present.sort(trec.PAIR).iter_rows()),
+        batch_size,
+    )
+
+
+def _check_present(judged: int, present: int, qrels: Path, corpus: Path) -> None:
+    """Refuse judgements of which no relevant doc is in a corpus; say how many are not."""
+    if not present:
         raise ResiduumError(
-            f"{qrels}: none of its {judged.height} relevant docs is in {corpus}, so nothing tells "
-            "whether a model learned. Check own.tune of the dataset"
+            f"{qrels}: none of its {judged} relevant docs is in {corpus}, so nothing tells whether "
+            "a model learned. Check own.tune of the dataset"
         )
-    if lost := judged.height - kept.height:
-        log(f"{lost} of {judged.height} relevant docs are not in the corpus: left out")
-    return kept
+    if lost := judged - present:
+        log(f"{lost} of {judged} relevant docs are not in the corpus: left out")
 
 
 @app.command("judge")

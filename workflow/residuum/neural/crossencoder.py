@@ -229,8 +229,8 @@ def _head_in_float32(model: Any, device: str) -> None:
         with torch.autocast(device, enabled=False):
             return half(input.float())
 
-    # torch calls a layer's own forward where it has one; to mypy a method is its class's.
-    last.forward = forward  # type: ignore[method-assign]
+    # As torch provides for: it calls a layer's own forward where it has one.
+    last.forward = forward  # type: ignore[method-assign]  # to mypy a method is its class's
 
 
 class CrossLearner(ContrastiveLearner):

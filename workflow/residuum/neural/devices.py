@@ -105,8 +105,9 @@ def _ask_for_determinism() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS is random without it
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.set_float32_matmul_precision("highest")
-    # Filling uninitialised memory costs time and changes nothing; torch does not declare it.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    deterministic = torch.utils.deterministic
+    # Filling uninitialised memory costs time and changes nothing.
+    deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # undeclared
 
 
 def lacks_bf16(name: str, arithmetic: str) -> str:

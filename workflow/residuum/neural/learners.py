@@ -47,9 +47,10 @@ class BatchLoss(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """What no step saw: the texts, the candidates of queries, and which of them are relevant."""
+    """What no step saw: texts by id, the candidates of queries, and which of them are relevant."""
 
-    texts: Texts
+    queries: Mapping[str, str]
+    docs: Mapping[str, str]
     candidates: list[tuple[str, str]]
     relevant: list[tuple[str, str]]
     batch_size: int
@@ -199,10 +200,8 @@ class ContrastiveLearner(Learner[Batch]):
         begun = cls.begin(spec, start)
         models = {"start": begun, "trained": begun.load(trained, start.device)}
         query_ids, doc_ids = map(list, zip(*held.candidates, strict=True))
-        queries = dict(held.texts.of("query", set(query_ids)))
-        docs = dict(held.texts.of("doc", set(doc_ids)))
         scores = {
-            name: model.relevance(queries, docs, held.candidates, held.batch_size)
+            name: model.relevance(held.queries, held.docs, held.candidates, held.batch_size)
             for name, model in models.items()
         }
         return Values({"query_id": query_ids, "doc_id": doc_ids}, scores)

@@ -8,7 +8,7 @@ AutoModelForTokenClassification loads a checkpoint too. Must not know where pred
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -163,7 +163,9 @@ class TermLearner(Learner[TermBatch]):
         settings = Weighting(length=spec.length, scale=spec.scale)
         self.encoder = TermWeighter(start.source, settings, start.device)
         pairs = in_fixed_order(contracts.read_tuples(tuples))
-        self.all = build_examples(self.encoder, pairs, texts)
+        queries = dict(texts.of("query", {pair.query_id for pair in pairs}))
+        docs = texts.of("doc", {pair.positive for pair in pairs})
+        self.all = build_examples(self.encoder, pairs, queries, docs)
         super().__init__(self.encoder.model, spec, start, len(self.all.docs))
         self.mean = float(np.concatenate(self.all.targets).mean())
 
@@ -193,7 +195,9 @@ class TermLearner(Learner[TermBatch]):
         """
         weighter = TermWeighter.load(trained, start.device)
         pairs = [contracts.Tuple(query, doc, 0.0, [], []) for query, doc in held.relevant]
-        examples = build_examples(weighter, pairs, held.texts)
+        relevant = {pair.positive for pair in pairs}
+        docs = (item for item in held.docs.items() if item[0] in relevant)
+        examples = build_examples(weighter, pairs, held.queries, docs)
         constant = float(np.mean([target.mean() for target in examples.targets]))
         predicted = weighter.weights(examples.docs, held.batch_size)
         equal = [constant - target for target in examples.targets]
@@ -214,19 +218,21 @@ class TermLearner(Learner[TermBatch]):
 
 
 def build_examples(
-    weighter: TermWeighter, pairs: Iterable[contracts.Tuple], texts: Texts
+    weighter: TermWeighter,
+    pairs: Iterable[contracts.Tuple],
+    queries: Mapping[str, str],
+    positives: Iterable[tuple[str, str]],
 ) -> TermBatch:
-    """Return an example for each positive of the pairs that has a word, in corpus order."""
-    queries: defaultdict[str, set[str]] = defaultdict(set)
+    """Return an example for each positive of the pairs that has a word, in the order given."""
+    queries_of: defaultdict[str, set[str]] = defaultdict(set)
     for pair in pairs:
-        queries[pair.positive].add(pair.query_id)
-    named = texts.of("query", set().union(*queries.values()))
-    known = {query_id: terms(text) for query_id, text in named}
+        queries_of[pair.positive].add(pair.query_id)
+    known = {query_id: terms(text) for query_id, text in queries.items()}
     examples = TermBatch([], [], [])
-    for some in chunks(texts.of("doc", set(queries)), TEXTS_AT_ONCE):
+    for some in chunks(positives, TEXTS_AT_ONCE):
         docs = weighter.tokenise([text for _, text in some])
         for (doc_id, text), doc in zip(some, docs, strict=True):
-            recalls = recall([known[query_id] for query_id in queries[doc_id]])
+            recalls = recall([known[query_id] for query_id in queries_of[doc_id]])
             if doc.words:
                 own = targets(text, doc.words, recalls)
                 examples.doc_ids.append(doc_id)

@@ -6,7 +6,7 @@ Must not know models, corpora or which texts make a batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,12 +84,17 @@ class Texts(NamedTuple):
     corpus: Path
     namer: str
 
-    def of(self, kind: Kind, ids: set[str]) -> Iterator[tuple[str, str]]:
-        """Stream (id, text) of some queries or docs; raise ResiduumError if one is missing."""
+    def of(
+        self, kind: Kind, ids: set[str], optional: Collection[str] = ()
+    ) -> Iterator[tuple[str, str]]:
+        """Stream (id, text) of some queries or docs; raise ResiduumError if one is missing.
+
+        Those that are optional may be missing.
+        """
         query = kind == "query"
         source = self.queries if query else self.corpus
         texts = trec.read_queries(source).items() if query else contracts.read_corpus(source)
-        missing = set(ids)
+        missing = ids.difference(optional)
         for key, text in texts:
             if key in ids:
                 missing.discard(key)
