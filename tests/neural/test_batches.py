@@ -1,4 +1,4 @@
-"""The batch stream: resumable at any step, uniform negatives, disjoint parts, known positives."""
+"""The batch stream: resumable at any step, uniform negatives, a fixed order, known positives."""
 
 from collections import Counter
 from collections.abc import Callable
