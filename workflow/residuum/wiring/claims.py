@@ -3,6 +3,8 @@
 Usage: `Claimed(registry, paths, hub).metrics(wildcards)`. Must not know how a claim is judged.
 """
 
+from functools import cache
+
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Registry
 from residuum.config.schema.papers import Claims, Figure, parts_of
@@ -14,6 +16,7 @@ from residuum.wiring.pages import bind_figure, bind_table
 from residuum.wiring.part import Part, Wildcards
 
 
+@cache
 def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
     """Bind a paper's claims: the tables and figures that they are about."""
     claims, (comparable, reason) = registry.entry(page, Claims), registry.comparability
