@@ -128,7 +128,7 @@ def test_a_pool_smaller_than_the_group_repeats() -> None:
 def test_without_groups_a_batch_has_positives_only() -> None:
     bare = Tuple("q9", "d9", 1.0, [], [])
     batch = draw_batch([bare], 0, [Visit(0, 7, 0), Visit(0, 7, 1)])
-    assert batch == Batch(["q9"] * 2, ["d9"] * 2, [[], []], [[1.0], [1.0]])
+    assert batch == Batch(["q9"] * 2, ["d9"] * 2, [[], []], [[1.0], [1.0]], [7, 8])
     assert batch.docs == ["d9", "d9"]
 
 
@@ -141,7 +141,7 @@ def test_known_positives_are_no_negatives_in_any_column() -> None:
     """By hand: positives a, b, c, a, then the sampled negatives of each pair."""
     known = {"q1": {"a", "b"}, "q2": {"c"}, "q3": {"a"}}
     negatives = [["x", "c"], ["c", "y"], ["a", "b"], ["b", "z"]]
-    batch = Batch(["q1", "q1", "q2", "q3"], ["a", "b", "c", "a"], negatives, [])
+    batch = Batch(["q1", "q1", "q2", "q3"], ["a", "b", "c", "a"], negatives, [], [])
     expected = [
         [0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1, 0],
         [1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 0],

@@ -8,6 +8,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from residuum.config.schema.models import Training
 from residuum.neural import optimisers
+from residuum.neural.optimisers import Moment
 
 
 def training(**changes: object) -> Training:
@@ -17,7 +18,7 @@ def training(**changes: object) -> Training:
 
 def rates(steps: int, **changes: object) -> list[float]:
     how = training(**changes)
-    return [optimisers.learning_rate(how, step, steps) for step in range(steps)]
+    return [optimisers.learning_rate(how, Moment(step, steps, step // 10)) for step in range(steps)]
 
 
 def test_the_rate_rises_and_falls_on_straight_lines() -> None:
@@ -53,6 +54,22 @@ def test_a_linear_decay_is_that_of_transformers(warmup: int) -> None:
     assert rates(40, warmup=warmup, decay="linear") == pytest.approx(expected)
 
 
+def test_the_rate_halves_with_every_epoch_behind_the_first_ones() -> None:
+    """RoC's: 2e-4 for three epochs, here of ten steps; then 1e-4, then 5e-5; as torch has it."""
+    how = {"learning_rate": 2e-4, "halve_after": 3}
+    assert rates(50, **how) == [2e-4] * 30 + [1e-4] * 10 + [5e-5] * 10
+    adam = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=2e-4)
+    schedule = torch.optim.lr_scheduler.MultiStepLR(adam, [30, 40], gamma=0.5)
+    expected = []
+    for _ in range(50):
+        expected += schedule.get_last_lr()
+        adam.step()
+        schedule.step()
+    assert rates(50, **how) == pytest.approx(expected)
+    with pytest.raises(ValidationError, match="leave out decay"):
+        training(halve_after=3, decay="linear")
+
+
 def model() -> torch.nn.Module:
     torch.manual_seed(3)
     return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3))
@@ -69,7 +86,7 @@ def trained(how: Training, steps: int = 5) -> list[torch.Tensor]:
     for number in range(steps):
         for some, gradient in zip(net.parameters(), gradients(number), strict=True):
             some.grad = gradient.clone()
-        optimisers.take_step(optimiser, how, number, steps)
+        optimisers.take_step(optimiser, how, Moment(number, steps))
     return [some.detach() for some in net.parameters()]
 
 

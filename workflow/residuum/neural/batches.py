@@ -20,12 +20,16 @@ from residuum.config.specs import derive
 
 
 class Batch(NamedTuple):
-    """Pairs of a step: ids, a group of negatives each, lexical scores, the positive's first."""
+    """Pairs of a step: ids, a group of negatives each, lexical scores, the positive's first.
+
+    `draws` is a number of each visit of a pair: what is drawn at random for it follows from that.
+    """
 
     query_ids: list[str]
     positives: list[str]
     negatives: list[list[str]]
     lexical: list[list[float]]
+    draws: list[int]
 
     @property
     def docs(self) -> list[str]:
@@ -117,7 +121,7 @@ class QuerySampler(EpochSampler):
 
 def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> Batch:
     """Return the batch of some visits, each of which takes a group of its pair's negatives."""
-    batch = Batch([], [], [], [])
+    batch = Batch([], [], [], [], [])
     for visit in visits:
         pair = pairs[visit.number]
         picks = turns(len(pair.negatives), group, visit)
@@ -126,6 +130,7 @@ def draw_batch(pairs: Sequence[Tuple], group: int, visits: Iterable[Visit]) -> B
         batch.negatives.append([pair.negatives[pick] for pick in picks])
         scores = (pair.negative_scores[pick] for pick in picks)
         batch.lexical.append([pair.positive_score, *scores])
+        batch.draws.append(visit.start + visit.epoch)
     return batch
 
 

@@ -247,10 +247,11 @@ class CrossLearner(ContrastiveLearner):
 
     def forward(self, batch: Batch) -> Outputs:
         """Return the scores (rows, 1 + negatives) of each query's docs, the positive first."""
-        grouped = list(zip(batch.query_ids, batch.groups, strict=True))
-        queries = self.queries.of([query for query, docs in grouped for _ in docs])
-        docs = self.docs.of([doc for _, docs in grouped for doc in docs])
-        return [self.encoder.forward(list(map(Pair, queries, docs))).view(len(grouped), -1)]
+        groups = batch.groups
+        rows = [row for row, docs in enumerate(groups) for _ in docs]
+        queries = self.queries.of([batch.query_ids[row] for row in rows])
+        docs = self.tokens_of(batch, rows, [doc for docs in groups for doc in docs])
+        return [self.encoder.forward(list(map(Pair, queries, docs))).view(len(groups), -1)]
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
         return of_own(outputs[0], batch)

@@ -195,7 +195,9 @@ class DualLearner(ContrastiveLearner):
         The latter are (rows, negatives, vectors, dimensions).
         """
         queries = self.encoder.forward(self.queries.of(batch.query_ids), "query")
-        docs = self.encoder.forward(self.docs.of(batch.docs), "doc")
+        pairs = range(len(queries))
+        rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
+        docs = self.encoder.forward(self.tokens_of(batch, rows, batch.docs), "doc")
         positives, negatives = docs.tensor_split([len(queries)])
         return queries, positives, negatives.view(len(queries), -1, *docs.shape[1:])
 

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from residuum.artefacts import contracts
+from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
+from residuum.config.specs import derive
 from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batch, in_fixed_order
 from residuum.neural.devices import Device
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
+from residuum.neural.matching import masked
 from residuum.neural.pretrained import Source, TextModel
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts, TokenStore
@@ -186,9 +189,29 @@ class ContrastiveLearner(Learner[Batch]):
         docs = {doc for pair in self.pairs for doc in (pair.positive, *pair.negatives)}
         self.queries = TokenStore(texts, "query", queries, encoder.tokenise)
         self.docs = TokenStore(texts, "doc", docs, encoder.tokenise)
+        if spec.perturbation and encoder.tokenizer.mask_token_id is None:
+            raise ResiduumError(
+                f"{start.source.name}: its tokenizer has no mask token. Leave out perturbation"
+            )
 
     def batch(self, step: int) -> Batch:
         return draw_batch(self.pairs, self.group, self.sampler.visits(step))
+
+    def tokens_of(self, batch: Batch, rows: Sequence[int], docs: Sequence[str]) -> list[np.ndarray]:
+        """Return the tokens of docs, each read beside the query of a row, perturbed if so said."""
+        tokens, how = self.docs.of(docs), self.spec.perturbation
+        if how is None:
+            return tokens
+        special, mask = self.encoder.tokenizer.all_special_ids, self.encoder.tokenizer.mask_token_id
+        queries = self.queries.of(batch.query_ids)
+        randoms = (
+            np.random.default_rng(derive(batch.draws[row], "perturbation", doc))
+            for row, doc in zip(rows, docs, strict=True)
+        )
+        return [
+            masked(queries[row], own, special, mask, how.share, random)
+            for row, own, random in zip(rows, tokens, randoms, strict=True)
+        ]
 
     @classmethod
     @abstractmethod

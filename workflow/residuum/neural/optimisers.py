@@ -1,7 +1,7 @@
 """The optimiser of a training: Adam in two forms, its rate from step to step, decay and clipping.
 
-Usage: `optimiser = make_optimiser(model, how)`, then `take_step(optimiser, how, step, steps)` at
-each step from 0, with `how` a model's `training`. Must not know models or losses.
+Usage: `optimiser = make_optimiser(model, how)`, then `take_step(optimiser, how, Moment(step, steps,
+epoch))` at each step, with `how` a model's `training`. Must not know models or losses.
 """
 
 from __future__ import annotations
@@ -14,6 +14,14 @@ from residuum.config.schema.training import Training
 if TYPE_CHECKING:
     from torch.nn import Module
     from torch.optim import Optimizer
+
+
+class Moment(NamedTuple):
+    """A step, counted from 0, of all steps; the epoch in which it begins, counted from 0."""
+
+    step: int
+    steps: int
+    epoch: int = 0
 
 
 class Adam(NamedTuple):
@@ -41,13 +49,13 @@ def make_optimiser(model: Module, how: Training) -> Optimizer:
     return torch.optim.AdamW([{"params": matrices}, {"params": vectors}], lr=how.rate)
 
 
-def take_step(optimiser: Optimizer, how: Training, number: int, steps: int) -> float:
-    """Take the step of a number counted from 0 with the gradients; return its learning rate."""
+def take_step(optimiser: Optimizer, how: Training, at: Moment) -> float:
+    """Take a step with the gradients; return its learning rate."""
     from torch.nn.utils import clip_grad_norm_
 
-    rate = learning_rate(how, number, steps)
+    rate = learning_rate(how, at)
     for group, decay in zip(optimiser.param_groups, (how.weight_decay, 0.0), strict=True):
-        group |= settings(how, number, rate, decay, group["betas"])
+        group |= settings(how, at.step, rate, decay, group["betas"])
     if how.clip_norm is not None:
         parameters = [some for group in optimiser.param_groups for some in group["params"]]
         clip_grad_norm_(parameters, how.clip_norm)
@@ -69,12 +77,18 @@ def settings(
     return {"lr": rate * scale, "eps": adam.epsilon / sqrt(second), "weight_decay": decay / scale}
 
 
-def learning_rate(how: Training, number: int, steps: int) -> float:
-    """Return the rate of a step from 0: it rises to the highest, then decays to 0 at `steps`."""
-    warmup = int(how.warmup * steps if how.warmup < 1 else how.warmup)
-    if number < warmup:
-        return how.rate * number / warmup
+def learning_rate(how: Training, at: Moment) -> float:
+    """Return the rate of a step: it rises to the highest, then falls to 0 at the last, or halves.
+
+    With `halve_after` n it is the highest in epochs 0 to n - 1, and half of the epoch's before in
+    each later one (Lee et al. 2023, section 4.1).
+    """
+    warmup = int(how.warmup * at.steps if how.warmup < 1 else how.warmup)
+    if at.step < warmup:
+        return how.rate * at.step / warmup
+    if how.halve_after:
+        return how.rate * 0.5 ** max(0, at.epoch - how.halve_after + 1)
     if how.decay == "constant":
         return how.rate
     first = warmup if how.decay == "linear" else 0
-    return how.rate * (steps - number) / (steps - first)
+    return how.rate * (at.steps - at.step) / (at.steps - first)

@@ -152,6 +152,12 @@ class ReleasedWeights(Entry):
     least: Probability = Field(1.0, description="share of the docs held; others have no word")
 
 
+class Perturbation(Strict):
+    """Tokens of a doc that its query has too, masked in training alone (RoC, Eq. 10)."""
+
+    share: Probability = Field(0.15, description="of such tokens; each is drawn by itself")
+
+
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
@@ -160,6 +166,7 @@ class Contrastive(OnPairs):
     group: Positive = Field(
         1, description="stored negatives beside each positive at a visit, in turn"
     )
+    perturbation: Perturbation | None = None
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
 
     @property

@@ -43,6 +43,9 @@ class Training(Strict):
         description="of the rate, on a line to 0 at the end: linear from where the warm-up ends, "
         "bert from the first step, so that the rate falls where the warm-up ends",
     )
+    halve_after: Positive | None = Field(
+        None, description="epochs at the full rate, which then halves with every epoch that begins"
+    )
     weight_decay: float = Field(0.0, ge=0, description="decoupled; none of biases and layer norms")
     clip_norm: float | None = Field(None, gt=0, description="largest norm of all gradients")
     batch_size: Positive
@@ -71,3 +74,5 @@ class Training(Strict):
     def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
+        if self.halve_after and self.decay != "constant":
+            raise ValueError("halve_after: the rate falls on a line already; leave out decay")
