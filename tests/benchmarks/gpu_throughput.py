@@ -29,6 +29,7 @@ from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.encoders import Encoder
 from residuum.neural.learners import BatchLoss, Learner, Outputs, Start
 from residuum.neural.losses import triplet_hinge
+from residuum.neural.optimisers import Moment, make_optimiser, take_step
 from residuum.neural.pretrained import Source
 from residuum.neural.processes import share
 
@@ -130,12 +131,12 @@ def training(encoder: Encoder, shape: Shape) -> Callable[[], object]:
     """Return a training step with the loop's own parts; its last act waits for the GPU."""
     learner, sizes = Triplets(encoder, shape), AdaptiveBatchSize("triplets", "LENGTH")
     how = Training(learning_rate=1e-5, batch_size=shape.triplets, steps=shape.steps)
-    optimiser = fitting.make_optimiser(learner.model, how)
+    optimiser = make_optimiser(learner.model, how)
     learner.model.train()
 
     def step() -> object:
         result = fitting.set_gradients(learner, sizes, share(shape.triplets), 0)
-        fitting.take_step(optimiser, how, 0, shape.steps)
+        take_step(optimiser, how, Moment(0, shape.steps))
         return result
 
     return step

@@ -71,7 +71,7 @@ def curve(models: Models, name: str, seed: int, steps: int, every: int) -> list[
     means = [judge.mean(learner)]
     for step in range(steps):
         fitting.set_gradients(learner, sizes, rows, step)
-        take_step(optimiser, training, step, steps)
+        take_step(optimiser, training, learner.moment(step))
         if (step + 1) % every == 0:
             means.append(judge.mean(learner))
             print(f"{name} step {step + 1}: {means[-1]:.4f}", flush=True)

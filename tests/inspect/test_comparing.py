@@ -301,3 +301,32 @@ def test_a_query_that_a_reproduction_lacks_has_no_overlap(files, capsys, tmp_pat
     assert row["rbo"] == pytest.approx(18 / 24), "equal lists, and six that are absent"
     assert (row["tau_union"], row["depth"]) == (1.0, None)
     assert "| last " in capsys.readouterr().out
+
+
+def test_measures_of_hits_show_what_each_run_finds_alone(files, capsys):
+    """Ten lines over the runs' texts: `poor` finds every second doc, `good` ranks it first."""
+    qrels, _, good, poor = files
+
+    def answered(path, depth):
+        lines = (line.split() for line in path.read_text().splitlines())
+        return {query for query, _, doc, rank, *_ in lines if doc == "right" and int(rank) <= depth}
+
+    command(qrels, good, poor, measure=("Success@1 Success@5 RR@10",))
+    out = capsys.readouterr().out
+    page = out[out.index("# Complementarity") :]
+    for depth in (1, 5):
+        one, other = answered(good, depth), answered(poor, depth)
+        for names, (d, s) in (("good | poor", (one, other)), ("poor | good", (other, one))):
+            counts = map(len, (d, s, d - s, d & s, {*QUERIES} - d - s))
+            row = next(x for x in page.splitlines() if f"Success@{depth} | {names} " in squeezed(x))
+            assert f"{names} | {' | '.join(map(str, counts))} |" in squeezed(row)
+            ratio = f"| {len(d - s) / len(d):.4f} | [" if d else "| | |"
+            assert ratio in squeezed(row)
+    assert "RR@10" not in page
+    command(qrels, good, poor, measure=("Success@5",), baseline=["good"])
+    page = capsys.readouterr().out
+    assert squeezed(page[page.index("# Complementarity") :]).count("Success@5 |") == 1
+
+
+def squeezed(text):
+    return " ".join(text.replace("\\[", "[").split())

@@ -65,6 +65,11 @@ def cutoff(measure: str) -> int | None:
     raise ResiduumError(f"cannot read the measure '{measure}': write such as {name}@20.")
 
 
+def is_hit(measure: str) -> bool:
+    """Say whether a measure is 1 for a query whose list answers it, and else 0."""
+    return own(measure) == "AnswerAccuracy" or measure.startswith("Success@")
+
+
 def level(measure: str) -> int:
     """Return the least relevance that a measure counts as relevant; 1 where it names none."""
     return 1 if own(measure) else int(parse(measure).params.get("rel", 1))

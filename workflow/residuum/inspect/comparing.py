@@ -17,8 +17,9 @@ from residuum import paired
 from residuum.artefacts import files, trec
 from residuum.cli import command
 from residuum.cli.errors import NotRun, ResiduumError, unknown
+from residuum.config.measures import is_hit
 from residuum.config.schema.papers import Tests
-from residuum.inspect import reproducing
+from residuum.inspect import complementing, reproducing
 from residuum.pages import grids, layout, notes
 from residuum.pages.layout import Layout, TextCell
 from residuum.paired import Comparison, ScoreMatrix
@@ -72,6 +73,8 @@ def report(
         *notes.remarks(pairs, tests.alpha),
     ]
     pages = {"runs": values_page(scores, rows, remarks), "comparisons": tests_page(rows)}
+    if hits := [measure for measure in requested if is_hit(measure)]:
+        pages["complementarity"] = complementing.page(scores, hits, baselines)
     table = grids.frame(rows, Comparison)
     if original:
         close = reproducing.against(rows, scores, named)

@@ -23,7 +23,7 @@ from residuum.config.specs import derive
 from residuum.neural import pretrained, processes
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import Learner, Outputs
-from residuum.neural.optimisers import Moment, make_optimiser, take_step
+from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.preflight import preflight
 from residuum.neural.resumable import TrainingState, fingerprint
 
@@ -89,12 +89,11 @@ def fit(
                 f"the loss became {means['loss']} at step {step + 1}. Lower training.learning_rate "
                 "or, if scores overflow, encoder.score_scale; nothing was written to the output"
             )
-        at = Moment(step, learner.steps, step * how.batch_size // learner.sampler.examples)
         row = {
             "step": step + 1,
             "loss": means["loss"],
             "active": means["active"],
-            "learning_rate": take_step(optimiser, how, at),
+            "learning_rate": take_step(optimiser, how, learner.moment(step)),
             "pairs": (step + 1) * how.batch_size,
         }
         rows.append({**row, **means})

@@ -23,6 +23,7 @@ from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batc
 from residuum.neural.devices import Device
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.matching import masked
+from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import Source, TextModel
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts, TokenStore
@@ -83,6 +84,11 @@ class Learner(ABC, Generic[B]):
         self.steps = how.steps or self.sampler.steps(how.epochs or 1)
         if not getattr(spec, "trained", True):
             self.steps = 0
+
+    def moment(self, step: int) -> Moment:
+        """Return where a step, counted from 0, stands in the training."""
+        epoch = step * self.spec.training.batch_size // self.sampler.examples
+        return Moment(step, self.steps, epoch)
 
     @abstractmethod
     def batch(self, step: int) -> B:

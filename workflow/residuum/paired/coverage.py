@@ -1,0 +1,84 @@
+"""What one system finds that another does not: counts of queries, and their ratio.
+
+Usage: `coverage(dense, lexical).ratio`, of two `ScoreMatrix` of hits. A hit is a query that a
+system answers: a measure of 0 or 1, such as Success@10. Source: Lee et al., On Complementarity
+Objectives for Hybrid Retrieval, ACL 2023 (RoC), Eq. 1 and Figure 1. Must not know files or runs.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from residuum.cli.errors import ResiduumError
+from residuum.paired.comparisons import ScoreMatrix, digits
+
+
+class Coverage(NamedTuple):
+    """How many of some queries a first and a second system answer: means over the seeds.
+
+    `ratio` is RoC, the share of the first's hits that the second lacks, and the bounds are those of
+    its 95% interval; all three are None where the first has no hit.
+    """
+
+    queries: int
+    first: float
+    second: float
+    residual: float  # of the first alone
+    overlap: float
+    failures: float  # of neither
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+def coverage(first: ScoreMatrix, second: ScoreMatrix) -> Coverage:
+    """Return what the first system finds beside the second, over the same queries in one order.
+
+    Seeds of both go together in pairs; a system without seeds stands beside each. The ratio is one
+    of sums over the queries, in each seed, and then averaged (Eq. 1).
+    """
+    if first.query_ids != second.query_ids:
+        raise ValueError("values of other queries, or in another order")
+    own, other = np.broadcast_arrays(_hits(first), _hits(second))
+    found, residual = own.sum(axis=0), (own & ~other).sum(axis=0)
+    ratio = low = high = None
+    if found.all():
+        ratio = digits(float(np.mean(residual / found)))
+        low, high = wilson(ratio, float(found.mean()))
+    return Coverage(
+        queries=len(own),
+        first=float(found.mean()),
+        second=_mean_count(other),
+        residual=float(residual.mean()),
+        overlap=_mean_count(own & other),
+        failures=_mean_count(~(own | other)),
+        ratio=ratio,
+        low=low,
+        high=high,
+    )
+
+
+def _mean_count(flags: np.ndarray) -> float:
+    return float(flags.sum(axis=0).mean())
+
+
+def _hits(scores: ScoreMatrix) -> np.ndarray:
+    """Return booleans (queries, runs); another value than 0 and 1 is an error."""
+    hits: np.ndarray = scores.values == 1
+    if not (hits | (scores.values == 0)).all():
+        other = scores.values[~hits & (scores.values != 0)][0]
+        raise ResiduumError(f"a query is a hit or none, 1 or 0, not {other:g}")
+    return hits
+
+
+def wilson(share: float, count: float, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Return the 95% score interval of a share of `count` (Wilson, JASA 1927).
+
+    With a mean over seeds, `count` is that of one: the seeds share their queries, and the interval
+    is as wide as that of one of them.
+    """
+    centre, spread = share + z * z / (2 * count), share * (1 - share) / count
+    half = z * math.sqrt(spread + z * z / (4 * count * count))
+    scale = 1 + z * z / count
+    return digits(max(0.0, (centre - half) / scale)), digits(min(1.0, (centre + half) / scale))
