@@ -1,0 +1,124 @@
+"""BM25 as an inner product: a vector for each query and for each doc, as Lucene weighs its terms.
+
+Usage: `weigher = Weigher(folder, system, threads)`, then `weigher.docs(texts)` and
+`weigher.queries(texts)`: terms, and weights (texts, terms). The product of a query and a doc is
+Lucene's score, up to the rounding of its float32. Must not know manifests, shards or run files.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.sparse import csr_array
+
+from residuum.artefacts.streams import chunks
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import LexicalSystem
+from residuum.lucene import handles, indexing
+from residuum.lucene.anserini import ANALYZER
+from residuum.lucene.handles import LIST, STRING, bound, chain, method, static
+from residuum.lucene.indexing import CONTENTS, LUCENE
+from residuum.lucene.jvm import java, java_errors
+
+TEXTS_AT_ONCE = 4096
+LENGTHS = 256  # that a byte tells apart, as Lucene keeps the length of a doc
+
+
+class Weighed(NamedTuple):
+    """Rising terms, and float32 weights (texts, terms)."""
+
+    terms: list[str]
+    rows: csr_array
+
+
+class Weigher:
+    """The weights of BM25 in an index: of a doc's terms, and of a query's.
+
+    A doc's is tf / (tf + k1 (1 - b + b |d| / avgdl)), with the length |d| that Lucene keeps in a
+    byte; a query's is its tf there times log(1 + (N - df + 0.5) / (df + 0.5)). Lucene has left out
+    the constant factor k1 + 1 since version 8 (Lee et al. 2023, section 3.2, has it).
+    """
+
+    def __init__(self, folder: Path, system: LexicalSystem, threads: int = 1) -> None:
+        if system.boosts or system.term_weights or system.rm3:
+            raise ResiduumError(
+                "BM25 as vectors is that of texts: of a system without boosts, term_weights and rm3"
+            )
+        self._bm25 = system.bm25
+        self._reader = indexing.open_reader(folder)
+        self._workers = handles.Workers(threads)
+        analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
+        analyze = bound(analyze, 0, indexing.analyzer(system.analysis))
+        join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
+        self._analyze = chain(analyze, bound(join, 0, " "))
+        counted = java(f"{LUCENE}.index.MultiTerms").getTerms(self._reader, CONTENTS)
+        self._docs = int(counted.getDocCount())
+        self._mean_length = np.float32(int(counted.getSumTotalTermFreq()) / self._docs)
+        small = java(f"{LUCENE}.util.SmallFloat")
+        self._lengths = np.array([int(small.byte4ToInt(code)) for code in _bytes()])
+
+    def docs(self, texts: Iterable[str]) -> Weighed:
+        """Return the weights of the terms of docs."""
+        counts, lengths = self._counted(texts)
+        kept = self._lengths[np.searchsorted(self._lengths, lengths, "right") - 1]
+        norms = self._bm25.k1 * (1 - self._bm25.b + self._bm25.b * kept / self._mean_length)
+        tf = counts["tf"].to_numpy()
+        return _weighed(counts, tf / (tf + norms[counts["text"].to_numpy()]), len(lengths))
+
+    def queries(self, texts: Iterable[str]) -> Weighed:
+        """Return the weights of the terms of queries; a term that no doc has is left out."""
+        counts, lengths = self._counted(texts)
+        frequencies = self._document_frequencies(counts["term"].unique().sort())
+        known = counts.join(frequencies, on="term", maintain_order="left").filter(pl.col("df") > 0)
+        df = known["df"].to_numpy()
+        idf = np.log(1 + (self._docs - df + 0.5) / (df + 0.5))
+        return _weighed(known, known["tf"].to_numpy() * idf, len(lengths))
+
+    def _counted(self, texts: Iterable[str]) -> tuple[pl.DataFrame, np.ndarray]:
+        """Return text (number), term and tf of each term of each text; and all texts' lengths."""
+        parts, lengths = [pl.DataFrame(schema=COUNTED)], [np.zeros(0, dtype=np.int64)]
+        done = 0
+        for some in chunks(texts, TEXTS_AT_ONCE):
+            with java_errors("analysing texts"):
+                lines = handles.texts(self._workers.map(self._analyze, handles.objects(some)))
+            numbers = pl.int_range(done, done + len(some), eager=True)
+            terms = pl.DataFrame({"text": numbers, "term": lines}).with_columns(
+                pl.col("term").str.split(" ")
+            )
+            terms = terms.explode("term").filter(pl.col("term") != "")
+            counted = terms.group_by("text", "term").agg(tf=pl.len().cast(pl.Int64))
+            parts.append(counted.sort("text", "term"))
+            own = np.bincount(terms["text"].to_numpy() - done, minlength=len(some))
+            lengths.append(own)
+            done += len(some)
+        return pl.concat(parts), np.concatenate(lengths)
+
+    def _document_frequencies(self, terms: pl.Series) -> pl.DataFrame:
+        """Return term and df, the number of docs that have it."""
+        if terms.is_empty():
+            return pl.DataFrame(schema={"term": pl.String, "df": pl.Int64})
+        term, reader = f"{LUCENE}.index.Term", f"{LUCENE}.index.IndexReader"
+        made = bound(handles.constructor(term, STRING, STRING), 0, CONTENTS)
+        count = bound(method(reader, "docFreq", "int", term), 0, self._reader)
+        written = static("java.lang.Integer", "toString", STRING, "int")
+        with java_errors("counting docs"):
+            listed = self._workers.map(chain(made, count, written), handles.objects(terms))
+        return pl.DataFrame({"term": terms, "df": list(map(int, handles.texts(listed)))})
+
+
+COUNTED = {"text": pl.Int64, "term": pl.String, "tf": pl.Int64}
+
+
+def _bytes() -> list[int]:
+    """Return the bytes that Lucene codes lengths with, in the order of these, as Java has them."""
+    return [code - LENGTHS * (code >= LENGTHS // 2) for code in range(LENGTHS)]
+
+
+def _weighed(counts: pl.DataFrame, weights: np.ndarray, texts: int) -> Weighed:
+    terms = counts["term"].unique().sort()
+    numbers = pl.DataFrame({"term": terms, "column": np.arange(len(terms))})
+    columns = counts.join(numbers, on="term", maintain_order="left")["column"].to_numpy()
+    values = weights.astype(np.float32), (counts["text"].to_numpy(), columns)
+    return Weighed(terms.to_list(), csr_array(values, shape=(texts, len(terms))))

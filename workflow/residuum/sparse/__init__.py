@@ -1,0 +1,1 @@
+"""Vectors with a dimension for each term: products of them, projection to few dimensions."""
