@@ -4,12 +4,14 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
 from residuum.neural.losses import (
     LOSSES,
     Candidates,
     nll,
     residual_margin,
+    squared_cosine,
     squared_errors,
     triplet_hinge,
     weighted,
@@ -129,11 +131,15 @@ def test_a_loss_leaves_alone_what_it_does_not_need(name: str) -> None:
     }
     loss = LOSSES[name](kind=name, **parameters.get(name, {}))
     nothing = torch.full((2, 3), float("nan"))
-    batch = seen(*BATCH)
-    if "negatives" in loss.needs:
+    batch, ones = seen(*BATCH), torch.ones(2, 4)
+    if "candidates" not in loss.needs:
         batch = batch._replace(scores=nothing)
-    else:
+    if "negatives" not in loss.needs:
         batch = batch._replace(own=nothing, lexical=nothing)
+    if "vectors" in loss.needs:
+        batch = batch._replace(vectors=(ones, ones[:, None]))
+    if "fixed" in loss.needs:
+        batch = batch._replace(fixed=(ones, ones))
     assert loss.losses(batch).shape == (2,)
     assert torch.isfinite(loss.losses(batch)).all()
 
@@ -156,3 +162,47 @@ def test_gradients_match_finite_differences(name: str) -> None:
     else:
         positive, ignore = torch.arange(4), torch.eye(4).roll(1, dims=1).bool()
         assert torch.autograd.gradcheck(lambda a, b: nll(a @ b.T, positive, ignore), (one, other))
+
+
+def batch_of(queries: Tensor, docs: Tensor, fixed: tuple[Tensor, Tensor]) -> Candidates:
+    none = torch.zeros(len(queries), 1)
+    return Candidates(none, none, none, none, none, (queries, docs[:, None]), fixed)
+
+
+def test_orthogonality_is_equation_8_and_does_not_see_lengths() -> None:
+    """Parallel in both 2, orthogonal in both 0, at 45 degrees in both 1."""
+    fixed = torch.tensor([[3.0, 0.0], [3.0, 0.0], [0.0, 0.5]])
+    own = torch.tensor([[-2.0, 0.0], [0.0, 7.0], [1.0, 1.0]])
+    loss = LOSSES["orthogonality"].model_validate({"kind": "orthogonality"})
+    batch = batch_of(own, own * 5, (fixed, fixed / 9))
+    assert loss.losses(batch).tolist() == pytest.approx([2, 0, 1])
+    assert {name: some.tolist() for name, some in loss.watched(batch).items()} == {
+        "ortho_query": pytest.approx([1, 0, 0.5]),
+        "ortho_doc": pytest.approx([1, 0, 0.5]),
+    }
+
+
+def test_the_gradient_of_orthogonality_is_that_of_finite_differences() -> None:
+    torch.manual_seed(1)
+    own, fixed = torch.randn(4, 6, dtype=torch.float64, requires_grad=True), torch.randn(4, 6)
+    assert torch.autograd.gradcheck(lambda some: squared_cosine(some, fixed.double()), own)
+
+
+def test_a_zero_vector_is_orthogonal_and_stays() -> None:
+    own, fixed = torch.zeros(2, 3, requires_grad=True), torch.ones(2, 3)
+    value = squared_cosine(own, fixed)
+    value.sum().backward()
+    assert value.tolist() == [0, 0] and own.grad is not None and not own.grad.any()
+    assert squared_cosine(fixed, torch.zeros(2, 3)).tolist() == [0, 0]
+
+
+def test_steps_against_it_make_vectors_orthogonal() -> None:
+    torch.manual_seed(2)
+    own, fixed = torch.randn(8, 16, requires_grad=True), torch.randn(8, 16)
+    adam = torch.optim.Adam([own], lr=0.05)
+    before = squared_cosine(own, fixed).mean().item()
+    for _ in range(50):
+        adam.zero_grad()
+        squared_cosine(own, fixed).mean().backward()
+        adam.step()
+    assert squared_cosine(own, fixed).mean().item() < 0.05 * before

@@ -248,6 +248,8 @@ class ContrastiveLearner(Learner[Batch]):
         seen = self.candidates(batch, outputs, rows)
         total, parts = weighted(self.objectives, seen)
         logged = dict(zip(("positive", "negative"), self.logged(seen, rows), strict=True))
+        for one in self.objectives:
+            logged |= one.watched(seen)
         return BatchLoss(total, logged | (parts if len(parts) > 1 else {}))
 
     def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:

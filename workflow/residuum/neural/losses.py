@@ -27,7 +27,8 @@ class Candidates(NamedTuple):
     (the same shape) their lexical scores. `scores` (queries, docs) has those of all candidates,
     `positive` (queries,) the column of the positive, and `ignore` is true for docs that are no
     negatives: the positive's duplicates and the query's other positives. `vectors` are those of
-    the queries (queries, dimensions) and of their positives (queries, vectors, dimensions).
+    the queries (queries, dimensions) and of their positives (queries, vectors, dimensions), and
+    `fixed`, of the same dimensions, what a model without training makes of both texts.
     """
 
     own: Tensor
@@ -36,6 +37,7 @@ class Candidates(NamedTuple):
     positive: Tensor
     ignore: Tensor
     vectors: tuple[Tensor, Tensor] | None = None
+    fixed: tuple[Tensor, Tensor] | None = None
 
 
 class Objective(Loss):
@@ -44,6 +46,10 @@ class Objective(Loss):
     @abstractmethod
     def losses(self, batch: Candidates) -> Tensor:
         """Return one loss for each query: (queries,)."""
+
+    def watched(self, batch: Candidates) -> dict[str, Tensor]:
+        """Return columns of the log beside the loss, whose means over all values it gives."""
+        return {}
 
 
 class Hinge(Objective):
@@ -120,11 +126,48 @@ def nll(scores: Tensor, positive: Tensor, ignore: Tensor) -> Tensor:
     return kept.logsumexp(dim=1) - scores.gather(1, positive[:, None])[:, 0]
 
 
+class Orthogonality(Objective):
+    """Squared cosines with fixed vectors, of the query's and of its positive's (RoC, Eq. 8).
+
+    Of a doc with several vectors: of their mean.
+    """
+
+    kind: Literal["orthogonality"]
+    needs: ClassVar[frozenset[Needs]] = frozenset({"vectors", "fixed"})
+
+    def losses(self, batch: Candidates) -> Tensor:
+        of_queries, of_docs = self.watched(batch).values()
+        return of_queries + of_docs
+
+    def watched(self, batch: Candidates) -> dict[str, Tensor]:
+        """Return the squared cosine of each query and of each positive: (queries,)."""
+        if batch.vectors is None or batch.fixed is None:
+            raise TypeError("vectors and fixed vectors are needed")
+        (queries, docs), (query_fixed, doc_fixed) = batch.vectors, batch.fixed
+        return {
+            "ortho_query": squared_cosine(queries, query_fixed),
+            "ortho_doc": squared_cosine(docs.mean(dim=1), doc_fixed),
+        }
+
+
+def squared_cosine(learned: Tensor, fixed: Tensor) -> Tensor:
+    """Return cos^2 of vectors (..., dimensions): 0 if orthogonal, 1 if parallel.
+
+    It does not depend on the lengths; of a zero vector it is 0. Lee et al. 2023 (RoC), Eq. 8.
+    """
+    import torch
+
+    product = (learned * fixed).sum(dim=-1)
+    squares = learned.square().sum(dim=-1) * fixed.square().sum(dim=-1)
+    return product.square() / squares.clamp(min=torch.finfo(squares.dtype).tiny)
+
+
 LOSSES: OpenTable[type[Objective]] = OpenTable(
     {
         "residual_margin": "residuum.neural.losses:ResidualMargin",
         "constant_margin": "residuum.neural.losses:ConstantMargin",
         "nll": "residuum.neural.losses:Nll",
+        "orthogonality": "residuum.neural.losses:Orthogonality",
     },
     "loss",
 )

@@ -14,11 +14,12 @@ from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, St
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.training import RateGrid, Training
 
-Needs = Literal["negatives", "candidates", "vectors"]
+Needs = Literal["negatives", "candidates", "vectors", "fixed"]
 NEEDS: dict[Needs, str] = {
     "negatives": "sampled negatives with lexical scores: give negatives.pools or negatives.same_as",
     "candidates": "the scores of more docs than the positive",
     "vectors": "the vectors of queries and docs: only a dual encoder has them",
+    "fixed": "vectors of the same texts by a model without training: give fixed",
 }
 BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
 Corpora = Annotated[

@@ -1,0 +1,61 @@
+"""Inner products of sparse vectors: the best docs of each query, and the scores of given pairs.
+
+Usage: `best(queries, docs, k)`, `pairs(queries, docs, left, right)`, of `TermVectors`. Sums are
+of float64 and over rising terms, so that a product depends on its two vectors alone. Must not know
+what a weight means, nor where vectors lie.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from residuum.artefacts.termvectors import TermVectors
+
+QUERIES_AT_ONCE = 64
+PAIRS_AT_ONCE = 100_000
+
+
+def best(
+    queries: TermVectors, docs: TermVectors, k: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield query, doc (row numbers) and score of what may be among the best k of each query.
+
+    Those are, of the docs that share a term with it, the best k and all that tie with the last of
+    them. Memory holds the products of some queries.
+    """
+    asked, columns = aligned(queries, docs.terms), docs.rows.T.tocsr().astype(np.float64)
+    for first in range(0, asked.shape[0], QUERIES_AT_ONCE):
+        product = (asked[first : first + QUERIES_AT_ONCE] @ columns).tocsr()
+        product.sum_duplicates()
+        for row in range(product.shape[0]):
+            part = slice(*product.indptr[row : row + 2])
+            scores, numbers = product.data[part], product.indices[part]
+            if len(scores) > k:
+                kept = scores >= np.partition(scores, -k)[-k]
+                scores, numbers = scores[kept], numbers[kept]
+            yield np.full(len(scores), first + row), numbers, scores
+
+
+def pairs(
+    queries: TermVectors, docs: TermVectors, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
+    """Return the product of query `left[i]` and doc `right[i]` (row numbers): float64 (pairs,)."""
+    asked, rows = aligned(queries, docs.terms), docs.rows.astype(np.float64)
+    scores = np.zeros(len(left))
+    for first in range(0, len(left), PAIRS_AT_ONCE):
+        part = slice(first, first + PAIRS_AT_ONCE)
+        scores[part] = asked[left[part]].multiply(rows[right[part]]).sum(axis=1)
+    return scores
+
+
+def aligned(vectors: TermVectors, terms: list[str]) -> csr_array:
+    """Return vectors with other terms as their columns, float64; a term that is none is dropped."""
+    columns = {term: number for number, term in enumerate(terms)}
+    place = np.array([columns.get(term, -1) for term in vectors.terms], dtype=np.int64)
+    cells = vectors.rows.tocoo()
+    own = place[cells.coords[1]]
+    kept = own >= 0
+    shape = (vectors.rows.shape[0], len(terms))
+    values = cells.data[kept].astype(np.float64), (cells.coords[0][kept], own[kept])
+    return csr_array(values, shape=shape)
