@@ -68,6 +68,7 @@ class Library:
         self.modules: dict[str, Module | None] = {}
         self.resolved: dict[tuple[Statement, Chain], list[Target]] = {}
         self.hashes: dict[Path, str] = {}
+        self.imported: dict[str, list[str]] = {}
 
     def module(self, name: str) -> Module | None:
         """Return a module of the package; None for what is no module of it."""
@@ -91,10 +92,12 @@ class Library:
 
     def run_by(self, targets: Iterable[Target]) -> Iterator[str]:
         """Yield the modules of the package that imports run: packages first."""
-        for target in targets:
-            parts = target.replace(":", ".").split(".") if isinstance(target, str) else []
-            names = (".".join(parts[: end + 1]) for end in range(len(parts)))
-            yield from (name for name in names if self.module(name))
+        for target in (one for one in targets if isinstance(one, str)):
+            if target not in self.imported:
+                parts = target.replace(":", ".").split(".")
+                names = (".".join(parts[: end + 1]) for end in range(len(parts)))
+                self.imported[target] = [name for name in names if self.module(name)]
+            yield from self.imported[target]
 
     def refusal(self, statement: Statement, reason: object) -> ValueError:
         """Return an error that says where a statement stands."""

@@ -52,6 +52,11 @@ class Registry:
         to = ("system", "model", "role")
         return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
+    @cached_property
+    def _sharing(self) -> dict[str, str]:
+        refs = {name: references(model, "model") for name, model in self.models.items()}
+        return {n: other for n, of in refs.items() for ref, other in of if ref.use == "tuples"}
+
     @property
     def scale(self) -> Scale:
         """The chosen scale."""
@@ -143,9 +148,8 @@ class Registry:
 
     def tuples_of(self, model: str) -> str:
         """Return the id of the model whose tuples a model uses: its own, or the one it names."""
-        refs = references(self.model(model), "model")
-        shared = next((name for ref, name in refs if ref.use == "tuples"), None)
         own = self._bare(model)
+        shared = self._sharing.get(own.name)
         return str(own._replace(name=shared)) if shared else str(own)
 
     def negatives(self, name: str) -> Negatives:

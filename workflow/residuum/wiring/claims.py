@@ -3,12 +3,11 @@
 Usage: `Claimed(registry, paths, hub).metrics(wildcards)`. Must not know how a claim is judged.
 """
 
-from functools import cache
-
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Registry
 from residuum.config.schema.papers import Claims, Figure, parts_of
 from residuum.config.specs import canonical_json
+from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import BoundClaims, metrics_files
 from residuum.wiring.learned import verdicts
@@ -16,7 +15,7 @@ from residuum.wiring.pages import bind_figure, bind_table
 from residuum.wiring.part import Part, Wildcards
 
 
-@cache
+@kept
 def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
     """Bind a paper's claims: the tables and figures that they are about."""
     claims, (comparable, reason) = registry.entry(page, Claims), registry.comparability

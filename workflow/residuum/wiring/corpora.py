@@ -51,6 +51,7 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
     return splits
 
 
+@kept
 def start_of(registry: Registry, model: str) -> Start:
     """Return what plays the backbone of a model; nothing at all is an error."""
     [(_, role)] = references(registry.model(model), "backbone")

@@ -1,12 +1,10 @@
 """The pages of the chosen papers: bound to a scale, what they read, and what they cannot show.
 
 Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stage that makes the
-page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. A page is bound once for a graph,
-which asks for it at every job that reads or shows one. Must not know how a page looks.
+page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from shlex import quote
 
 from residuum.cli.errors import not_bound
@@ -15,6 +13,7 @@ from residuum.config.schema.base import references
 from residuum.config.schema.papers import Cases, Characteristics, Claims, Figure, Table
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
+from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_no_export, why_unavailable
 from residuum.wiring.bound import (
     Bound,
@@ -41,7 +40,7 @@ def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str,
     return of
 
 
-@cache
+@kept
 def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     """Bind a table: its roles, the runs of its rows, and what is absent at this scale."""
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
@@ -73,7 +72,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     )
 
 
-@cache
+@kept
 def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
     """Bind a table of characteristics: its splits, and which of them cannot be exported."""
     table, (comparable, reason) = registry.entry(page, Characteristics), registry.comparability
@@ -90,7 +89,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
     )
 
 
-@cache
+@kept
 def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     """Bind a figure: its split, and the runs of each series that can be made at this scale."""
     figure, (_, reason) = registry.entry(page, Figure), registry.comparability
@@ -110,7 +109,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
     )
 
 
-@cache
+@kept
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
@@ -139,7 +138,7 @@ BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
 }
 
 
-@cache
+@kept
 def page_spec(registry: Registry, page: str, hub: Hub) -> str:
     """Return a page as the JSON of the `--spec` of the stage that makes it."""
     bind = BINDERS[registry.pages[page].kind]
