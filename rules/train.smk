@@ -6,6 +6,8 @@ rule train_train:
         queries=WIRING.models.trained_on(PATHS.queries),
         start=WIRING.models.start_files,
         rate=WIRING.models.rate,
+        fixed=WIRING.models.fixed(PATHS.embeddings),
+        fixed_queries=WIRING.models.fixed(PATHS.query_embeddings),
     output:
         PATHS.checkpoint,
     log:
@@ -26,9 +28,11 @@ rule train_train:
         compute=RESOURCES.precise,
         torchrun=RESOURCES.torchrun,
         rate=options.each("rate", "rate"),
+        fixed=options.each("fixed", "fixed", folder_of),
+        fixed_queries=WIRING.models.fixed_queries,
     shell:
         "{params.torchrun} "
         "python -m residuum.train train --tuples {input.tuples} --corpus {params.corpus} "
         "--queries {input.queries} --start {params.start} --spec {params.spec:q} "
-        "{params.rate} --seed {wildcards.seed} {params.compute} --work {params.work} "
+        "{params.rate} {params.fixed} {params.fixed_queries} --seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

@@ -105,7 +105,7 @@ def test_a_doc_without_a_vector_is_named() -> None:
     shards = cut(["a", "b"], np.ones((2, 3), np.float32), 2)
     pairs = pl.DataFrame({"query": [0, 0], "doc_id": ["a", "zzz"]})
     with pytest.raises(ResiduumError, match=r"doc_id zzz has no vector \(1 such docs\)"):
-        dense.pair_scores(shards, np.ones((1, 3), np.float32), pairs)
+        dense.pair_scores(shards, ([], np.ones((1, 3), np.float32)), pairs)
 
 
 def test_queries_are_searched_in_groups_that_bound_memory(

@@ -103,5 +103,5 @@ def test_parts_give_what_the_whole_gives(index: Path, monkeypatch: pytest.Monkey
 def test_systems_that_are_no_product_of_texts_are_refused(
     index: Path, changes: dict[str, object]
 ) -> None:
-    with pytest.raises(ResiduumError, match="without boosts, term_weights and rm3"):
+    with pytest.raises(ResiduumError, match="without boosts, joined, term_weights and rm3"):
         Weigher(index, system(**changes))

@@ -3,7 +3,9 @@
 Command: `python -m residuum.dense search|gather|score ...`.
 Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
 FAISS finds the candidates; float64 sums give scores that depend neither on the shards nor on what
-else was searched. No model is loaded. Must not know how vectors are made or who uses the runs.
+else was searched. Vectors with a dimension for each term are multiplied as they are, and a doc that
+shares no term with a query is no hit of it. No model is loaded. Must not know how vectors are made
+or who uses the runs.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, files, manifest, trec
+from residuum.artefacts import contracts, files, manifest, termvectors, trec
 from residuum.artefacts.residual import Residual
+from residuum.artefacts.termvectors import TermVectors
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import DenseSystem
+from residuum.sparse import products
 
 app = command.app(__doc__)
 
@@ -33,6 +37,7 @@ HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
 PAIR_VALUES = 4_000_000  # float64 values multiplied at once: 32 MB on each side
 
 Shard = tuple[list[str], np.ndarray]
+Vectors = Shard | TermVectors
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
 
@@ -55,7 +60,7 @@ def search_shard(
     Docs that an earlier round judged for a query are left out of its k.
     """
     shard, splits = _facts([embeddings, queries])
-    ids, vectors = contracts.read_vectors(embeddings)
+    docs = read(embeddings)
     gpu, counts = _gpu(device, threads), {}
     earlier = [
         (name, Path(path)) for name, _, path in (t.partition("=") for t in judged_before or [])
@@ -63,9 +68,9 @@ def search_shard(
     with files.whole_directory(output) as folder:
         for split in splits["queries"]:
             residual = Residual([path for name, path in earlier if name == split])
-            query_ids, rows = contracts.read_vectors(queries / split)
-            frames = best_hits(ids, vectors, np.asarray(rows), k + residual.most, gpu)
-            named = (residual.left(_with_ids(frame, query_ids)) for frame in frames)
+            asked = read(queries / split)
+            frames = hits_of(docs, asked, k + residual.most, gpu)
+            named = (residual.left(_with_ids(frame, asked[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
@@ -111,7 +116,8 @@ def score_run(
     system = command.parse_spec(DenseSystem, spec)
     folders = [*embeddings, queries.parent]
     _check_shards(embeddings, _facts(folders)[:-1])
-    ids, vectors = contracts.read_vectors(queries)
+    asked = read(queries)
+    ids = asked[0]
     numbers = pl.DataFrame({"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))})
     pairs = trec.read_pairs(run).join(numbers, on="query_id", how="left", maintain_order="left")
     unknown = pairs.filter(pl.col("query").is_null())
@@ -120,10 +126,30 @@ def score_run(
             f"{unknown['run'][0]}: query_id {unknown['query_id'][0]} is not in {queries} "
             f"({unknown['query_id'].n_unique()} such ids)"
         )
-    shards = (contracts.read_vectors(path) for path in embeddings)
-    scored = trec.rank(_with_ids(pair_scores(shards, vectors, pairs), ids))
+    scored = trec.rank(_with_ids(pair_scores(map(read, embeddings), asked, pairs), ids))
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, scored, tag, system, inputs)
+
+
+def read(folder: Path) -> Vectors:
+    """Return the vectors of a folder, sparse or not: ids first."""
+    sparse = (folder / termvectors.NAMES[-1]).is_file()
+    return termvectors.read(folder) if sparse else contracts.read_vectors(folder)
+
+
+def hits_of(docs: Vectors, queries: Vectors, k: int, gpu: bool) -> Iterator[pl.DataFrame]:
+    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k."""
+    if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
+        return _sparse_hits(docs, queries, k)
+    if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
+        raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+    return best_hits(*docs, np.asarray(queries[1]), k, gpu)
+
+
+def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
+    names = pl.Series("doc_id", docs.ids, pl.String)
+    for query, doc, score in products.best(queries, docs, k):
+        yield pl.DataFrame({"query": query, "doc_id": names[doc], "score": score})
 
 
 def best_hits(
@@ -158,7 +184,7 @@ def best_hits(
         query, place = np.nonzero(scores >= floor[:, None])
         pairs = pl.DataFrame({"query": query + first, "doc_id": names[rows[query, place]]})
         once = pairs if single else pairs.unique(maintain_order=True)
-        yield pair_scores([(ids, vectors)], queries, once)
+        yield pair_scores([(ids, vectors)], ([], queries), once)
 
 
 def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
@@ -171,16 +197,16 @@ def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
     return floor
 
 
-def pair_scores(shards: Iterable[Shard], queries: np.ndarray, pairs: pl.DataFrame) -> pl.DataFrame:
+def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs with `score`, the inner product s_emb (CLEAR Eq. 4).
 
-    `pairs` has query (row of `queries`) and doc_id, each pair once; a doc with several vectors
+    `pairs` has query (number of its vector) and doc_id, each pair once; a doc with several vectors
     scores by its best. One shard's ids are held at a time, and of memory-mapped vectors those of
     the pairs are read. Raises ResiduumError for a doc that has no vector.
     """
     key = ["query", "doc_id"]
     pairs = pairs.select(key)
-    parts = [_shard_scores(ids, vectors, queries, pairs) for ids, vectors in shards]
+    parts = [_shard_scores(shard, queries, pairs) for shard in shards]
     scored = pl.concat(parts)
     if scored.select(key).equals(pairs):  # one shard, one vector a doc
         return scored
@@ -194,22 +220,29 @@ def pair_scores(shards: Iterable[Shard], queries: np.ndarray, pairs: pl.DataFram
     return pairs.join(best, on=key, how="left", maintain_order="left")
 
 
-def _shard_scores(
-    ids: list[str], vectors: np.ndarray, queries: np.ndarray, pairs: pl.DataFrame
-) -> pl.DataFrame:
-    rows = pl.DataFrame({"doc_id": ids, "row": np.arange(len(ids))})
+def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
+    rows = pl.DataFrame({"doc_id": shard[0], "row": np.arange(len(shard[0]))})
     local = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
     left, right = local["query"].to_numpy(), local["row"].to_numpy()
+    if isinstance(shard, TermVectors) and isinstance(queries, TermVectors):
+        scores = products.pairs(queries, shard, left, right)
+    else:
+        scores = _dense_products(queries[1], shard[1], left, right)
+    return local.select("query", "doc_id", pl.Series("score", scores, pl.Float64))
+
+
+def _dense_products(
+    queries: np.ndarray, docs: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
     scores = [np.zeros(0)]
-    at_once = max(1, PAIR_VALUES // vectors.shape[1])
-    for first in range(0, len(local), at_once):
+    at_once = max(1, PAIR_VALUES // docs.shape[1])
+    for first in range(0, len(left), at_once):
         part = slice(first, first + at_once)
         # Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends
         # on the rows before it.
         query = queries[left[part]].astype(np.float64)
-        scores.append(np.einsum("ij,ij->i", query, vectors[right[part]].astype(np.float64)))
-    score = pl.Series("score", np.concatenate(scores), pl.Float64)
-    return local.select("query", "doc_id", score)
+        scores.append(np.einsum("ij,ij->i", query, docs[right[part]].astype(np.float64)))
+    return np.concatenate(scores)
 
 
 def _gpu(device: str, threads: int) -> bool:

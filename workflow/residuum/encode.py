@@ -15,7 +15,6 @@ import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.models import Windows
 from residuum.neural import devices, pretrained
@@ -44,16 +43,11 @@ def encode_docs(
         str | None, typer.Option(help="JSON of Windows: docs are read in passages")
     ] = None,
 ) -> None:
-    """Encode one shard of a corpus; of n shards, shard i starts at doc i * docs // n.
+    """Encode one shard of a corpus.
 
     A doc may have several vectors, of its passages or tokens, all under its doc_id.
     """
-    if not 0 <= shard < of:
-        raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
-    total = contracts.corpus_manifest(corpus)["docs"]
-    positions = range(total * shard // of, total * (shard + 1) // of)
-    if not positions:
-        raise ResiduumError(f"--of {of}: {corpus} has {total} docs, so that shard {shard} is empty")
+    positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
     encoder = Encoder.load(model, chosen)
     spec: dict[str, Any] = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}

@@ -16,9 +16,10 @@ import typer
 
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Trained
+from residuum.config.schema.models import DualEncoder, Trained
 from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
+from residuum.neural.fixed import FixedVectors
 from residuum.neural.learners import KINDS, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts
@@ -43,17 +44,36 @@ def train(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
     rate: Annotated[Path | None, typer.Option(help="record of the chosen learning rate")] = None,
+    fixed: Annotated[
+        list[Path] | None, typer.Option(help="folder of the docs' fixed vectors; all shards")
+    ] = None,
+    fixed_queries: Annotated[
+        Path | None, typer.Option(help="folder of the queries' fixed vectors")
+    ] = None,
 ) -> None:
     """Train a model and write its checkpoint."""
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
     if isinstance(model.training.learning_rate, RateGrid):
         model = at_rate(model, chosen_rate(model, rate))
     source = Source(start, revision, model.training.dropout)
-    begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed)
+    beside = beside_it(model, fixed or [], fixed_queries)
+    begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed, beside)
     inputs = [tuples, queries, corpus / "manifest.json", *([rate] if rate else [])]
+    if beside and fixed_queries:
+        inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
     with processes.joined(begin.device.name):
         learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))
         fitting.run(learner, threads, inputs, work, output, "residuum.train")
+
+
+def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVectors | None:
+    """Return what stands fixed beside a training; None for a model that needs nothing so."""
+    fixed = model.fixed if isinstance(model, DualEncoder) else None
+    if fixed is None:
+        return None
+    if not docs or queries is None:
+        raise ResiduumError(f"fixed: give --fixed and --fixed-queries, made by {fixed.model}")
+    return FixedVectors(docs, queries, fixed.seed)
 
 
 def chosen_rate(model: Trained, record: Path | None) -> float:

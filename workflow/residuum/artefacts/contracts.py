@@ -111,6 +111,16 @@ def corpus_manifest(folder: Path) -> Record:
     return dict(json.loads(files.read_bytes(folder / "manifest.json"))["artefact"])
 
 
+def shard_of(corpus: Path, shard: int, of: int) -> range:
+    """Return the positions of a shard's docs: of n shards, shard i starts at doc i * docs // n."""
+    if not 0 <= shard < of:
+        raise ResiduumError(f"--shard {shard} --of {of}: shards are counted from 0 to {of - 1}")
+    total = corpus_manifest(corpus)["docs"]
+    if positions := range(total * shard // of, total * (shard + 1) // of):
+        return positions
+    raise ResiduumError(f"--of {of}: {corpus} has {total} docs, so that shard {shard} is empty")
+
+
 def read_corpus(folder: Path, positions: range | None = None) -> Iterator[tuple[str, str]]:
     """Stream (doc_id, text) of a corpus, as `read_docs` does its records."""
     return ((record["doc_id"], record["text"]) for record in read_docs(folder, positions))

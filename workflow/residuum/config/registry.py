@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import Model, OnPairs, ReleasedWeights
+from residuum.config.schema.models import LexicalVectors, Model, OnPairs, ReleasedWeights
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.papers import Page, Table, Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
@@ -240,7 +240,18 @@ class Registry:
         """Return the model of a system itself, trained once per seed; None without one."""
         models = [(ref, name) for ref, name in self._named.get(system, []) if ref.to == "model"]
         made = (name for ref, name in models if ref.use != "released")
-        return next((n for n in made if not isinstance(self.models.get(n), ReleasedWeights)), None)
+        untrained = ReleasedWeights, LexicalVectors
+        return next((n for n in made if not isinstance(self.models.get(n), untrained)), None)
+
+    def vectors_seed(self, model: str, seed: int | None) -> int | None:
+        """Return the seed of a model's vectors in a run: the training's, or else its own."""
+        entry = self.models[FixedId.parse(model).name]
+        return entry.seed if isinstance(entry, LexicalVectors) else seed
+
+    def fixed_by(self, model: str) -> str | None:
+        """Return the model whose vectors a training reads beside its own; None without such."""
+        fixed = getattr(self.models[FixedId.parse(model).name], "fixed", None)
+        return fixed and str(fixed.model)
 
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""

@@ -20,6 +20,7 @@ from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, frames, pretrained
 from residuum.neural.batches import Batch, other_positives
+from residuum.neural.fixed import FixedVectors
 from residuum.neural.heads import HEADS, Kind
 from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
 from residuum.neural.losses import Candidates
@@ -184,6 +185,9 @@ class DualLearner(ContrastiveLearner):
     def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
         super().__init__(self.begin(spec, start), spec, start, tuples, texts)
         self.joint = any("candidates" in one.needs for one in self.objectives)
+        if start.fixed:
+            start.fixed.keep("query", {pair.query_id for pair in self.pairs})
+            start.fixed.keep("doc", {pair.positive for pair in self.pairs})
 
     @classmethod
     def begin(cls, spec: DualEncoder, start: Start) -> Encoder:
@@ -205,9 +209,9 @@ class DualLearner(ContrastiveLearner):
         """Return vectors whose inner products are all 0."""
         import torch
 
-        rows = len(batch.query_ids)
-        negatives = torch.zeros(rows, self.group, 1, 1)
-        return torch.zeros(rows, 1, 1), torch.zeros(rows, 1, 1), negatives
+        rows, width = len(batch.query_ids), self.encoder.dimensions
+        negatives = torch.zeros(rows, self.group, 1, width)
+        return torch.zeros(rows, 1, width), torch.zeros(rows, 1, width), negatives
 
     def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
         """Return s_emb of each query with its own docs, or with all candidates too."""
@@ -218,6 +222,8 @@ class DualLearner(ContrastiveLearner):
         part = self.part(batch, rows)
         own = self._best((queries[:, None, None] * groups).sum(dim=-1), part.groups)
         seen = of_own(own, part)._replace(vectors=(queries, positives[rows]))
+        if self.start.fixed:
+            seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))
         if not self.joint:
             return seen
         docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
@@ -227,6 +233,13 @@ class DualLearner(ContrastiveLearner):
             positive=torch.arange(len(positives), device=docs.device)[rows],
             ignore=devices.put(other_positives(batch, rows, self.positives), str(docs.device)),
         )
+
+    def _fixed(self, fixed: FixedVectors, batch: Batch, queries: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the fixed vectors of queries and positives, of the width of `queries`."""
+        width, device = queries.shape[1], str(queries.device)
+        of_queries = fixed.of("query", batch.query_ids, width)
+        of_docs = fixed.of("doc", batch.positives, width)
+        return devices.put(of_queries, device), devices.put(of_docs, device)
 
     def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
         """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""

@@ -21,6 +21,7 @@ from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
 from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batch, in_fixed_order
 from residuum.neural.devices import Device
+from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.matching import masked
 from residuum.neural.optimisers import Moment
@@ -36,11 +37,15 @@ B = TypeVar("B", bound=NamedTuple)
 
 
 class Start(NamedTuple):
-    """What a training begins with: the source of its weights, with its dropout; device, seed."""
+    """What a training begins with: the source of its weights, with its dropout; device, seed.
+
+    And what stands fixed beside it, where a loss needs that.
+    """
 
     source: Source
     device: Device
     seed: int
+    fixed: FixedVectors | None = None
 
 
 class BatchLoss(NamedTuple):

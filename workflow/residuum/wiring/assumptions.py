@@ -38,6 +38,7 @@ SETTING = Assumption(
     "a setting of RM3 takes {} of a BM25 search of 1,000 hits if its measure looks at 100 or fewer "
     "(a million docs of random words: 0.73), else as long as a query with RM3",
 )
+DOC_TERMS = Assumption(80, "a sparse vector takes the room of {} numbers (40 terms, 8 bytes each)")
 SCORE_US = Assumption(5, "scoring a given doc takes {} µs (mini: 4), and its query a BM25 search")
 LINE_BYTES = Assumption(11, "a line of a run takes {} bytes compressed (NFCorpus: 10.7)")
 LINE_US = Assumption(3, "reading, fusing, cutting or measuring a line of a run takes {} µs (mini)")

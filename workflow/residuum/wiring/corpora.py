@@ -12,14 +12,14 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import roots, specs
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.base import references
-from residuum.config.schema.models import OnPairs
+from residuum.config.schema.models import LexicalVectors, OnPairs
 from residuum.config.schema.scales import Learning
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
-from residuum.wiring.paths import Paths, Template
+from residuum.wiring.paths import Paths, Template, folder_of
 
 
 def searched(registry: Registry, dataset: str) -> list[str]:
@@ -35,16 +35,17 @@ def searched(registry: Registry, dataset: str) -> list[str]:
 
 @kept
 def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> list[str]:
-    """Return the splits of a dataset whose queries a model searches: for runs, and negatives.
+    """Return the splits of a dataset whose queries a model encodes: for runs, and trainings.
 
-    Negatives of a training split are for models that play a role at this scale, or that a system
-    names.
+    Those of a training split are for its negatives, or to stand beside what is trained: of models
+    that play a role at this scale, or that a system names.
     """
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
     entries = [registry.scale, *registry.systems.values()]
     for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
         mined = [(registry.trained_for(s.system), s.seed) for s in registry.negatives(name).runs]
-        if (FixedId.parse(model).name, seed) in mined:
+        own = FixedId.parse(model).name
+        if (own, seed) in mined or own == registry.fixed_by(name):
             place, _ = role_of(registry, registry.entry(name, OnPairs).train_on, "train", dataset)
             if place and place.dataset == dataset and place.split not in splits:
                 splits.append(place.split)
@@ -171,11 +172,37 @@ class Corpora(Part):
             dataset, (system, seed) = wildcards.dataset, run_of(wildcards)
             dense = self.registry.entry(system, DenseSystem)
             model = self.registry.model_for(dense.model, dataset)
-            made = {"dataset": dataset, "model": model, "seed": seed, "k": dense.k}
-            shards = range(self.registry.shards(dataset))
-            return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
+            return shards_of(self.registry, template, dataset, model, seed, k=dense.k)
 
         return of
+
+    def vectors_spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a model of lexical vectors, with the system that it names."""
+        model = self.registry.entry(wildcards.model, LexicalVectors)
+        system = self.registry.systems[model.system]
+        spec = model.model_dump(mode="json", exclude=specs.FOR_READERS)
+        return specs.canonical_json(
+            {**spec, "system": system.model_dump(mode="json", exclude=specs.FOR_READERS)}
+        )
+
+    def vectors_index(self, wildcards: Wildcards) -> str:
+        """Return the index whose BM25 gives lexical vectors."""
+        model = self.registry.entry(wildcards.model, LexicalVectors)
+        return self.index(wildcards.dataset, RunId(model.system))
+
+
+def shards_of(
+    registry: Registry,
+    template: Template,
+    dataset: str,
+    model: str,
+    seed: int | None,
+    **more: object,
+) -> list[str]:
+    """Return a file of each shard of what a model makes of a corpus, each once."""
+    made = {"dataset": dataset, "model": model, "seed": registry.vectors_seed(model, seed), **more}
+    shards = range(registry.shards(dataset))
+    return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))
 
 
 def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
@@ -290,3 +317,21 @@ class Models(Part):
         """Return the runs of the other systems that negatives are mined from."""
         place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
         return [self.run(source.system, source.seed, place) for source in sources]
+
+    def fixed(self, template: Template) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: what stands fixed beside a training; nothing for most."""
+
+        def of(wildcards: Wildcards) -> list[str]:
+            model = self.registry.fixed_by(wildcards.model)
+            if model is None:
+                return []
+            dataset = self.registry.train_place(wildcards.model).dataset
+            return shards_of(self.registry, template, dataset, model, None)
+
+        return of
+
+    def fixed_queries(self, wildcards: Wildcards) -> str:
+        """Return the option that names the folder of those of the queries trained on."""
+        folders = self.fixed(self.paths.query_embeddings)(wildcards)
+        split = self._pairs(wildcards).split
+        return " ".join(f"--fixed-queries {folder_of(path)}/{split}" for path in folders)

@@ -242,6 +242,18 @@ class Estimates:
         limit = self.registry.entry(w.model, DualEncoder).encoder.query_length
         return self._encoded(w, self._searched(w), min(limit, assumed.QUERY_TOKENS), limit)
 
+    def doc_term_vectors(self, w: Wildcards) -> Estimate:
+        """Estimate the lexical vectors of one shard: analysed as for an index, then written."""
+        share = 1 / self.registry.shards(w.dataset)
+        seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.INDEX_MB
+        hidden = sizes.shape(self.registry, w.model).hidden
+        return Estimate(4.0 * hidden * self._shard(w.dataset), share * seconds)
+
+    def query_term_vectors(self, w: Wildcards) -> Estimate:
+        """Estimate the lexical vectors of all queries that are searched or trained on."""
+        queries, hidden = self._searched(w), sizes.shape(self.registry, w.model).hidden
+        return Estimate(4.0 * hidden * queries, queries * assumed.QUERY_BYTES / MB)
+
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w), self._shard(w.dataset)

@@ -117,7 +117,9 @@ class Constraints:
 
     def models(self, path: Template, *kinds: str) -> Template:
         """Return the path of the models of some kinds only."""
-        return path.only("model", either(n for kind in kinds for n in self._registry.of_kind(kind)))
+        names = {name for kind in kinds for name in self._registry.of_kind(kind)}
+        ids = (one for one in self._registry.model_ids() if FixedId.parse(one).name in names)
+        return path.only("model", either(ids).replace(".", r"\."))
 
     def pages(self, path: Template, kind: str) -> Template:
         """Return the path of the chosen papers' pages of a kind only."""

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.datasets import SplitCount
-from residuum.config.schema.models import Backbone
+from residuum.config.schema.models import Backbone, LexicalVectors
 from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
-from residuum.wiring.assumptions import TOKEN_BYTES
+from residuum.wiring.assumptions import DOC_TERMS, TOKEN_BYTES
 from residuum.wiring.corpora import start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
@@ -82,6 +82,8 @@ def shape(registry: Registry, start: Start | str) -> Shape:
         return shape_of_hub(start.hub)
     name = start.model if isinstance(start, FromModel) else start
     model = registry.model(name)
+    if isinstance(model, LexicalVectors):
+        return Shape(0, model.dimensions or int(DOC_TERMS), 0, 0)
     if isinstance(model, Backbone):
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
     return shape(registry, start_of(registry, name))

@@ -159,6 +159,26 @@ class Perturbation(Strict):
     share: Probability = Field(0.15, description="of such tokens; each is drawn by itself")
 
 
+class LexicalVectors(Entry):
+    """BM25 as vectors with a dimension for each term, or projected to few; nothing is trained."""
+
+    kind: Literal["lexical-vectors"]
+    system: Annotated[Id, Ref("system", kinds=("lexical",))] = Field(
+        description="whose BM25; without boosts, joined, term_weights and rm3"
+    )
+    dimensions: Positive | None = Field(
+        None, description="of a random projection (RoC, Eq. 3); absent: one for each term"
+    )
+    seed: int = Field(1, ge=0, description="of the projection's signs")
+
+
+class Fixed(Strict):
+    """Vectors that do not change in training, projected at random to the encoder's width."""
+
+    model: Annotated[Id, Ref("model", kinds=("lexical-vectors",), use="fixed")]
+    seed: int = Field(1, ge=0, description="of the projection's signs")
+
+
 class Contrastive(OnPairs):
     """A model whose losses compare the scores of a query's docs: one loss, or a weighted sum."""
 
@@ -169,6 +189,11 @@ class Contrastive(OnPairs):
     )
     perturbation: Perturbation | None = None
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates"})
+
+    @property
+    def given(self) -> frozenset[Needs]:
+        """What a batch holds beside sampled negatives."""
+        return self.gives
 
     @property
     def objectives(self) -> list[Loss]:
@@ -186,7 +211,7 @@ class Contrastive(OnPairs):
         kinds = [loss.kind for loss in self.objectives]
         if len({*kinds}) < len(kinds):
             raise ValueError(f"losses {', '.join(kinds)}: one of them is given twice")
-        given = self.gives | ({"negatives"} if self.negatives.sampled else set())
+        given = self.given | ({"negatives"} if self.negatives.sampled else set())
         for loss in self.objectives:
             for need in sorted(loss.needs - given):
                 raise ValueError(f"loss {loss.kind} needs {NEEDS[need]}")
@@ -237,9 +262,20 @@ class DualEncoder(Contrastive):
 
     kind: Literal["dual-encoder"]
     encoder: Encoder
+    fixed: Fixed | None = Field(None, description="for losses that need vectors beside the own")
     gives: ClassVar[frozenset[Needs]] = frozenset({"candidates", "vectors"})
+
+    @property
+    def given(self) -> frozenset[Needs]:
+        return self.gives | ({"fixed"} if self.fixed else set())
+
+    def check(self) -> None:
+        super().check()
+        if self.fixed and not any("fixed" in loss.needs for loss in self.objectives):
+            raise ValueError("fixed: no loss looks at these vectors; leave it out")
 
 
 Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
 Adapted = Annotated[MaskedLanguage | InverseCloze, Field(discriminator="kind")]
-Model = Annotated[Backbone | Adapted | Trained | ReleasedWeights, Field(discriminator="kind")]
+Untrained = Annotated[ReleasedWeights | LexicalVectors, Field(discriminator="kind")]
+Model = Annotated[Backbone | Adapted | Trained | Untrained, Field(discriminator="kind")]

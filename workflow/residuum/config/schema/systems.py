@@ -135,7 +135,7 @@ class DenseSystem(Strict):
 
     kind: Literal["dense"]
     label: Label = ""
-    model: Annotated[Id, Ref("model", kinds=("dual-encoder",))]
+    model: Annotated[Id, Ref("model", kinds=("dual-encoder", "lexical-vectors"))]
     k: K
 
 

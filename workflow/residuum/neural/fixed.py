@@ -1,0 +1,61 @@
+"""Vectors that stand fixed beside those that are learned: of queries and docs, from files.
+
+Usage: `fixed = FixedVectors(shards, queries, seed)`, then `fixed.of("doc", ids, 768)`. They are
+sparse, and are projected at random a batch at a time, so that memory holds terms alone and the
+width can be the encoder's. Must not know losses or encoders.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from residuum.artefacts import termvectors
+from residuum.artefacts.termvectors import TermVectors
+from residuum.cli.errors import ResiduumError
+from residuum.neural.heads import Kind
+from residuum.sparse.products import aligned
+from residuum.sparse.projection import project
+
+
+class FixedVectors:
+    """The sparse vectors of some queries and docs, looked up by id.
+
+    `docs` are folders of all shards of a corpus, `queries` that of a split; `seed` is that of the
+    projection's signs.
+    """
+
+    def __init__(self, docs: Sequence[Path], queries: Path, seed: int) -> None:
+        self._folders: dict[Kind, list[Path]] = {"doc": list(docs), "query": [queries]}
+        self._seed = seed
+        self._kept: dict[Kind, TermVectors] = {}
+        self._numbers: dict[Kind, dict[str, int]] = {}
+
+    def keep(self, kind: Kind, ids: set[str]) -> None:
+        """Read the vectors of some texts; ResiduumError for one that has none."""
+        kept = [_some(termvectors.read(folder), ids) for folder in self._folders[kind]]
+        names = [key for vectors in kept for key in vectors.ids]
+        if lost := ids.difference(names):
+            where, more = self._folders[kind][0].parent, f"({len(lost)} such ids)"
+            fault = f"{kind}_id {min(lost)} has no vector {more}"
+            raise ResiduumError(f"{where}: {fault}. Weigh the terms of the collection trained on.")
+        terms = sorted({term for vectors in kept for term in vectors.terms})
+        rows = sparse.vstack([aligned(vectors, terms) for vectors in kept], format="csr")
+        self._kept[kind] = TermVectors(names, terms, sparse.csr_array(rows.astype(np.float32)))
+        self._numbers[kind] = {name: number for number, name in enumerate(names)}
+
+    def of(self, kind: Kind, ids: Iterable[str], dimensions: int) -> np.ndarray:
+        """Return the projected vectors of texts that are kept: float32 (ids, dimensions)."""
+        kept, numbers = self._kept[kind], self._numbers[kind]
+        rows = kept.rows[[numbers[key] for key in ids]]
+        return project(sparse.csr_array(rows), kept.terms, dimensions, self._seed)
+
+
+def _some(vectors: TermVectors, ids: set[str]) -> TermVectors:
+    """Return some of the vectors, with the terms that these have."""
+    numbers = [number for number, key in enumerate(vectors.ids) if key in ids]
+    rows = sparse.csr_array(vectors.rows[numbers])
+    used = np.unique(rows.indices)
+    terms = [vectors.terms[i] for i in used]
+    return TermVectors([vectors.ids[n] for n in numbers], terms, sparse.csr_array(rows[:, used]))

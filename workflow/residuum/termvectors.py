@@ -1,0 +1,121 @@
+"""Weigh the terms of docs and queries as Lucene's BM25 does: sparse vectors, or projected ones.
+
+Command: `python -m residuum.termvectors docs|queries ...`.
+The product of a query's vector and a doc's is BM25's score, so that what searches, fuses and trains
+on dense vectors takes these too. Must not know what they are used for.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from residuum.artefacts import contracts, files, manifest, termvectors, trec
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.base import Positive, Strict
+from residuum.config.schema.systems import IndexForm, LexicalSystem
+from residuum.config.specs import canonical_json
+from residuum.lucene import jvm
+from residuum.lucene.termweights import Weighed, Weigher
+from residuum.sparse.projection import project
+
+app = command.app(__doc__)
+
+Index = Annotated[Path, typer.Option(help="folder of the index whose BM25 it is")]
+Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
+SpecText = Annotated[str, typer.Option("--spec", help="Vectors as JSON")]
+
+
+class Vectors(Strict):
+    """A model of lexical vectors, with the system that it names in full."""
+
+    kind: str
+    system: LexicalSystem
+    dimensions: Positive | None = None
+    seed: int = 1
+
+
+@app.command("docs")
+def weigh_docs(
+    index: Index,
+    corpus: command.Corpus,
+    shard: Annotated[int, typer.Option(help="which shard, counted from 0")],
+    of: Annotated[int, typer.Option(help="number of shards of the corpus")],
+    spec: SpecText,
+    output: Folder,
+    threads: command.JavaThreads = 1,
+) -> None:
+    """Write the vectors of one shard of a corpus; an empty doc has a vector of zeros."""
+    model, positions = command.parse_spec(Vectors, spec), contracts.shard_of(corpus, shard, of)
+    weigher = _open(index, model, threads)
+    ids, texts = zip(*contracts.read_corpus(corpus, positions), strict=True)
+    vectors = weigher.docs(track(texts, "weigh docs", len(texts), "docs"))
+    facts = {"shard": {"number": shard, "of": of, "docs": len(positions)}}
+    inputs = [index / "manifest.json", corpus / "manifest.json"]
+    with files.whole_directory(output) as folder:
+        facts |= _write(folder, list(ids), vectors, model)
+        _record(folder, facts, model, index, inputs)
+
+
+@app.command("queries")
+def weigh_queries(
+    index: Index,
+    split: Annotated[list[str], typer.Option(help="split and its queries.tsv: dev=PATH")],
+    spec: SpecText,
+    output: Folder,
+    threads: command.JavaThreads = 1,
+) -> None:
+    """Write the vectors of the queries of several splits, each into a folder of its own."""
+    model, counts = command.parse_spec(Vectors, spec), {}
+    weigher = _open(index, model, threads)
+    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
+    with files.whole_directory(output) as folder:
+        for name, path in paths.items():
+            texts = trec.read_queries(path)
+            _write(folder / name, list(texts), weigher.queries(texts.values()), model)
+            counts[name] = len(texts)
+        inputs = [index / "manifest.json", *paths.values()]
+        _record(folder, {"queries": counts}, model, index, inputs)
+
+
+def _open(index: Path, model: Vectors, threads: int) -> Weigher:
+    """Open an index for a model; it must hold the analysis of the model's system."""
+    record = _facts(index)
+    form = IndexForm.model_validate({k: record[k] for k in ("analysis", "fields", "joined")})
+    if form != model.system.index():
+        needed = model.system.index().index_id()
+        raise ResiduumError(f"{index} is {form.index_id()}, but the system requires {needed}")
+    jvm.expect(record["docs"])
+    return Weigher(index / "lucene", model.system, threads)
+
+
+def _facts(index: Path) -> dict[str, Any]:
+    """Return what an index counts, its analysis and the versions that made it."""
+    return dict(json.loads(files.read_bytes(index / "manifest.json"))["artefact"])
+
+
+def _write(folder: Path, ids: list[str], vectors: Weighed, model: Vectors) -> dict[str, Any]:
+    """Write vectors as they are, or projected; return how many dimensions they have."""
+    terms, rows = vectors
+    if model.dimensions is None:
+        termvectors.write(folder, ids, terms, rows)
+        return {"terms": len(terms)}
+    contracts.write_vectors(folder, ids, project(rows, terms, model.dimensions, model.seed))
+    return {"dimensions": model.dimensions}
+
+
+def _record(
+    folder: Path, facts: dict[str, Any], model: Vectors, index: Path, inputs: list[Path]
+) -> None:
+    """Write the manifest; `weights` tells vectors of one model and one index from others."""
+    both = {"index": _facts(index), "model": model.model_dump(mode="json")}
+    weights = hashlib.sha256(canonical_json(both).encode()).hexdigest()
+    manifest.write(folder, facts | {"weights": weights}, model, inputs, "residuum.termvectors")
+
+
+if __name__ == "__main__":
+    command.main(app)
