@@ -152,6 +152,27 @@ def test_a_benchmark_holds_all_that_a_job_took(job, tmp_path, monkeypatch, paren
     assert not list(Path(parents[0]).glob(f"{shell.pid}.*"))
 
 
+def test_the_pages_of_a_job_are_counted_seldom(monkeypatch):
+    """What the kernel has to count for it is as of the last look; what it knows, as of now."""
+    looks = []
+    count = psutil.Process.memory_full_info
+
+    def look(process):
+        looks.append(process.pid)
+        return count(process)
+
+    monkeypatch.setattr(psutil.Process, "memory_full_info", look)
+    job = benchmarks.Job(os.getpid())
+    before = job.memory_full_info()
+    held = bytearray(os.urandom(1 << 20)) * 64
+    after = job.memory_full_info()
+    assert looks == [os.getpid()]
+    assert (after.uss, after.pss) == (before.uss, before.pss) and after.uss > 0
+    assert after.rss - before.rss > 0.9 * len(held)
+    monkeypatch.setattr(benchmarks, "BETWEEN_LOOKS", 0.0)
+    assert job.memory_full_info().uss - before.uss > 0.9 * len(held) and len(looks) == 2
+
+
 def test_the_parents_and_their_jobs_end_with_their_starter(tmp_path):
     code = (
         "from residuum.preload import server; import os, sys, time;"

@@ -13,6 +13,7 @@ import yaml
 
 from conftest import ROOT
 from residuum.code.closure import Library
+from residuum.preload import client
 from residuum.wiring.paths import Paths, Template
 
 PACKAGE = ROOT / "workflow" / "residuum"
@@ -68,6 +69,18 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
         "{params.spec}" if name == "evaluate_run" else "{params.spec:q}"
     )  # its options are quoted
     assert bool(decided[0]) == (spec in body)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_job_of_a_neural_environment_is_forked_from_what_has_loaded_torch(name):
+    """Verbs of the tables' environment may go with their stage, as rerank's cut does."""
+    stage, body = RULES[name]
+    verb = name.removeprefix(f"{stage}_")
+    served = client.served_by(["-m", f"residuum.{stage}", verb, "--spec", "{}"])
+    assert served == "neural" or "conda:\n        NEURAL\n" not in body
+    others = [body for other, body in RULES.values() if other == stage]
+    if all("conda:\n        NEURAL\n" not in body for body in others):
+        assert served == "tables"
 
 
 @pytest.mark.parametrize("name", RULES)
