@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 from snakemake import benchmark  # type: ignore[import-untyped]
 
 from residuum.preload.server import FOLDER
@@ -20,7 +20,7 @@ from residuum.preload.server import FOLDER
 BETWEEN_LOOKS = 10.0  # seconds
 
 
-class Job(psutil.Process):  # type: ignore[misc]  # psutil has no types
+class Job(psutil.Process):
     """A forked job, whose own and shared memory is looked up seldom.
 
     The kernel counts each page for it, and keeps the job waiting: twice a second it took a
@@ -39,7 +39,7 @@ class Job(psutil.Process):  # type: ignore[misc]  # psutil has no types
         return SimpleNamespace(**self.memory_info()._asdict(), uss=uss, pss=pss)
 
 
-class Shell(psutil.Process):  # type: ignore[misc]  # psutil has no types
+class Shell(psutil.Process):
     """A job's shell, whose children are also what was forked for it."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
