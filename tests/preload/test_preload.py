@@ -14,12 +14,12 @@ import pytest
 from snakemake.benchmark import BenchmarkTimer, benchmarked
 
 from conftest import ROOT
+from preloading import CLIENT, client, environment, parents
 from residuum.config.schema.scales import Config
 from residuum.preload import benchmarks, server
 from residuum.wiring import driver
 
 SECONDS = 0.4  # of the CPU, which the job "work" takes
-CLIENT = ROOT / "workflow" / "residuum" / "preload" / "client.py"
 JOB = """
 import os, sys, time
 from pathlib import Path
@@ -37,35 +37,10 @@ if "kill" in sys.argv: os.kill(os.getpid(), 9)
 """
 
 
-@pytest.fixture(scope="module")
-def parents():
-    """Start parents whose threads are as Snakemake's shells set them; end them with a process."""
-    code = (
-        "from residuum.preload import server; import os, sys;"
-        "server.start(); print(os.environ['RESIDUUM_PRELOAD'], flush=True); sys.stdin.read()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=environment({}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    folder = process.stdout.readline().strip()
-    while len(list(Path(folder).iterdir())) < 2:
-        time.sleep(0.01)
-    yield folder, process
-    process.kill()
-    process.wait()
-
-
-def environment(more):
-    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
-    start = str(Path(sys.executable).parent)
-    left = ("PYTEST_", "PWD", "OLDPWD")
-    own = {name: value for name, value in os.environ.items() if not name.startswith(left)}
-    return {**own, **threads, **paths, "PATH": f"{start}:{os.environ['PATH']}", **more}
+@pytest.fixture(scope="module", name="parents")
+def started_parents():
+    with parents() as started:
+        yield started
 
 
 @pytest.fixture
@@ -75,7 +50,7 @@ def job(parents, tmp_path):
 
     def start(*words, **more):
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(CLIENT), str(os.getpid()), "-m", "job", *words],
+            client("-m", "job", *words),
             cwd=tmp_path,
             env=environment({"RESIDUUM_PRELOAD": parents[0], **more}),
             stdin=subprocess.PIPE,

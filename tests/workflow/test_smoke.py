@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -651,11 +652,15 @@ def kill_when(project, pattern, *targets):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    below = []
+    below, words = [], ""
     # Two parents, shell, tee, what stands for Python, the job: while one starts there are fewer.
-    while process.poll() is None and not (len(below) >= 6 and any(project.glob(pattern))):
+    while process.poll() is None and not (
+        len(below) >= 6 and "client.py" in words and any(project.glob(pattern))
+    ):
         time.sleep(0.05)
         below = psutil.Process(process.pid).children(recursive=True)
+        with suppress(psutil.NoSuchProcess):  # kept ones are there without a job
+            words = " ".join(word for one in below for word in one.cmdline())
     process.kill()
     assert process.wait() == -signal.SIGKILL, f"ended before {pattern} appeared"
     _, alive = psutil.wait_procs(below, timeout=10)
