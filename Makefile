@@ -4,9 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 CORES  ?= all
 BIN    := $(VENV)/bin
+# Modules are compiled where they are first imported: most of those that torch brings never are.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
-# As pip would, but on all cores; a package may ship a file that is no Python of this version.
-COMPILE = @$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib || true
 
 .PHONY: mini smoke test check form types lint install clean
 
@@ -40,7 +39,6 @@ $(VENV)/run.lock: requirements.lock
 	@echo "installing the pinned packages into $(VENV) (about two minutes)"
 	$(PIP) $$(grep '^torch==' requirements.lock)
 	$(PIP) --no-deps -r requirements.lock
-	$(COMPILE)
 	@cp requirements.lock $@
 
 $(BIN)/residuum: pyproject.toml $(VENV)/run.lock
@@ -49,7 +47,6 @@ $(BIN)/residuum: pyproject.toml $(VENV)/run.lock
 
 $(VENV)/test.lock: requirements-test.lock $(BIN)/residuum
 	$(PIP) --no-deps -r requirements-test.lock
-	$(COMPILE)
 	@cp requirements-test.lock $@
 
 clean:

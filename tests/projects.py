@@ -4,11 +4,11 @@ import compileall
 import fcntl
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import forked_snakemake
 from conftest import ROOT
 from residuum.code.closure import Library
 
@@ -45,28 +45,22 @@ def _compile(folder: Path) -> None:
         os.close(lock)
 
 
-def command(*arguments: str, cores: int = 2, scale: str = "smoke", config: str = "") -> list[str]:
-    """Return the command that runs a scale; `arguments` are targets and options."""
-    start = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
-    return [*start, "--config", f"scale={scale}", *config.split(), "--", *arguments]
+def arguments(
+    *targets: str,
+    cores: int = 2,
+    scale: str = "smoke",
+    config: str = "",
+    options: Sequence[str] = (),
+) -> list[str]:
+    """Return the words after `snakemake` that run a scale."""
+    values = [f"scale={scale}", *config.split()]
+    return ["--cores", str(cores), *options, "--config", *values, "--", *targets]
 
 
 def snakemake(
-    project: Path,
-    *arguments: str,
-    cores: int = 2,
-    env: Mapping[str, str] | None = None,
-    scale: str = "smoke",
-    config: str = "",
+    project: Path, *targets: str, env: Mapping[str, str] | None = None, **how: Any
 ) -> str:
     """Run a scale and return what was said; anything but success fails the test."""
-    done = subprocess.run(
-        command(*arguments, cores=cores, scale=scale, config=config),
-        cwd=project,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=env,
-    )
+    done = forked_snakemake.run(arguments(*targets, **how), project, env)
     assert done.returncode == 0, done.stdout[-4000:]
     return done.stdout

@@ -61,8 +61,10 @@ def test_full_scale_keeps_the_papers_hyper_parameters():
 
 
 def test_a_scale_lays_its_budget_over_the_model():
-    clear = load(scale="mini").models["clear"]
-    assert (clear.training.steps, clear.training.epochs) == (300, None)
+    loaded = load(scale="mini")
+    clear, budget = loaded.models["clear"], loaded.scale.budgets["triplet"]["training"]
+    assert {"steps", "batch_size", "epochs"} <= {*budget}
+    assert clear.training.model_dump(include={*budget}) == budget
     assert clear.negatives.pools["errors"].model_dump() == {
         "kind": "hits", "system": "bm25", "top": 100, "seed": 1
     }  # fmt: skip

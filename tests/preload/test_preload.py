@@ -14,12 +14,12 @@ import pytest
 from snakemake.benchmark import BenchmarkTimer, benchmarked
 
 from conftest import ROOT
+from preloading import CLIENT, client, environment, parents
 from residuum.config.schema.scales import Config
 from residuum.preload import benchmarks, server
 from residuum.wiring import driver
 
 SECONDS = 0.4  # of the CPU, which the job "work" takes
-CLIENT = ROOT / "workflow" / "residuum" / "preload" / "client.py"
 JOB = """
 import os, sys, time
 from pathlib import Path
@@ -37,35 +37,10 @@ if "kill" in sys.argv: os.kill(os.getpid(), 9)
 """
 
 
-@pytest.fixture(scope="module")
-def parents():
-    """Start parents whose threads are as Snakemake's shells set them; end them with a process."""
-    code = (
-        "from residuum.preload import server; import os, sys;"
-        "server.start(); print(os.environ['RESIDUUM_PRELOAD'], flush=True); sys.stdin.read()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=environment({}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    folder = process.stdout.readline().strip()
-    while len(list(Path(folder).iterdir())) < 2:
-        time.sleep(0.01)
-    yield folder, process
-    process.kill()
-    process.wait()
-
-
-def environment(more):
-    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
-    start = str(Path(sys.executable).parent)
-    left = ("PYTEST_", "PWD", "OLDPWD")
-    own = {name: value for name, value in os.environ.items() if not name.startswith(left)}
-    return {**own, **threads, **paths, "PATH": f"{start}:{os.environ['PATH']}", **more}
+@pytest.fixture(scope="module", name="parents")
+def started_parents():
+    with parents() as started:
+        yield started
 
 
 @pytest.fixture
@@ -75,7 +50,7 @@ def job(parents, tmp_path):
 
     def start(*words, **more):
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(CLIENT), str(os.getpid()), "-m", "job", *words],
+            client("-m", "job", *words),
             cwd=tmp_path,
             env=environment({"RESIDUUM_PRELOAD": parents[0], **more}),
             stdin=subprocess.PIPE,
@@ -150,6 +125,27 @@ def test_a_benchmark_holds_all_that_a_job_took(job, tmp_path, monkeypatch, paren
     assert record.cpu_time == pytest.approx(2 * SECONDS, rel=0.1)
     assert record.max_rss > 50  # MB: Polars is loaded
     assert not list(Path(parents[0]).glob(f"{shell.pid}.*"))
+
+
+def test_the_pages_of_a_job_are_counted_seldom(monkeypatch):
+    """What the kernel has to count for it is as of the last look; what it knows, as of now."""
+    looks = []
+    count = psutil.Process.memory_full_info
+
+    def look(process):
+        looks.append(process.pid)
+        return count(process)
+
+    monkeypatch.setattr(psutil.Process, "memory_full_info", look)
+    job = benchmarks.Job(os.getpid())
+    before = job.memory_full_info()
+    held = bytearray(os.urandom(1 << 20)) * 64
+    after = job.memory_full_info()
+    assert looks == [os.getpid()]
+    assert (after.uss, after.pss) == (before.uss, before.pss) and after.uss > 0
+    assert after.rss - before.rss > 0.9 * len(held)
+    monkeypatch.setattr(benchmarks, "BETWEEN_LOOKS", 0.0)
+    assert job.memory_full_info().uss - before.uss > 0.9 * len(held) and len(looks) == 2
 
 
 def test_the_parents_and_their_jobs_end_with_their_starter(tmp_path):

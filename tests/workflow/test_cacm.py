@@ -1,12 +1,12 @@
 """CACM through the graph: the ledger finds the published Lucene scores reproduced."""
 
 import os
-import subprocess
 
 import polars as pl
 import pytest
 
-from projects import command, copy_project, snakemake
+import forked_snakemake
+from projects import arguments, copy_project, snakemake
 
 # Published for exactly this collection (Lucene BM25, k1 0.9, b 0.4, 1,000 hits), with and without
 # RM3 (10 terms, 10 docs, weight 0.5).
@@ -40,8 +40,8 @@ def test_published_scores(shared_data, tmp_path):
     # Asked for by name, its metrics are not made of what was exported before the files went.
     target = "results/smoke/metrics/cacm/test/bm25-default.tsv"
     env = {**os.environ, "RESIDUUM_DATA": str(tmp_path / "nothing")}
-    done = subprocess.run(command(target), cwd=project, env=env, capture_output=True, text=True)
+    done = forked_snakemake.run(arguments(target), project, env)
     assert done.returncode == 1, done.stdout
-    assert "error: dataset cacm: no such file" in done.stderr
-    assert "Access to cacm: put docs.jsonl" in done.stderr
+    assert "error: dataset cacm: no such file" in done.stdout
+    assert "Access to cacm: put docs.jsonl" in done.stdout
     assert (project / target).is_file(), "nothing is lost"

@@ -13,6 +13,7 @@ import yaml
 
 from conftest import ROOT
 from residuum.code.closure import Library
+from residuum.preload import client
 from residuum.wiring.paths import Paths, Template
 
 PACKAGE = ROOT / "workflow" / "residuum"
@@ -28,6 +29,7 @@ ROOMS = {  # those that each may import, as the architecture has it
 COMMON = ("wiring",)  # without rules of its own
 STAGES = sorted(path.stem for path in (ROOT / "rules").glob("*.smk") if path.stem not in COMMON)
 DIRECTIVES = ["input", "output", "log", "benchmark", "resources", "conda", "shell"]
+NEURAL = "    conda:\n        NEURAL\n"
 RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", re.M | re.S)
 RULES = {
     name: (stage, body)
@@ -68,6 +70,18 @@ def test_a_rule_is_named_after_its_stage_and_runs_its_verb(name):
         "{params.spec}" if name == "evaluate_run" else "{params.spec:q}"
     )  # its options are quoted
     assert bool(decided[0]) == (spec in body)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_job_of_a_neural_environment_is_forked_from_what_has_loaded_torch(name):
+    """Verbs of the tables' environment may go with their stage, as rerank's cut does."""
+    stage, body = RULES[name]
+    verb = name.removeprefix(f"{stage}_")
+    served = client.served_by(["-m", f"residuum.{stage}", verb, "--spec", "{}"])
+    if NEURAL in body:
+        assert served == "neural"
+    elif not any(NEURAL in other for of, other in RULES.values() if of == stage):
+        assert served == "tables"
 
 
 @pytest.mark.parametrize("name", RULES)

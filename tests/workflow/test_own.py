@@ -5,7 +5,6 @@ What is planned for two small collections with training and tuning splits, and f
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from conftest import ROOT
-from projects import command, copy_project
+from projects import copy_project, snakemake
 from residuum.__main__ import app
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
@@ -123,15 +122,9 @@ def project(tmp_path_factory):
 @pytest.fixture(scope="module")
 def jobs(project):
     """Return {output: inputs} of every file that a dry run would make."""
-    done = subprocess.run(
-        [*command(scale="own")[:-1], "--dry-run", "--quiet", "host", "--nocolor"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    printed = re.findall(r"^    input: (.*)\n    output: (.*)$", done.stdout, re.M)
-    assert "rule all" in done.stdout
+    said = snakemake(project, scale="own", options=["--dry-run", "--quiet", "host", "--nocolor"])
+    printed = re.findall(r"^    input: (.*)\n    output: (.*)$", said, re.M)
+    assert "rule all" in said
     return {
         made.removeprefix("results/own/"): {
             p.removeprefix("results/own/") for p in read.split(", ")

@@ -14,14 +14,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import psutil
 import pytest
 
+import forked_snakemake
 from conftest import ROOT
-from projects import PARTS, command, copy_project, snakemake
+from projects import PARTS, arguments, copy_project, snakemake
 from residuum.artefacts import trec
 from residuum.code.closure import Library, sha256
 from residuum.tuning.choosing import Record
@@ -37,14 +39,8 @@ RESULTS = ["runs", "metrics", "tables", "significance", "tuning", "training", "l
 
 def planned(project, *targets):
     """Return the output files that a dry run would make."""
-    done = subprocess.run(
-        [*command()[:-1], "--dry-run", "--quiet", "progress", "--", *targets],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    made = re.findall(r"^    output: (.*)$", done.stdout + done.stderr, re.M)
+    said = snakemake(project, *targets, options=["--dry-run", "--quiet", "progress"])
+    made = re.findall(r"^    output: (.*)$", said, re.M)
     return {name for line in made for name in line.split(", ")}
 
 
@@ -635,8 +631,8 @@ def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):
     before = hashes(project)
     edited("config/systems/clear.yaml", "parts: [bm25,", "parts: [bm52,")
     edited("config/models/clear.yaml", "xi: 1.0", "xii: 1.0")
-    done = subprocess.run(command(), cwd=project, capture_output=True, text=True)
-    message = done.stdout + done.stderr
+    done = forked_snakemake.run(arguments(), project)
+    message = done.stdout
     assert done.returncode != 0
     assert "no system 'bm52'" in message and "Did you mean bm25?" in message
     assert "loss.xii: unknown key; valid: kind, lambda_train, weight, xi" in message
@@ -646,16 +642,20 @@ def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):
 def kill_when(project, pattern, *targets):
     """Kill Snakemake amid a job once a path matches, on one core: all below it must end too."""
     process = subprocess.Popen(
-        command(*targets, cores=1),
+        [sys.executable, "-m", "snakemake", *arguments(*targets, cores=1)],
         cwd=project,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    below = []
+    below, words = [], ""
     # Two parents, shell, tee, what stands for Python, the job: while one starts there are fewer.
-    while process.poll() is None and not (len(below) >= 6 and any(project.glob(pattern))):
+    while process.poll() is None and not (
+        len(below) >= 6 and "client.py" in words and any(project.glob(pattern))
+    ):
         time.sleep(0.05)
         below = psutil.Process(process.pid).children(recursive=True)
+        with suppress(psutil.NoSuchProcess):  # kept ones are there without a job
+            words = " ".join(word for one in below for word in one.cmdline())
     process.kill()
     assert process.wait() == -signal.SIGKILL, f"ended before {pattern} appeared"
     _, alive = psutil.wait_procs(below, timeout=10)

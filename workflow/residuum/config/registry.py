@@ -52,11 +52,6 @@ class Registry:
         to = ("system", "model", "role")
         return {name: list(references(entry, *to)) for name, entry in self.systems.items()}
 
-    @cached_property
-    def _sharing(self) -> dict[str, str]:
-        refs = {name: references(model, "model") for name, model in self.models.items()}
-        return {n: other for n, of in refs.items() for ref, other in of if ref.use == "tuples"}
-
     @property
     def scale(self) -> Scale:
         """The chosen scale."""
@@ -149,7 +144,8 @@ class Registry:
     def tuples_of(self, model: str) -> str:
         """Return the id of the model whose tuples a model uses: its own, or the one it names."""
         own = self._bare(model)
-        shared = self._sharing.get(own.name)
+        entry = self.models.get(own.name)
+        shared = entry.negatives.same_as if isinstance(entry, OnPairs) else None
         return str(own._replace(name=shared)) if shared else str(own)
 
     def negatives(self, name: str) -> Negatives:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Protocol
 
 from residuum.cli.errors import ResiduumError
+from residuum.preload import keeping
 
 JAVA_MAJOR = 21
 FIRST_HEAP = "96m"  # Java's own is 1/64 of the machine, which garbage fills before any is removed
@@ -76,9 +77,16 @@ def _release(home: Path) -> str:
 
 
 def expect(docs: int) -> None:
-    """Let a JVM that is not yet started compile quickly rather than well, if docs are few."""
+    """Let a JVM that is not yet started compile quickly rather than well, if docs are few.
+
+    Such a JVM is kept for the next job, which starts one of its own if its docs are many.
+    """
     global _short_work
     _short_work = docs < FEW_DOCS
+    if _short_work:
+        keeping.keep()
+    else:
+        keeping.leave_kept()
 
 
 @cache

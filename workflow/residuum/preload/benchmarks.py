@@ -1,30 +1,72 @@
 """Have Snakemake's benchmark files count forked jobs, which are no children of a job's shell.
 
-Usage: `benchmarks.adopt()`, after `server.start()`. A parent leaves a file <shell>.<job> for each
-job, empty while it runs, then with what it took. Must not know how jobs are forked.
+Usage: `benchmarks.adopt()`, after `server.start()`. A parent leaves a file <shell>.<process>.<n>
+for each job: a line of what its process had used before (jobs.Counts) and, at the end, one of what
+it took (seconds of the CPU, KB of memory). Must not know how jobs are forked.
 """
 
+import math
 import os
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 from snakemake import benchmark  # type: ignore[import-untyped]
 
+from residuum.preload import jobs
 from residuum.preload.server import FOLDER
 
+BETWEEN_LOOKS = 10.0  # seconds
 
-class Shell(psutil.Process):  # type: ignore[misc]  # psutil has no types
+
+class Job(psutil.Process):
+    """A forked job, whose own and shared memory is looked up seldom.
+
+    The kernel counts each page for it, and keeps the job waiting: twice a second it took a
+    twentieth of all cores. What its process had used before it does not count.
+    """
+
+    _known, _looked = (0, 0), -math.inf
+
+    def __init__(self, process: int, before: Sequence[float] = jobs.NOTHING) -> None:
+        super().__init__(process)
+        self._before = before
+
+    def cpu_times(self) -> Any:
+        """Return the seconds of the CPU that the job took."""
+        times = super().cpu_times()
+        return times._replace(user=times.user - self._before[0])
+
+    def io_counters(self) -> Any:
+        """Return the bytes that the job read and wrote."""
+        io, (_, read, written) = super().io_counters(), self._before
+        return io._replace(read_bytes=io.read_bytes - read, write_bytes=io.write_bytes - written)
+
+    def memory_full_info(self) -> Any:
+        """Return memory in bytes: rss and vms as they are, uss and pss of the last look."""
+        if time.monotonic() - self._looked > BETWEEN_LOOKS:
+            full = super().memory_full_info()
+            self._known, self._looked = (full.uss, full.pss), time.monotonic()
+            return full
+        uss, pss = self._known
+        return SimpleNamespace(**self.memory_info()._asdict(), uss=uss, pss=pss)
+
+
+class Shell(psutil.Process):
     """A job's shell, whose children are also what was forked for it."""
 
     def children(self, recursive: bool = False) -> list[psutil.Process]:
         """Return the children, the forked jobs that run, and theirs."""
         processes = super().children(recursive)
         for path in _records(self.pid):
-            with suppress(psutil.NoSuchProcess, OSError):  # it has ended, or its record is read
-                if not path.stat().st_size:
-                    job = psutil.Process(int(path.suffix[1:]))
+            with suppress(psutil.NoSuchProcess, OSError, ValueError):  # ended, read, or just begun
+                before, *ended = path.read_text().splitlines()
+                if not ended:
+                    job = Job(int(path.name.split(".")[1]), [*map(float, before.split())])
                     processes += [job, *job.children(recursive=True)]
         return processes
 
@@ -50,11 +92,12 @@ def adopt() -> None:
         last(own)
         record, seconds = own.bench_record, 0.0
         for path in _records(own.pid):
-            used = path.read_text().split()
+            ended = path.read_text().splitlines()[1:]
             path.unlink()
-            if used:
-                seconds += float(used[0])
-                record.max_rss = max(record.max_rss or 0, float(used[1]) / 1024)
+            for line in ended:
+                used, rss = map(float, line.split())
+                seconds += used
+                record.max_rss = max(record.max_rss or 0, rss / 1024)
         record.cpu_time = max(record.cpu_time or 0, seconds)
 
     timer.__init__, timer.cancel = start, cancel

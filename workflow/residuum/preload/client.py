@@ -11,7 +11,8 @@ import marshal
 import os
 import sys
 
-NEURAL = {"dense", "encode", "pretrain", "rerank", "termweights", "train"}
+# Stages whose jobs load torch, and those verbs of other stages that do.
+NEURAL = {"dense", "encode", "pretrain", "rerank", "termweights", "train", "learning score"}
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 
 
@@ -24,10 +25,15 @@ def main() -> None:
     os._exit(status)
 
 
+def served_by(words: list[str]) -> str:
+    """Return the parent of a job, given its words from `-m` on."""
+    stage = words[1].removeprefix("residuum.")
+    return "neural" if {stage, " ".join([stage, *words[2:3]])} & NEURAL else "tables"
+
+
 def _forked(shell: int, words: list[str]) -> int | None:
     """Return the exit status of a forked job; None if no parent takes it."""
-    stage = words[1].removeprefix("residuum.")
-    path = os.path.join(os.environ["RESIDUUM_PRELOAD"], "neural" if stage in NEURAL else "tables")
+    path = os.path.join(os.environ["RESIDUUM_PRELOAD"], served_by(words))
     parent = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         parent.connect(path)

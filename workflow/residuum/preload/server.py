@@ -1,18 +1,18 @@
 """A parent process: it loads packages once, then forks a child for every job.
 
 `start()` starts one parent for tables and one for neural jobs, each idle until its first job. A
-child dies with the job's shell, all die with Snakemake. The environment of the first job is the
-parent's own, so that variables read on import hold; a job of another one is declined, and so are
-all if importing has started threads. Must not import residuum before a fork.
+child dies with the job's shell, all die with Snakemake; one that is kept, see jobs.py, takes the
+next job of its kind. The environment of the first job is the parent's own, so that variables read
+on import hold; a job of another one is declined, and so are all if importing has started threads.
+No child inherits a module of residuum.
 """
 
 import atexit
-import ctypes
 import gc
 import importlib
+import itertools
 import marshal
 import os
-import runpy
 import shutil
 import signal
 import socket
@@ -21,13 +21,14 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from contextlib import suppress
 from pathlib import Path
 from selectors import EVENT_READ as READY
 from selectors import DefaultSelector
 from subprocess import DEVNULL
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
+
+from residuum.preload import jobs
 
 COMMON = """numpy polars typer typer._click.decorators typer._adapters tqdm dis shlex
     pydantic.fields pydantic.main pydantic.plugin._loader pydantic.root_model pydantic.types
@@ -39,20 +40,10 @@ NEURAL = f"""{COMMON} polars._utils.parquet faiss safetensors.torch torch.optim
     transformers.models.align"""
 PACKAGES = {"tables": TABLES.split(), "neural": NEURAL.split()}
 FOLDER = "RESIDUUM_PRELOAD"  # the variable that names the folder of the sockets
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+KEPT_SECONDS = 60  # an idle child ends after that
 # Threads that Polars' import starts. jemalloc's come through a fork by its own handlers; the other
 # waits for spilled files, which a parent, that computes nothing, never has.
 IDLE = {"jemalloc_bg_thd", "polars-ooc-clea"}
-
-
-class Request(NamedTuple):
-    """A job: its shell's process id, the words after `python -m`, folder and environment."""
-
-    shell: int
-    module: str
-    arguments: list[str]
-    folder: str
-    environment: dict[str, str]
 
 
 def start() -> None:
@@ -69,8 +60,9 @@ def start() -> None:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[FOLDER] = folder
     for name in PACKAGES:
-        command = [sys.executable, "-X", "utf8", __file__, name, folder, str(os.getpid())]
-        parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL)
+        command = [sys.executable, "-X", "utf8", "-m", __name__, name, folder, str(os.getpid())]
+        own = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        parent = subprocess.Popen(command, stdin=DEVNULL, stdout=DEVNULL, env=own)
         atexit.register(parent.wait)  # after its end, so that its time counts as the starter's
         atexit.register(parent.kill)
 
@@ -83,7 +75,7 @@ def main(name: str, folder: str, starter: str) -> None:
         os._exit(1)
 
     signal.signal(signal.SIGTERM, end)
-    _die_with(int(starter), signal.SIGTERM)
+    jobs.die_with(int(starter), signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a child takes the terminal's, as any job does
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/{name}")
@@ -91,10 +83,28 @@ def main(name: str, folder: str, starter: str) -> None:
         Parent(listener, Path(folder), PACKAGES[name]).serve()
 
 
-def _die_with(parent: int, by: signal.Signals) -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by)
-    if os.getppid() != parent:  # it ended before the signal was requested
-        os.kill(os.getpid(), by)
+class Child:
+    """A forked process: its job, if it has one, and what it had used before this job."""
+
+    def __init__(self, process: int, channel: socket.socket, did: tuple[str, str]) -> None:
+        self.process, self.channel, self.did = process, channel, did
+        self.handle = os.pidfd_open(process)
+        self.counts, self.idle_since = jobs.NOTHING, 0.0
+        self.connection: socket.socket | None = None
+        self.record = Path()
+
+    def start(self, connection: socket.socket, record: Path) -> None:
+        """Begin the record of a job, see benchmarks.py."""
+        self.connection, self.record = connection, record
+        record.write_text(" ".join(map(str, self.counts)) + "\n")
+
+    def end(self, status: int, seconds: float, rss: float) -> None:
+        """End the record with what the job took, and tell its client how it ended."""
+        if self.connection:
+            with suppress(OSError), self.record.open("a") as file:  # Snakemake may have ended
+                file.write(f"{seconds} {rss}\n")
+            _answer(self.connection, status)
+            self.connection = None
 
 
 class Parent:
@@ -103,27 +113,32 @@ class Parent:
     def __init__(self, listener: socket.socket, folder: Path, packages: list[str]) -> None:
         self.folder, self.packages = folder, packages
         self.environment: dict[str, str] | None = None
+        self.path: list[str] = sys.path[1:]  # without the folder that this process started in
+        self.idle: list[Child] = []  # the one that waits longest is the first
+        self.given = itertools.count(1)
         self.waiting = DefaultSelector()
         self.waiting.register(listener, READY, lambda: self._take(listener.accept()[0]))
 
     def serve(self) -> NoReturn:
-        """Fork for each job, pass on each end, kill what has lost its client."""
+        """Fork for each job, pass on each end, kill what has lost its client or waits in vain."""
         while True:
-            for key, _ in self.waiting.select()[:1]:  # one, as it may end what others wait for
+            ready = self.waiting.select(KEPT_SECONDS if self.idle else None)
+            for key, _ in ready[:1]:  # one, as it may end what others wait for
                 key.data()
+            while self.idle and time.monotonic() - self.idle[0].idle_since > KEPT_SECONDS:
+                os.kill(self.idle.pop(0).process, signal.SIGKILL)
 
     def _take(self, connection: socket.socket) -> None:
         try:
-            head, streams, _, _ = socket.recv_fds(connection, 4, 3)
-            data = connection.makefile("rb").read(int.from_bytes(head, "big"))
-            request = Request(*marshal.loads(data))  # an EOFError where it is cut short
-        except (OSError, ValueError, EOFError):
+            request, streams = jobs.receive(connection)
+        except (OSError, ValueError, TypeError, EOFError):
             connection.close()
             return
         if self.environment is None:
             self._load(request.environment)
         if self.environment == request.environment and threading.active_count() == 1:
-            self._fork(connection, request, streams)
+            child = self._kept(request, streams) or self._fork(request, streams)
+            self._give(child, connection, request)
         else:
             _answer(connection, -1)
         for stream in streams:
@@ -134,8 +149,7 @@ class Parent:
         os.environ.clear()
         os.environ.update(environment)
         self.environment = environment
-        sys.path[:] = [p for p in sys.path if p != str(Path(__file__).parent)]
-        sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:] = [*environment.get("PYTHONPATH", "").split(os.pathsep), *self.path]
         for package in self.packages:
             with suppress(ImportError):  # a job that needs it says so
                 importlib.import_module(package)
@@ -144,33 +158,67 @@ class Parent:
         gc.collect()
         gc.freeze()
 
-    def _fork(self, connection: socket.socket, request: Request, streams: list[int]) -> None:
-        parent = os.getpid()
-        child = os.fork()
-        if not child:
-            _become(request, streams, parent)
-        handle = os.pidfd_open(child)
-        record = self.folder / f"{request.shell}.{child}"  # see benchmarks.py
-        record.touch()
+    def _kept(self, request: jobs.Request, streams: list[int]) -> Child | None:
+        """Hand a job to an idle child that has done such a one."""
+        for child in reversed(self.idle):
+            if child.did == (request.module, request.folder):
+                with suppress(OSError):  # it has just ended
+                    jobs.send(child.channel, request, streams)
+                    self.idle.remove(child)
+                    return child
+        return None
 
-        def lost() -> None:
-            """A client sends nothing more: it has gone, and its job goes too."""
+    def _fork(self, request: jobs.Request, streams: list[int]) -> Child:
+        """Fork the child that becomes a job."""
+        parent, (own, its) = os.getpid(), socket.socketpair()
+        process = os.fork()
+        if not process:
+            jobs.become(request, streams, parent, its)
+        its.close()
+        child = Child(process, own, (request.module, request.folder))
+        self.waiting.register(child.handle, READY, lambda: self._ended(child))
+        self.waiting.register(child.channel, READY, lambda: self._heard(child))
+        return child
+
+    def _give(self, child: Child, connection: socket.socket, request: jobs.Request) -> None:
+        """Let a job count as a child's, and kill it where the job's client goes."""
+
+        def lost() -> None:  # a client sends nothing more
             self.waiting.unregister(connection)
-            os.kill(child, signal.SIGKILL)
+            os.kill(child.process, signal.SIGKILL)
 
-        def ended() -> None:
-            _, status, used = os.wait4(child, 0)
-            code = os.waitstatus_to_exitcode(status)
-            with suppress(OSError):  # Snakemake has ended, and the folder with it
-                record.write_text(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss}")
-            self.waiting.unregister(handle)
-            os.close(handle)
-            with suppress(KeyError):  # a client that was lost
-                self.waiting.unregister(connection)
-            _answer(connection, code if code >= 0 else 128 - code)
-
+        child.start(connection, self.folder / f"{request.shell}.{child.process}.{next(self.given)}")
         self.waiting.register(connection, READY, lost)
-        self.waiting.register(handle, READY, ended)
+
+    def _heard(self, child: Child) -> None:
+        """Note that a child has done its job and waits for the next."""
+        told = child.channel.recv(1024)
+        if not told:  # it ends: its handle says how
+            self.waiting.unregister(child.channel)
+            child.channel.close()
+            return
+        taken = jobs.Taken(*marshal.loads(told))
+        self._unwatch(child)
+        child.end(0, taken.seconds, taken.rss)
+        child.counts, child.idle_since = taken.counts, time.monotonic()
+        self.idle.append(child)
+
+    def _ended(self, child: Child) -> None:
+        """Take note of a child's end."""
+        _, status, used = os.wait4(child.process, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self.waiting.unregister(child.handle)
+        os.close(child.handle)
+        if child in self.idle:
+            self.idle.remove(child)
+        self._unwatch(child)
+        seconds = used.ru_utime + used.ru_stime - child.counts[0]
+        child.end(code if code >= 0 else 128 - code, seconds, used.ru_maxrss)
+
+    def _unwatch(self, child: Child) -> None:
+        with suppress(KeyError):  # a client that was lost
+            if child.connection:
+                self.waiting.unregister(child.connection)
 
 
 def _answer(connection: socket.socket, status: int) -> None:
@@ -187,43 +235,6 @@ def _settled() -> bool:
             return True
         time.sleep(0.02)
     return False
-
-
-def _become(request: Request, streams: list[int], parent: int) -> NoReturn:
-    """Turn a forked child into the job, and end as Python would."""
-    status = 1
-    try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _die_with(parent, signal.SIGKILL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        for target, stream in enumerate(streams):
-            os.dup2(stream, target)
-        os.closerange(3, 256)
-        os.chdir(request.folder)
-        sys.path.insert(0, request.folder)
-        sys.argv = [request.module, *request.arguments]
-        status = _run(request.module)
-    finally:
-        os._exit(status)
-
-
-def _run(module: str) -> int:
-    code: object = 0
-    try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    except SystemExit as end:
-        code = end.code
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    if not isinstance(code, int | None):
-        print(code, file=sys.stderr)
-        code = 1
-    threading._shutdown()  # type: ignore[attr-defined]  # Python ends with it
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return code or 0
 
 
 if __name__ == "__main__":

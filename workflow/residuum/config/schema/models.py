@@ -16,7 +16,7 @@ from residuum.config.schema.training import RateGrid, Training
 
 Needs = Literal["negatives", "candidates", "vectors", "fixed"]
 NEEDS: dict[Needs, str] = {
-    "negatives": "sampled negatives with lexical scores: give negatives.pools or negatives.same_as",
+    "negatives": "sampled negatives with lexical scores: give negatives.pools, triples or same_as",
     "candidates": "the scores of more docs than the positive",
     "vectors": "the vectors of queries and docs: only a dual encoder has them",
     "fixed": "vectors of the same texts by a model without training: give fixed",

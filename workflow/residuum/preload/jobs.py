@@ -1,0 +1,170 @@
+"""A job inside a process that a parent forked, and the next one where the process is kept.
+
+A job that has started what is dear and of use to the next one says so, see keeping.py: where it
+ends well, its process forgets residuum's modules, so that an edited one is never stale, and waits
+for another job. No job finds a module of residuum that it has not imported itself.
+"""
+
+import array
+import atexit
+import ctypes
+import gc
+import marshal
+import os
+import resource
+import runpy
+import signal
+import socket
+import sys
+import threading
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from residuum.preload import keeping
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+CHANNEL = 3  # the file descriptor by which a kept process hears of its next job
+
+
+Counts = tuple[float, int, int]  # seconds of the CPU, bytes read, bytes written
+NOTHING: Counts = (0.0, 0, 0)
+
+
+class Request(NamedTuple):
+    """A job: its shell's process id, the words after `python -m`, folder and environment."""
+
+    shell: int
+    module: str
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+
+
+class Taken(NamedTuple):
+    """What a job took: seconds of the CPU and KB of memory; and its process, since its start."""
+
+    seconds: float
+    rss: float
+    counts: Counts
+
+
+def receive(connection: socket.socket) -> tuple[Request, list[int]]:
+    """Read a request and its standard streams; an EOFError where it is cut short."""
+    head, streams, _, _ = socket.recv_fds(connection, 4, 3)
+    with connection.makefile("rb") as file:
+        data = file.read(int.from_bytes(head, "big"))
+    try:
+        return Request(*marshal.loads(data)), streams
+    except (EOFError, ValueError, TypeError):
+        for stream in streams:
+            os.close(stream)
+        raise
+
+
+def send(connection: socket.socket, request: Request, streams: list[int]) -> None:
+    """Write what `receive` reads; client.py does the same."""
+    data = marshal.dumps(tuple(request))
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", streams))]
+    connection.sendmsg([len(data).to_bytes(4, "big")], rights)
+    connection.sendall(data)
+
+
+def die_with(parent: int, by: signal.Signals) -> None:
+    """Let the kernel end this process when its parent ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, by)
+    if os.getppid() != parent:  # it ended before the signal was requested
+        os.kill(os.getpid(), by)
+
+
+def become(request: Request, streams: list[int], parent: int, channel: socket.socket) -> NoReturn:
+    """Turn a forked child into the job, and into the next ones where it is kept; end as Python."""
+    status = 1
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        die_with(parent, signal.SIGKILL)
+        _forget_modules()
+        _attach(streams)
+        os.dup2(channel.detach(), CHANNEL, inheritable=False)
+        os.closerange(CHANNEL + 1, 256)
+        following, path = socket.socket(fileno=CHANNEL), list(sys.path)
+        counts = NOTHING
+        while True:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.chdir(request.folder)
+            sys.path[:] = [request.folder, *path]
+            sys.argv = [request.module, *request.arguments]
+            status = _run(request.module)
+            if status == keeping.ANEW and os.environ.pop(keeping.KEPT, None):
+                os.execvp("python", ["python", "-m", request.module, *request.arguments])
+            if status or not getattr(sys.modules.get("residuum.preload.keeping"), "wanted", False):
+                break
+            _forget()
+            before, counts = counts, _counts()
+            taken = Taken(counts[0] - before[0], _most_memory(), counts)
+            following.sendall(marshal.dumps(tuple(taken)))
+            request, streams = receive(following)
+            _attach(streams)
+            for stream in streams:
+                os.close(stream)
+            os.environ.clear()
+            os.environ.update(request.environment | {keeping.KEPT: "1"})
+    finally:
+        os._exit(status)
+
+
+def _attach(streams: list[int]) -> None:
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+
+
+def _run(module: str) -> int:
+    code: object = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]  # Python ends with it
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code or 0
+
+
+def _forget() -> None:
+    """Leave a job behind: its streams, which others read to the end, its modules, its objects."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    _attach([nowhere] * 3)
+    os.close(nowhere)
+    _forget_modules()
+    gc.collect()
+
+
+def _forget_modules() -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "residuum"]:
+        del sys.modules[name]
+
+
+def _counts() -> Counts:
+    """Return seconds of the CPU, bytes read and bytes written of this process since its start."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = sum(one.ru_utime + one.ru_stime for one in used)
+    lines = (line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    bytes_of = {name: int(number) for name, number in lines}
+    return seconds, bytes_of["read_bytes"], bytes_of["write_bytes"]
+
+
+def _most_memory() -> float:
+    """Return the most memory that was held, in KB, and let the kernel count anew."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    most = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
+    with suppress(OSError):  # a kernel that forbids it: later jobs show what earlier ones held
+        Path("/proc/self/clear_refs").write_text("5")
+    return float(most)
