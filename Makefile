@@ -4,8 +4,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 CORES  ?= all
 BIN    := $(VENV)/bin
-# Modules are compiled where they are first imported: most of those that torch brings never are.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# As pip would, but on all cores, also where PYTHONDONTWRITEBYTECODE is set: there no process would
+# keep what it compiles. A package may ship a file that is no Python of this version.
+COMPILE = @$(BIN)/python -m compileall -q -q -j 0 $(VENV)/lib || true
 
 .PHONY: mini smoke test check form types lint install clean
 
@@ -39,6 +41,7 @@ $(VENV)/run.lock: requirements.lock
 	@echo "installing the pinned packages into $(VENV) (about two minutes)"
 	$(PIP) $$(grep '^torch==' requirements.lock)
 	$(PIP) --no-deps -r requirements.lock
+	$(COMPILE)
 	@cp requirements.lock $@
 
 $(BIN)/residuum: pyproject.toml $(VENV)/run.lock
@@ -47,6 +50,7 @@ $(BIN)/residuum: pyproject.toml $(VENV)/run.lock
 
 $(VENV)/test.lock: requirements-test.lock $(BIN)/residuum
 	$(PIP) --no-deps -r requirements-test.lock
+	$(COMPILE)
 	@cp requirements-test.lock $@
 
 clean:

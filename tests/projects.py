@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import forked_snakemake
+import forking
 from conftest import ROOT
 from residuum.code.closure import Library
 
@@ -57,10 +57,18 @@ def arguments(
     return ["--cores", str(cores), *options, "--config", *values, "--", *targets]
 
 
-def snakemake(
+def tried(
     project: Path, *targets: str, env: Mapping[str, str] | None = None, **how: Any
-) -> str:
+) -> tuple[int, str]:
+    """Run a scale; return Snakemake's exit status and all that was said."""
+    environment = os.environ if env is None else env
+    words = arguments(*targets, **how)
+    done = forking.run("snakemake", words, environment, project, merged=True)
+    return done.returncode, done.stdout
+
+
+def snakemake(project: Path, *targets: str, **how: Any) -> str:
     """Run a scale and return what was said; anything but success fails the test."""
-    done = forked_snakemake.run(arguments(*targets, **how), project, env)
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
+    status, said = tried(project, *targets, **how)
+    assert status == 0, said[-4000:]
+    return said

@@ -149,7 +149,7 @@ def test_a_benchmark_counts_each_job_of_a_process_by_itself(words, project, monk
         records.append((record, process))
     (first, one), (second, same) = records
     assert one == same
-    assert first.cpu_time == pytest.approx(0.4, abs=0.15) == second.cpu_time
+    assert first.cpu_time > 0.4 and second.cpu_time == pytest.approx(0.4, abs=0.2)
     assert first.max_rss - second.max_rss > 200, "MB, of which the second job held none"
 
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import forking
 from conftest import ROOT
-from replicas import forking
 from replicas.truth import Replica
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset

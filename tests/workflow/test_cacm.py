@@ -5,8 +5,7 @@ import os
 import polars as pl
 import pytest
 
-import forked_snakemake
-from projects import arguments, copy_project, snakemake
+from projects import copy_project, snakemake, tried
 
 # Published for exactly this collection (Lucene BM25, k1 0.9, b 0.4, 1,000 hits), with and without
 # RM3 (10 terms, 10 docs, weight 0.5).
@@ -40,8 +39,8 @@ def test_published_scores(shared_data, tmp_path):
     # Asked for by name, its metrics are not made of what was exported before the files went.
     target = "results/smoke/metrics/cacm/test/bm25-default.tsv"
     env = {**os.environ, "RESIDUUM_DATA": str(tmp_path / "nothing")}
-    done = forked_snakemake.run(arguments(target), project, env)
-    assert done.returncode == 1, done.stdout
-    assert "error: dataset cacm: no such file" in done.stdout
-    assert "Access to cacm: put docs.jsonl" in done.stdout
+    status, said = tried(project, target, env=env)
+    assert status == 1, said
+    assert "error: dataset cacm: no such file" in said
+    assert "Access to cacm: put docs.jsonl" in said
     assert (project / target).is_file(), "nothing is lost"

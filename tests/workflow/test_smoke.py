@@ -21,9 +21,8 @@ import polars as pl
 import psutil
 import pytest
 
-import forked_snakemake
 from conftest import ROOT
-from projects import PARTS, arguments, copy_project, snakemake
+from projects import PARTS, arguments, copy_project, snakemake, tried
 from residuum.artefacts import trec
 from residuum.code.closure import Library, sha256
 from residuum.tuning.choosing import Record
@@ -631,9 +630,8 @@ def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):
     before = hashes(project)
     edited("config/systems/clear.yaml", "parts: [bm25,", "parts: [bm52,")
     edited("config/models/clear.yaml", "xi: 1.0", "xii: 1.0")
-    done = forked_snakemake.run(arguments(), project)
-    message = done.stdout
-    assert done.returncode != 0
+    status, message = tried(project)
+    assert status != 0
     assert "no system 'bm52'" in message and "Did you mean bm25?" in message
     assert "loss.xii: unknown key; valid: kind, lambda_train, weight, xi" in message
     assert hashes(project) == before

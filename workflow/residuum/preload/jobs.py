@@ -84,7 +84,6 @@ def become(request: Request, streams: list[int], parent: int, channel: socket.so
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         die_with(parent, signal.SIGKILL)
-        _forget_modules()
         _attach(streams)
         os.dup2(channel.detach(), CHANNEL, inheritable=False)
         os.closerange(CHANNEL + 1, 256)
@@ -100,7 +99,7 @@ def become(request: Request, streams: list[int], parent: int, channel: socket.so
                 os.execvp("python", ["python", "-m", request.module, *request.arguments])
             if status or not getattr(sys.modules.get("residuum.preload.keeping"), "wanted", False):
                 break
-            _forget()
+            _leave()
             before, counts = counts, _counts()
             taken = Taken(counts[0] - before[0], _most_memory(), counts)
             following.sendall(marshal.dumps(tuple(taken)))
@@ -138,16 +137,17 @@ def _run(module: str) -> int:
     return code or 0
 
 
-def _forget() -> None:
+def _leave() -> None:
     """Leave a job behind: its streams, which others read to the end, its modules, its objects."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     _attach([nowhere] * 3)
     os.close(nowhere)
-    _forget_modules()
+    forget()
     gc.collect()
 
 
-def _forget_modules() -> None:
+def forget() -> None:
+    """Forget residuum's modules, so that the next import reads them anew."""
     for name in [name for name in sys.modules if name.split(".")[0] == "residuum"]:
         del sys.modules[name]
 

@@ -173,6 +173,7 @@ class Parent:
         parent, (own, its) = os.getpid(), socket.socketpair()
         process = os.fork()
         if not process:
+            jobs.forget()
             jobs.become(request, streams, parent, its)
         its.close()
         child = Child(process, own, (request.module, request.folder))

@@ -1,0 +1,85 @@
+"""Python commands forked from a process that has loaded their packages: each start costs less.
+
+Usage: `run("residuum.data", words, environment)`, as `subprocess.run([python, "-m", ...])`; such
+processes end with the tests. None imports ir_datasets, which fixes its home when it is imported.
+"""
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from conftest import ROOT
+
+# What a command imports first, of which nothing depends on its environment or on the project.
+PACKAGES = {
+    "snakemake": "snakemake.cli pydantic typer yaml",
+    "residuum.data": """numpy polars pydantic typer yaml ijson lxml.etree requests tqdm
+        residuum.data residuum.__main__""",
+}
+PARENT = """
+import importlib, json, os, socket, sys
+from residuum.preload import jobs, server
+
+if sys.argv[1] == "snakemake":  # each copy of the project has a residuum of its own
+    jobs.forget()
+for package in sys.argv[2:]:
+    importlib.import_module(package)
+assert "ir_datasets" not in sys.modules and server._settled()
+for line in sys.stdin:
+    module, words, folder, environment, paths = json.loads(line)
+    parent, child = os.getpid(), os.fork()
+    if not child:
+        os.environ.clear()
+        os.environ.update(environment)
+        streams = [os.open(path, os.O_RDWR | os.O_APPEND) for path in [os.devnull, *paths]]
+        request = jobs.Request(0, module, words, folder, environment)
+        jobs.become(request, streams, parent, socket.socketpair()[1])
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def run(
+    module: str,
+    words: list[str],
+    environment: Mapping[str, str],
+    project: Path = ROOT,
+    merged: bool = False,
+) -> "subprocess.CompletedProcess[str]":
+    """Run `python -m module words` in a project's folder; return its status and what it said.
+
+    `merged`: standard error too comes as stdout, in its order.
+    """
+    parent = _parent(module if module in PACKAGES else "residuum.data")
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in (["said"] * 2 if merged else ["out", "err"])]
+        for path in paths:
+            path.touch()
+        job = [module, words, str(project), dict(environment), list(map(str, paths))]
+        print(json.dumps(job), file=parent.stdin, flush=True)
+        assert parent.stdout
+        status = int(parent.stdout.readline())
+        out, err = (path.read_text() for path in paths)
+    return subprocess.CompletedProcess([module, *words], status, out, "" if merged else err)
+
+
+@cache
+def _parent(name: str) -> "subprocess.Popen[str]":
+    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, name, *PACKAGES[name].split()],
+        env={"PATH": os.environ["PATH"], **threads, **paths},  # Snakemake looks for bash at once
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdin
+    atexit.register(parent.wait)
+    atexit.register(parent.stdin.close)  # first: it ends with what it is told
+    return parent
