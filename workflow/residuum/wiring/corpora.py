@@ -92,6 +92,11 @@ class Corpora(Part):
         split = getattr(wildcards, "split", None)
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
 
+    def judged_by(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpus whose docs judge a split by its answers; none for another split."""
+        made = self.registry.datasets[wildcards.dataset].source_of(wildcards.split).relevant_by
+        return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
+
     def docpairs_files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's own file of a split's training triples, if it is one."""
         dataset = self.registry.datasets[wildcards.dataset]

@@ -88,6 +88,9 @@ class Estimates:
     def _export_s(self, dataset: str) -> float:
         return sizes.text_bytes(self.registry, dataset) / MB / assumed.EXPORT_MB
 
+    def _answers_s(self, dataset: str) -> float:
+        return sizes.text_bytes(self.registry, dataset) / MB / assumed.ANSWERS_MB
+
     def corpus(self, w: Wildcards) -> Estimate:
         """Estimate the export of a corpus."""
         disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
@@ -96,6 +99,13 @@ class Estimates:
     def split(self, w: Wildcards) -> Estimate:
         """Estimate the export of queries and judgements, or of answers."""
         return Estimate(disk=1.5 * assumed.QUERY_BYTES * self._queries(w))
+
+    def judged_split(self, w: Wildcards) -> Estimate:
+        """Estimate that of a split, whose judgements may be made of answers and the corpus."""
+        if not self.registry.datasets[w.dataset].source_of(w.split).relevant_by:
+            return self.split(w)
+        judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, place_of(w))
+        return Estimate(self.split(w).disk + judgements, self._answers_s(w.dataset))
 
     def docpairs(self, w: Wildcards) -> Estimate:
         """Estimate the export of training triples, a line each, written and read twice."""
@@ -152,7 +162,7 @@ class Estimates:
 
     def measures(self, w: Wildcards) -> Estimate:
         """Estimate the measures of a run; answers are looked for in the texts of its docs."""
-        texts = self._export_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
+        texts = self._answers_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
         return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
 
     def page(self, w: Wildcards) -> Estimate:
