@@ -23,7 +23,7 @@ from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSys
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, rm3_measure
-from residuum.wiring.corpora import corpora_of, encoded_splits
+from residuum.wiring.corpora import answers_left_out, corpora_of, encoded_splits
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
 
@@ -139,6 +139,8 @@ class Estimates:
         drawn = pairs * (negatives.per_pair or int(negatives.sampled))
         queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
+        if answers_left_out(self.registry, w.model):
+            seconds += self._answers_s(place.dataset)
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
