@@ -401,6 +401,10 @@ def test_a_split_that_answers_judge_is_made_of_the_corpus():
     assert sizes.pairs(with_answers(), DEV) == 1000 * 20 * assumptions.HELD
     other = named(dataset="toy", split="train")
     assert costs.judged_split(other) == costs.split(other)
+    many = with_answers().datasets["toy"].editions[1].model_copy(update={"docs": 10**9})
+    dataset = with_answers().datasets["toy"].model_copy(update={"editions": [many]})
+    resources = Resources(replace(TOY, datasets={"toy": dataset}))
+    assert resources.export_mb(named(**ON_DEV)) == 2000 + 400 * 20 * 1000 * assumptions.HELD
 
 
 def test_a_split_that_answers_judge_needs_the_files_of_the_corpus(tmp_path):
