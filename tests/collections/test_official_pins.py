@@ -98,6 +98,8 @@ def test_mcdonalds_folds_divide_the_topics_otherwise_than_ir_datasets():
     assert topics == [str(number) for number in [*range(301, 451), *range(601, 701)]]
     assert splits["test-mcdonald"].irds == splits["test"].irds
     assert not set(splits["test-mcdonald"].folds) & set(splits["test"].folds)
+    whole = dataset("robust04")
+    assert Dataset.model_validate(whole.model_dump()) == whole, "defaults may be written out"
 
 
 @pytest.mark.shared_data

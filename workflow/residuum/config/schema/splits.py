@@ -61,7 +61,7 @@ class Split(Strict):
     def check(self) -> None:
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
-        if self.part and (others := sorted(self.model_fields_set & OF_ORIGIN)):
+        if self.part and (others := sorted(OF_ORIGIN & {*self.model_dump(exclude_defaults=True)})):
             text = f"queries, judgements and answers are those of '{self.part.of}'"
             raise ValueError(f"part: {text}; leave out {', '.join(others)}")
 
