@@ -331,7 +331,7 @@ def test_ids_of_wildcards_are_those_of_the_scale():
     runs = Paths().run
     assert only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+(@\d+)?}.trec.gz"
     assert "{run,tuned}" in only.runs(runs, "lexical", tunes_rm3=True)
-    assert r"{run,bm25|weighted\.seed\d+|given}" in only.runs(runs, "lexical", tunes_rm3=False)
+    assert r"{run,bm25|weighted\.seed\d+(@\d+)?|given}" in only.runs(runs, "lexical", tunes_rm3=False)
     adapted = only.models(Paths().backbone, "masked-language")
     assert adapted == "backbones/{model,(?!)}/manifest.json", "matches nothing"
 
