@@ -7,7 +7,8 @@ import pytest
 
 from residuum import claims, ledger, significance, tables
 from residuum.artefacts import trec
-from residuum.config.schema.papers import Claims, Figure, Tests
+from residuum.config.schema.figures import Figure
+from residuum.config.schema.papers import Claims, Tests
 from residuum.config.specs import canonical_json
 from residuum.pages import grids
 from residuum.pages.grids import GridCell
@@ -61,8 +62,8 @@ def bound(*made, comparable=True, absent=None, table=None):
     page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "t"}
     figure = BoundFigure(
         id="toy-figure1", figure=Figure.model_validate(FIGURE), tests=Tests(**TESTS),
-        place="data/dev", runs={n: [n] for n in CURVE if n not in (absent or {})},
-        scale="toy", reason="a toy.",
+        places=dict.fromkeys(CURVE, "data/dev"), absent=absent or {},
+        runs={n: [n] for n in CURVE if n not in (absent or {})}, scale="toy", reason="a toy.",
     )  # fmt: skip
     return BoundClaims(
         id="toy-claims",
@@ -70,7 +71,6 @@ def bound(*made, comparable=True, absent=None, table=None):
         tests=Tests(**TESTS),
         tables={"table1": table or job()},
         figures={"figure1": figure},
-        absent={"figure1": absent or {}},
         scale="toy",
         comparable=comparable,
         reason="a toy.",
@@ -196,9 +196,13 @@ def test_a_figure_without_a_split_or_with_one_depth_is_not_run(tmp_path):
         for relation in ("rises", "needs_largest")
     ]
     made = bound(above, *along, absent=dict.fromkeys(CURVE, why))
-    for figures in (made.figures, {}):
-        rows, tests, _ = judged(tmp_path / str(len(figures)),
-                                made.model_copy(update={"figures": figures}))  # fmt: skip
+    unbound = dict.fromkeys(CURVE)
+    for places in (made.figures["figure1"].places, unbound):
+        figure = made.figures["figure1"].model_copy(update={"places": places})
+        rows, tests, _ = judged(
+            tmp_path / str(places is unbound),
+            made.model_copy(update={"figures": {"figure1": figure}}),
+        )
         assert {(row.verdict, row.reason) for row in rows.values()} == {("not run", why)}
         assert tests == []
     alone = {run: {0: 0.9, 10: of[10]} for run, of in CURVE.items()}
@@ -259,6 +263,7 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
         update={
             "figure": Figure.model_validate({**FIGURE, "series": series}),
             "runs": {**figure.runs, "twin": ["up"]},
+            "places": {**figure.places, "twin": "data/dev"},
         }
     )
     made = made.model_copy(update={"figures": {"figure1": renamed}})
