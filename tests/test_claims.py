@@ -96,7 +96,7 @@ def judged(folder, made, depths=(), splits=None, learning=None):
             for split, of_runs in (splits or {"dev": CURVE}).items()
         ],
     )
-    claims.judge(text, metrics, tests, output, *read, learning)
+    claims.judge(text, metrics, tests, output, *read, learning=learning)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
 

@@ -127,6 +127,7 @@ def _bars(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
             spread = np.maximum([[mean - point.means.min()], [point.means.max() - mean]], 0.0)
         bar = ax.bar(point.x + place, mean, 0.5 / len(points), yerr=spread, color=color, alpha=0.8)
         legend[point.series.label] = bar
+    ax.set_axisbelow(True)
     ax.set_xlim(points[0].x - 0.7, points[0].x + 0.7)
     return legend
 

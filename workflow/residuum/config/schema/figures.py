@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, JudgedMeasure, Measure, Name, Ref, Role, Strict
 from residuum.config.schema.papers import Reported, RowId, TestsId, readable
 
@@ -15,8 +16,6 @@ DEPTH = "depth"
 SeriesId = Annotated[Id, Ref("series")]
 PrintedText = Annotated[str, AfterValidator(readable)]
 QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
-Quantity = Annotated[str, Ref("quantity of a venn", besides=QUANTITIES)]
-Tolerated = Annotated[str, Ref("quantity of a venn", besides=("default", *QUANTITIES))]
 
 
 class Series(Strict):
@@ -136,12 +135,15 @@ class Venn(Reported):
     role: Role
     measure: Measure = Field(description="of hits, 0 or 1 for a query, such as Success@10")
     rows: list[Diagram] = Field(min_length=1)
-    tolerance: dict[Tolerated, float] = Field(
-        {}, description="quantity, or default: largest |delta|"
-    )
-    reported: dict[RowId, dict[Quantity, PrintedText]] = Field(
+    tolerance: dict[str, float] = Field({}, description="quantity, or default: largest |delta|")
+    reported: dict[RowId, dict[str, PrintedText]] = Field(
         {}, description="diagram: quantity: share of the queries, or RoC"
     )
+
+    def check(self) -> None:
+        named = [*self.tolerance, *(column for _, column, _ in self.cells())]
+        if odd := [name for name in named if name not in (*QUANTITIES, "default")]:
+            raise ValueError(unknown("quantity", odd[0], QUANTITIES))
 
     def systems(self) -> dict[str, str]:
         sides = ((row, side) for row in self.rows for side in ("dense", "lexical"))
