@@ -311,3 +311,29 @@ def test_what_is_not_judged_says_why_and_the_page_shows_all(tmp_path):
     assert "correction holm, family: each claim." in page
     kept = json.loads((tmp_path / "claims" / "toy-claims.tsv.manifest.json").read_text())
     assert kept["artefact"] == {"claims": 2}
+
+
+def test_a_gap_narrows_by_its_own_per_query_values(tmp_path):
+    """Of 0.3 and 0.1 the second is the narrower gap; nothing is said of one depth."""
+    curve = {"up": {10: 0.8, 100: 0.6}, "flat": {10: 0.5, 100: 0.5}, "falls": {10: 0.4, 100: 0.3}}
+    narrows = {"relation": "narrows", "page": "figure1", "columns": ["after"]}
+    made = bound({**narrows, "rows": {"up": "flat"}}, {**narrows, "rows": {"flat": "falls"}})
+    rows, tests, page = judged(tmp_path, made, splits={"dev": curve})
+    assert [row.verdict for row in rows.values()] == ["holds", "reversed"]
+    assert [test.difference for test in tests] == pytest.approx([-0.2, 0.1])
+    assert (tests[0].a, tests[0].b) == ("up - flat at K 100", "up - flat at K 10")
+    assert rows["c0"].rests_on != rows["c1"].rests_on
+    assert "the gap of up less flat narrows with K in after (figure1)" in page
+    alone = {run: {10: of[10]} for run, of in curve.items()}
+    rows, _, _ = judged(tmp_path / "one", made, splits={"dev": alone})
+    assert {row.verdict for row in rows.values()} == {"not run"}
+
+
+def test_a_claim_leaves_out_the_points_that_it_names(tmp_path):
+    claim = {**between("above", {"falls": ["up"]}, ["after"], "figure1"), "but": ["10", "50"]}
+    _, tests, page = judged(tmp_path, bound(claim))
+    every = between("above", {"falls": ["up"]}, ["after"], "figure1")
+    _, all_of, _ = judged(tmp_path / "all", bound(every))
+    left = {test.column for test in all_of} - {"after/10", "after/50"}
+    assert {test.column for test in tests} == left and len(left) < len(all_of)
+    assert "falls above up in after (figure1) but 10, 50" in page

@@ -131,7 +131,7 @@ def test_a_series_may_have_a_role_of_its_own(tmp_path):
         ("figure4", {"panels": [{"id": "p", "shows": "better", "measure": "RR@10", "header": "x"}]},
          "give than for better, and only for it"),
         ("figure1", {"measure": "RR@10"}, "RR@10 is no measure of hits, 0 or 1"),
-        ("figure1", {"reported": {"a": {"precision": "0.1"}}}, "no quantity 'precision'; known: RoC"),
+        ("figure1", {"reported": {"a": {"precision": "0.1"}}}, "no quantity 'precision'"),
         ("figure1", {"reported": {"d": {"dense": "0.1"}}}, "no row 'd'; known: a, b, c"),
     ],
 )  # fmt: skip
