@@ -121,6 +121,10 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if OWN in (on, entry.train_on) and on != entry.train_on:
                 text = f"'{name}' is trained on {on}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
+        for on in (getattr(registry.models.get(name), "train_on", None) for name in _gates(entry)):
+            if on and OWN in (on, entry.train_on) and on != entry.train_on:
+                text = f"it is trained on {on}, and what it gates on {entry.train_on}"
+                yield "encoder.pooling.gate", text
         if isinstance(grid := entry.training.learning_rate, RateGrid):
             tried = registry.models.get(grid.of)
             if registry.scale.learning is None:
@@ -135,6 +139,10 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
         if isinstance(lexical, LexicalSystem) and (lexical.rm3 or lexical.term_weights):
             text = f"'{entry.negatives.scores}' is not plain BM25, and its scores are stored"
             yield "negatives.scores", text
+
+
+def _gates(entry: BaseModel) -> list[str]:
+    return [name for ref, name in references(entry, "model") if ref.use == "gate"]
 
 
 def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
@@ -177,6 +185,7 @@ def _cycles(registry: Registry) -> Iterator[str]:
     for name, model in registry.models.items():
         starts = [registry.scale.backbones.get(role) for _, role in references(model, "backbone")]
         behind[name] += [bound.model for bound in starts if isinstance(bound, FromModel)]
+        behind[name] += _gates(model)
     parts = {name: registry.parts(name) for name in registry.systems}
     for kind, graph in (("model", behind), ("system", parts)):
         try:

@@ -249,6 +249,11 @@ class Registry:
         fixed = getattr(self.models[FixedId.parse(model).name], "fixed", None)
         return fixed and str(fixed.model)
 
+    def gate_of(self, model: str) -> str | None:
+        """Return the model whose checkpoint is the fixed gate of another; None without one."""
+        named = references(self.models[FixedId.parse(model).name], "model")
+        return next((name for ref, name in named if ref.use == "gate"), None)
+
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""
         return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
