@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from scipy.sparse import csr_array
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from contents import contents
 from corpora import make_corpus
-from killing import run_and_kill
-from residuum import dense, encode
+from killing import as_command, run_and_kill
+from residuum import dense, encode, train
 from residuum.artefacts import termvectors, trec
 from residuum.cli.errors import ResiduumError
 from residuum.neural import devices
@@ -29,6 +30,7 @@ from tiny_models import (
     term_gate_spec,
     terms_spec,
     toy_docs,
+    train_arguments,
     train_toy,
     write_problem,
 )
@@ -216,10 +218,21 @@ def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path) 
     assert trec.read_run(tmp_path / "scored.trec.gz")["score"].to_list() == [0, 0, 0]
 
 
+def test_a_doc_of_several_passages_scores_by_the_best_and_is_one_hit(tmp_path: Path) -> None:
+    """Products by hand: of d1 2 and 6, of d2 3, of d3 1 and 0; two docs are asked for."""
+    ids, rows = ["d1", "d2", "d1", "d3", "d3"], [[2, 0], [0, 3], [1, 5], [1, 0], [0, 0]]
+    docs = termvectors.TermVectors(ids, ["a", "b"], csr_array(np.array(rows, np.float32)))
+    asked = termvectors.TermVectors(["q"], ["a", "b"], csr_array(np.ones((1, 2), np.float32)))
+    hits = pl.concat(dense.hits_of(docs, asked, 2, gpu=False))
+    best = hits.sort("score", descending=True).head(2)
+    assert best.rows() == [(0, "d1", 6.0), (0, "d2", 3.0)]
+    assert hits["doc_id"].n_unique() == hits.height
+
+
 def test_killed_encoding_leaves_nothing_and_comes_to_the_same_bytes(
     toy: Made, tmp_path: Path
 ) -> None:
-    docs = [(f"{key}-{n}", f"{text} {n}") for n in range(60) for key, text in toy_docs()]
+    docs = [(f"{key}-{n}", f"{text} {n}") for n in range(20) for key, text in toy_docs()]
     corpus = make_corpus(tmp_path / "corpus", docs)
     arguments = {"corpus": corpus, "model": toy.gated, "shard": 0, "of": 1, "batch_size": 1}
     arguments |= {"threads": 1, "device": "cpu"}
@@ -231,6 +244,22 @@ def test_killed_encoding_leaves_nothing_and_comes_to_the_same_bytes(
     assert not (tmp_path / "killed").exists(), "whole or not at all"
     encode.encode_docs(**arguments)
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+
+
+def test_killed_training_behind_a_gate_goes_on_and_ends_with_the_same_bytes(
+    toy: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = json.loads(terms_spec(0.7, steps=60, checkpoint_every=5)) | {"perturbation": {}}
+    spec = json.dumps(record)
+    as_command(monkeypatch, "residuum.train", "train", spec)
+    whole = train_toy(toy.folder, tmp_path / "whole", spec, gate=toy.gate)
+    arguments = train_arguments(toy.folder, tmp_path / "killed", spec, gate=toy.gate)
+    words = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
+    state = tmp_path / "killed.work" / "state.pt"
+    run_and_kill(["residuum.train", "train", *words], state.exists)
+    assert not (tmp_path / "killed").exists()
+    train.train(**arguments)
+    assert contents(tmp_path / "killed") == contents(whole)
 
 
 def test_a_checkpoint_saves_as_it_was_read(toy: Made, tmp_path: Path) -> None:
