@@ -18,12 +18,14 @@ from killing import as_command, run_and_kill
 from residuum import dense, encode, train
 from residuum.artefacts import termvectors, trec
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import InverseCloze, TermGate
 from residuum.neural import devices
 from residuum.neural.encoders import Encoder
 from residuum.neural.pretrained import Source
 from residuum.neural.termencoder import TermEncoder
 from tiny_models import (
     TOPICS,
+    inverse_cloze_spec,
     make_backbone,
     order_share,
     sharing_queries,
@@ -99,6 +101,7 @@ def whole(rows: Any) -> np.ndarray:
 
 @pytest.mark.parametrize(("kind", "length"), [("query", 12), ("doc", 24)])
 def test_vectors_are_those_of_the_weights_in_plain_torch(toy: Made, kind: Any, length: int) -> None:
+    """The gated one learned with matches masked: no token is when it encodes."""
     for folder, threshold in ((toy.gated, 0.7), (toy.literal, None)):
         vectors = whole(Encoder.load(folder, DEVICE).encode(TEXTS, kind, 3))
         expected = np.stack([by_hand(folder, text, length, threshold) for text in TEXTS])
@@ -290,3 +293,17 @@ def test_what_does_not_fit_is_refused(toy: Made, tmp_path: Path) -> None:
     with pytest.raises(ResiduumError, match="threshold: Input should be less than 1"):
         train_toy(toy.folder, tmp_path / "none", terms_spec(1.0))
     assert not (tmp_path / "none").exists()
+
+
+def test_what_learns_no_weights_of_terms_refuses_them() -> None:
+    cloze = json.loads(inverse_cloze_spec())
+    cloze["encoder"] |= {"pooling": "terms"}
+    with pytest.raises(ValueError, match="a start for all models has a dense one, such as mean"):
+        InverseCloze.model_validate(cloze)
+    gate = json.loads(term_gate_spec())
+    pools = {"errors": {"kind": "hits", "system": "bm25", "top": 9}}
+    sampled = {"negatives": {"pools": pools, "scores": "bm25", "per_pair": 1}}
+    with pytest.raises(ValueError, match="learns from pairs alone: leave out the pools"):
+        TermGate.model_validate(gate | sampled)
+    with pytest.raises(ValueError, match="no choice for a term-gate model; leave it out"):
+        TermGate.model_validate(gate | {"training": {**gate["training"], "visits": "queries"}})

@@ -16,7 +16,7 @@ import typer
 
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.base import references
+from residuum.config.schema.base import named_for
 from residuum.config.schema.models import DualEncoder, Trained
 from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
@@ -81,9 +81,9 @@ def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVe
 
 def _check_gate(model: Trained, gate: Path | None) -> None:
     """Refuse a model whose gate is not given, and a gate that no model asks for."""
-    named = [name for ref, name in references(model, "model") if ref.use == "gate"]
+    named = named_for(model, "gate")
     if named and gate is None:
-        raise ResiduumError(f"encoder.pooling.gate: give --gate, the checkpoint of {named[0]}")
+        raise ResiduumError(f"encoder.pooling.gate: give --gate, the checkpoint of {named}")
     if gate and not named:
         raise ResiduumError("--gate: the model names none in encoder.pooling.gate; leave it out")
 

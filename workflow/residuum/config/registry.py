@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.base import OWN, Ref, references
+from residuum.config.schema.base import OWN, Ref, named_for, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import LexicalVectors, Model, OnPairs, ReleasedWeights
 from residuum.config.schema.negatives import Negatives
@@ -251,8 +251,7 @@ class Registry:
 
     def gate_of(self, model: str) -> str | None:
         """Return the model whose checkpoint is the fixed gate of another; None without one."""
-        named = references(self.models[FixedId.parse(model).name], "model")
-        return next((name for ref, name in named if ref.use == "gate"), None)
+        return named_for(self.models[FixedId.parse(model).name], "gate")
 
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""

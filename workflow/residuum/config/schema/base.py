@@ -135,6 +135,11 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
             yield mark, value
 
 
+def named_for(entry: BaseModel, use: str) -> str | None:
+    """Return the model that an entry names for a use, such as gate; None without one."""
+    return next((name for ref, name in references(entry, "model") if ref.use == use), None)
+
+
 def _walk(value: object, members: Iterable[Member], key: str) -> Iterator[Named]:
     if isinstance(value, BaseModel):
         yield from walk(value, key)

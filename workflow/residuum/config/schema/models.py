@@ -135,33 +135,33 @@ class OnPairs(Entry):
     seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
-class TermWeights(OnPairs):
+class PairsAlone(OnPairs):
+    """What models share that compare no docs."""
+
+    kind: str
+
+    def check(self) -> None:
+        if self.negatives.pools:
+            raise ValueError(f"a {self.kind} model learns from pairs alone: leave out the pools")
+        if self.training.visits != "pairs":
+            raise ValueError(f"training.visits: no choice for a {self.kind} model; leave it out")
+
+
+class TermWeights(PairsAlone):
     """DeepCT: a BERT that predicts the recall of each word of a doc in the doc's queries."""
 
     kind: Literal["term-weights"]
     length: Positive = Field(128, description="tokens kept of a doc, special ones included")
     scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
 
-    def check(self) -> None:
-        if self.negatives.pools:
-            raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
-        if self.training.visits != "pairs":
-            raise ValueError("training.visits: a term-weights model visits docs; leave it out")
 
-
-class TermGate(OnPairs):
+class TermGate(PairsAlone):
     """SparTerm's gating controller: how likely each term of the vocabulary is in a query."""
 
     kind: Literal["term-gate"]
     length: Positive = Field(description="tokens kept of a doc, special ones included")
     absent: float = Field(1.0, gt=0, description="lambda_1, of terms that the query lacks")
     present: float = Field(1.0, gt=0, description="lambda_2, of terms that the query has")
-
-    def check(self) -> None:
-        if self.negatives.pools or self.negatives.triples:
-            raise ValueError("a term-gate model learns from pairs alone: leave out the negatives")
-        if self.training.visits != "pairs":
-            raise ValueError("training.visits: a term-gate model visits pairs; leave it out")
 
 
 class ReleasedWeights(Entry):
