@@ -221,6 +221,15 @@ def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path) 
     assert trec.read_run(tmp_path / "scored.trec.gz")["score"].to_list() == [0, 0, 0]
 
 
+def test_a_shard_and_queries_without_any_term_have_no_hits(toy: Made, tmp_path: Path) -> None:
+    docs, queries = [("d1", ""), ("d2", "[MASK]")], [("q1", ""), ("q2", "[SEP]")]
+    literal = toy._replace(gated=toy.literal)
+    shards = encoded(literal, tmp_path, docs, queries)
+    assert termvectors.read(shards[0]).terms == []
+    dense.search_shard(shards[0], tmp_path / "encoded", 5, tmp_path / "hits", device="cpu")
+    assert trec.read_hits(tmp_path / "hits" / "dev.parquet").is_empty()
+
+
 def test_a_doc_of_several_passages_scores_by_the_best_and_is_one_hit(tmp_path: Path) -> None:
     """Products by hand: of d1 2 and 6, of d2 3, of d3 1 and 0; two docs are asked for."""
     ids, rows = ["d1", "d2", "d1", "d3", "d3"], [[2, 0], [0, 3], [1, 5], [1, 0], [0, 0]]
