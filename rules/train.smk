@@ -10,7 +10,7 @@ rule train_train:
         fixed_queries=WIRING.models.fixed(PATHS.query_embeddings),
         gate=WIRING.models.gate,
     output:
-        PATHS.checkpoint,
+        ONLY.finished(PATHS.checkpoint),
     log:
         PATHS.log("train/{model}.seed{seed}"),
     benchmark:
