@@ -20,7 +20,7 @@ from residuum.wiring.estimates import Estimates
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs, played_rerankers
 
-CONFIG = {"scale": "smoke", "papers": ["clear"]}
+CONFIG = {"scale": "smoke", "papers": ["roc"]}
 SMOKE = loading.load(ROOT / "config", CONFIG)
 PLACE = Place("generated-smoke", "dev")
 TRAINED = "generated-smoke.train"
