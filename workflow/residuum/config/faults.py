@@ -13,10 +13,11 @@ from pydantic import BaseModel
 from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.claims import claim_faults
+from residuum.config.columns import column_faults
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import OWN, Name, Ref, references, walk
 from residuum.config.schema.models import OnPairs, TermWeights
-from residuum.config.schema.papers import Characteristics, Claims, Figure, Table, parts_of
+from residuum.config.schema.papers import Characteristics, Claims, Column, Figure, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
@@ -143,6 +144,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     some = tests is not None and tests.compare == "with_baselines"
     if isinstance(page, Table | Characteristics):
         below = {row.id: getattr(row, "below", None) for row in page.rows}
+        ticked = {c.id: c.change_from for c in page.columns if isinstance(c, Column)}
         rows: dict[int | None, str] = {}
         for line in page.rows:
             index = getattr(line, "index", None)
@@ -157,9 +159,12 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
             for index in sorted(set(cell.beats) - {*rows}):
                 yield key, f"no row has the index {index}"
             baselines = page.baselines if some and isinstance(page, Table) else []
-            for other in [*map(rows.get, cell.beats), below.get(row) if cell.below else None]:
+            marked = [*map(rows.get, cell.beats), below.get(row) if cell.below else None]
+            for other in [*marked, ticked.get(column) if cell.tick else None]:
                 if baselines and other and not {row, other} & {*baselines}:
                     yield key, f"a marker about {other}, which is not in `baselines:`"
+    if isinstance(page, Table):
+        yield from column_faults(page)
     if isinstance(page, Table) and tests and some != bool(page.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
         yield "tests", f"{page.tests}: its tests {need}"

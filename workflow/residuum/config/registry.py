@@ -296,7 +296,7 @@ class Registry:
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own and those of the tables' columns."""
         tables = [page for page in self.pages.values() if isinstance(page, Table)]
-        columns = [c for table in tables for c in table.columns if not c.is_depth]
+        columns = [c for table in tables for c in table.columns if c.shows != "chosen"]
         printed = [column.measure for column in columns if self.binding(column.role) == place]
         return sorted({*self.datasets[place.dataset].splits[place.split].measures, *printed})
 

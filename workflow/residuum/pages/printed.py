@@ -46,7 +46,11 @@ def cell_name(cell: GridCell) -> str:
 
 def _number(job: Grid, cell: GridCell) -> Hashable | None:
     """Return what decides a number: runs, split, measure, printed value; None of what has none."""
-    runs = job.runs.get(cell.row) if isinstance(job, BoundTable) else []
-    if runs is None or cell.split_ref is None:
+    runs: list[str] = []
+    if isinstance(job, BoundTable):
+        if cell.row not in job.runs:
+            return None
+        runs = job.reads(cell.row, job.column(cell.column))
+    if cell.split_ref is None:
         return None
     return tuple(runs), cell.split_ref, cell.measure, cell.reported
