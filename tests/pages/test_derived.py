@@ -18,6 +18,8 @@ from residuum.pages import derived, grids, layout
 from residuum.pages.grids import GridCell
 from residuum.paired import ScoreMatrix
 from residuum.paired.coverage import Coverage, wilson
+from residuum.tuning.learned import read_all
+from tables_fixture import write_verdict
 
 DENSE = {"sum": "dense-sum", "ours": "dense-ours"}
 
@@ -208,6 +210,15 @@ def test_a_change_from_a_row_without_a_value_has_none(results, tmp_path):
     cell = cells(copy)["ours", "gain"]
     assert (cell.measured, cell.not_run) == (None, "sum, from which it is a change: not built")
     assert cells(copy)["ours", "roc"].measured == cells(results)["ours", "roc"].measured
+
+
+def test_a_change_from_a_row_whose_model_did_not_learn_is_no_result(results, tmp_path):
+    path = write_verdict(tmp_path / "net" / "seed1.json")
+    made = job().model_copy(update={"models": {"data": {"sum.seed1": ["net/seed1"]}}})
+    loaded = grids.load(made, results / "metrics", read_all([path]))
+    gain, roc = made.column("gain"), made.column("roc")
+    assert loaded.by_seed("ours", gain) is None and loaded.by_seed("ours", roc) is not None
+    assert loaded.job.not_learned("ours", "gain") == "net seed1: no better"
 
 
 def test_seeds_that_are_not_as_many_go_with_the_mean_of_the_others():

@@ -14,6 +14,7 @@ from residuum.config.registry import Place
 from residuum.config.schema.papers import Table
 from residuum.wiring.availability import all_available
 from residuum.wiring.bound import ITSELF, NO_PARTS, BoundTable
+from residuum.wiring.claims import Claimed
 from residuum.wiring.gaps import gaps
 from residuum.wiring.pages import Pages, bind_table
 from residuum.wiring.paths import Paths
@@ -132,6 +133,23 @@ def test_models_with_other_seeds_meet_in_those_that_they_share(config):
     edit(config / "models/clear-cocondenser.yaml", seeds=[8])
     own = bind_table(load(config), "roc-table1", all_available)
     assert own.absent["ours"]["won"] == "no seed in common with clear"
+
+
+@pytest.mark.parametrize("name", ["residual", "roc"])
+def test_a_claim_may_rest_on_what_has_a_value_per_query(config, name):
+    holds = {"relation": "above", "page": "table1", "rows": {"ours": ["sum"]}, "columns": [name]}
+    claim = {"id": "more", "section": "1", "says": "More.", "holds": holds}
+    page = {"kind": "claims", "title": "T", "printed_in": "P", "tests": "claims", "claims": [claim]}
+    (config / "papers/roc/claims.yaml").write_text(yaml.safe_dump(page))
+    if name == "roc":
+        with pytest.raises(
+            ResiduumError, match="no column 'roc'; known: overlap, recall, residual"
+        ):
+            load(config)
+        return
+    claimed = Claimed(load(config), Paths("r"), all_available)
+    metrics = claimed.metrics(named(page="roc-claims"))
+    assert f"r/metrics/{SPLIT}/cocondenser-ei-embedding.seed1.tsv" in metrics
 
 
 def column(**changes):

@@ -51,7 +51,9 @@ DERIVED = {
         "of the queries that D answers, the share that S does not, a ratio of sums in each seed, "
         "then averaged; in brackets Wilson's 95% interval over D's hits of one seed; not tested",
     ),
-    "better": Derivation(better, "share of the queries in which a row's value is the higher one"),
+    "better": Derivation(
+        better, "share of the queries in which a row's value is higher than that of"
+    ),
 }
 PARTS = (
     "D is the dense part of a row and S its lexical part, each searching alone; the hybrid is "
@@ -67,7 +69,7 @@ def value(column: Column, *sides: ScoreMatrix) -> Value:
 def explained(column: Column) -> Iterator[str]:
     """Yield what a derived column shows, in words; nothing of one that shows a measure."""
     if column.derived:
-        yield DERIVED[column.derived].words
+        yield " ".join(filter(None, (DERIVED[column.derived].words, column.than)))
     if column.change_from:
         yield f"differences from {column.change_from}, whose own value stands in its row"
     if column.tick:
