@@ -25,6 +25,7 @@ from residuum.tuning.learned import read_all
 from residuum.wiring.bound import NO_DEPTH, NOTHING, BoundTable
 
 app = command.app(__doc__)
+Beaten = Collection[tuple[str | None, ...]]  # column, better row, worse row
 
 
 @app.command()
@@ -80,7 +81,6 @@ def tidy(
     job, cells = loaded.job, []
     beaten = {(test.column, *test.beats) for test in tests if test.beats}
     for row in job.table.rows:
-        others = [other for other in job.table.rows if other.index and row.index]
         for column in job.table.columns:
             not_run = job.not_run(row, column)
             cell = grids.blank(job, row.id, column.id, column.named(row.id), not_run)
@@ -88,27 +88,38 @@ def tidy(
             if column.shows == "chosen" and not not_run:
                 cell = _with_depth(job, row, cell, records)
             elif (by_seed := loaded.by_seed(row.id, column)) is not None:
-                beats = [o.index for o in others if o.index and (column.id, row.id, o.id) in beaten]
-                cell = replace(
-                    cell.measured_as(by_seed, loaded.queries((row.id, column.id))),
-                    beats=layout.span(beats),
-                    below=(column.id, row.below, row.id) in beaten,
-                    tick=_ticked(column, row.id, beaten),
-                )
-                if (ratio := loaded.ratios.get((row.id, column.id))) and not column.is_change(
-                    row.id
-                ):
-                    cell = replace(cell, ci_low=ratio.low, ci_high=ratio.high)
-                if job.table.index:
-                    files = [metrics / name for name in job.metrics_of(row, column)]
-                    searched = [indexes.recorded(path) for path in files]
-                    other = indexes.other(job.table.index, searched)
-                    cell = replace(cell, index=indexes.described(searched), other_index=other)
+                cell = cell.measured_as(by_seed, loaded.queries((row.id, column.id)))
+                low, high = loaded.interval(row.id, column)
+                cell = _marked(job, replace(cell, ci_low=low, ci_high=high), row, column, beaten)
+                cell = _with_index(job, row, column, cell, metrics)
             cells.append(cell)
     return cells
 
 
-def _ticked(column: Column, row: str, beaten: Collection[tuple[str, ...]]) -> bool | None:
+def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
+    """Add the markers of a cell: the rows it beats, an arrow, a tick."""
+    others = [other.index for other in job.table.rows if (column.id, row.id, other.id) in beaten]
+    beats = [index for index in others if index and row.index]
+    return replace(
+        cell,
+        beats=layout.span(beats),
+        below=(column.id, row.below, row.id) in beaten,
+        tick=_ticked(column, row.id, beaten),
+    )
+
+
+def _with_index(
+    job: BoundTable, row: Row, column: Column, cell: GridCell, metrics: Path
+) -> GridCell:
+    """Add which index the runs of a cell searched, where the table states its own."""
+    if not job.table.index:
+        return cell
+    searched = [indexes.recorded(metrics / name) for name in job.metrics_of(row, column)]
+    other = indexes.other(job.table.index, searched)
+    return replace(cell, index=indexes.described(searched), other_index=other)
+
+
+def _ticked(column: Column, row: str, beaten: Beaten) -> bool | None:
     """Say whether a row has a tick: significantly so beside the row it is a change from."""
     if column.tick is None or not column.is_change(row):
         return None

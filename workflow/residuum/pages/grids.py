@@ -66,6 +66,11 @@ class Loaded(NamedTuple):
         matrix = self.scores.get((row, column.id))
         return None if matrix is None else [float(value) for value in matrix.values.mean(axis=0)]
 
+    def interval(self, row: str, column: Column) -> tuple[float | None, float | None]:
+        """Return the 95% interval of a cell: of a ratio that is shown itself, and of no change."""
+        ratio = None if column.is_change(row) else self.ratios.get((row, column.id))
+        return (ratio.low, ratio.high) if ratio else (None, None)
+
     def queries(self, key: Key) -> int:
         """Return on how many queries a cell with a value is measured."""
         return self.ratios[key].queries if key in self.ratios else len(self.scores[key].query_ids)
