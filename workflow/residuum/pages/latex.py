@@ -41,7 +41,13 @@ SIGNS = {
         "⇒": "Rightarrow",
     },
     **{"≤": "leq", "≥": "geq", "≠": "neq", "≈": "approx", "≡": "equiv", "∈": "in", "∞": "infty"},
-    **{"\N{TILDE OPERATOR}": "sim", "\N{ASTERISK OPERATOR}": "ast", "∑": "sum", "⋅": "cdot"},
+    **{
+        "\N{TILDE OPERATOR}": "sim",
+        "\N{ASTERISK OPERATOR}": "ast",
+        "∑": "sum",
+        "⋅": "cdot",
+        "∩": "cap",
+    },
     **{chr(0x3B1 + i): name for i, name in enumerate(SMALL_GREEK)},
     **{chr(0x391 + i): name for i, name in enumerate(LARGE_GREEK) if name},
 }
