@@ -16,8 +16,9 @@ from residuum.config.claims import claim_faults
 from residuum.config.columns import column_faults
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import OWN, Name, Ref, references, walk
+from residuum.config.schema.figures import Figure, Venn
 from residuum.config.schema.models import OnPairs, TermWeights
-from residuum.config.schema.papers import Characteristics, Claims, Column, Figure, Table, parts_of
+from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
@@ -142,9 +143,10 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     """Yield markers that no row explains, and tests that do not fit what a page compares."""
     tests = registry.tests.get(getattr(page, "tests", ""))
     some = tests is not None and tests.compare == "with_baselines"
-    if isinstance(page, Table | Characteristics):
+    if isinstance(page, Table | Characteristics | Figure | Venn):
         below = {row.id: getattr(row, "below", None) for row in page.rows}
-        ticked = {c.id: c.change_from for c in page.columns if isinstance(c, Column)}
+        columns = page.columns if isinstance(page, Table) else []
+        ticked = {column.id: column.change_from for column in columns}
         rows: dict[int | None, str] = {}
         for line in page.rows:
             index = getattr(line, "index", None)
@@ -152,7 +154,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                 yield f"rows.{line.id}.index", f"{index} is that of the row '{rows[index]}'"
         for row, column, cell in page.cells():
             key = f"reported.{row}.{column}"
-            if not {column, "default"} & {*page.tolerance}:
+            if not {column.partition("/")[0], "default"} & {*page.tolerance}:
                 yield key, "`tolerance:` has neither its column nor a default"
             if cell.below and not below.get(row):
                 yield key, "an arrow, but the row has no `below:`"
@@ -170,6 +172,12 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
         yield "tests", f"{page.tests}: its tests {need}"
     if isinstance(page, Claims):
         yield from claim_faults(registry, page)
+    if isinstance(page, Venn) and not measures.is_hit(page.measure):
+        yield "measure", f"{page.measure} is no measure of hits, 0 or 1; take such as Success@10"
+    for series in page.series if isinstance(page, Figure) and page.sweeps else ():
+        reranking = Ref("system", ("rerank",) if series.system in registry.systems else ())
+        for text in _reference_faults(registry, reranking, series.system, {}):
+            yield f"series.{series.id}.system", text
     if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
         cause = "a figure compares with its first series only, and is not in its paper's family"
         cure = "needs `compare: with_baselines` and `family: column` or `table`"

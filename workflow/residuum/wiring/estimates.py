@@ -155,6 +155,10 @@ class Estimates:
         texts = self._export_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
         return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
 
+    def lengths(self, w: Wildcards) -> Estimate:
+        """Estimate groups by length: the corpus is read once."""
+        return Estimate(assumed.LINE_BYTES * self._queries(w), self._export_s(w.dataset))
+
     def page(self, w: Wildcards) -> Estimate:
         """Estimate a page: tests, tables, figures, case studies, the ledger."""
         return Estimate(core_s=assumed.PAGE_S)
