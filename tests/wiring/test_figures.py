@@ -33,7 +33,8 @@ def load(folder, nq="generated-mini/dev", **changes):
     """
     config = folder / "config"
     shutil.copytree(ROOT / "config", config, dirs_exist_ok=True)
-    (config / "papers" / "roc").mkdir(exist_ok=True)
+    shutil.rmtree(config / "papers" / "roc", ignore_errors=True)
+    (config / "papers" / "roc").mkdir()
     for path in PAPER.glob("*.yaml"):
         page = {**yaml.safe_load(path.read_text()), **changes.get(path.stem, {})}
         (config / "papers" / "roc" / path.name).write_text(yaml.safe_dump(page))
