@@ -17,7 +17,7 @@ from residuum.config.columns import column_faults
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import OWN, Name, Ref, references, walk
 from residuum.config.schema.models import OnPairs, TermWeights
-from residuum.config.schema.papers import Characteristics, Claims, Column, Figure, Table, parts_of
+from residuum.config.schema.papers import Characteristics, Claims, Figure, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
@@ -144,7 +144,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     some = tests is not None and tests.compare == "with_baselines"
     if isinstance(page, Table | Characteristics):
         below = {row.id: getattr(row, "below", None) for row in page.rows}
-        ticked = {c.id: c.change_from for c in page.columns if isinstance(c, Column)}
+        columns = page.columns if isinstance(page, Table) else []
+        ticked = {column.id: column.change_from for column in columns}
         rows: dict[int | None, str] = {}
         for line in page.rows:
             index = getattr(line, "index", None)
@@ -156,6 +157,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                 yield key, "`tolerance:` has neither its column nor a default"
             if cell.below and not below.get(row):
                 yield key, "an arrow, but the row has no `below:`"
+            if cell.tick and not isinstance(page, Table):
+                yield key, "a tick, which a column of a table alone prints"
             for index in sorted(set(cell.beats) - {*rows}):
                 yield key, f"no row has the index {index}"
             baselines = page.baselines if some and isinstance(page, Table) else []
