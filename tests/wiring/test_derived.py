@@ -189,6 +189,15 @@ def test_columns_and_cells_that_do_not_fit_are_named(config, columns, reported, 
     assert says in str(caught.value) and "roc/table1.yaml" in str(caught.value)
 
 
+def test_a_tick_on_another_page_is_a_fault(config):
+    page = config / "papers/dualrm/table1.yaml"
+    reported = yaml.safe_load(page.read_text())["reported"]
+    row, cells = next(iter(reported.items()))
+    edit(page, reported={**reported, row: dict.fromkeys(cells, "✓")})
+    with pytest.raises(ResiduumError, match=f"reported.{row}.* a tick, which a column of a table"):
+        load(config)
+
+
 def test_a_column_names_what_it_shows():
     table = Table.model_validate(yaml.safe_load(TABLE1.read_text()))
     residual, _, roc, recall = table.columns

@@ -158,6 +158,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                 yield key, "`tolerance:` has neither its column nor a default"
             if cell.below and not below.get(row):
                 yield key, "an arrow, but the row has no `below:`"
+            if cell.tick and not isinstance(page, Table):
+                yield key, "a tick, which a column of a table alone prints"
             for index in sorted(set(cell.beats) - {*rows}):
                 yield key, f"no row has the index {index}"
             baselines = page.baselines if some and isinstance(page, Table) else []
