@@ -123,7 +123,7 @@ def make_pages(results: Path) -> None:
     sentences = results / "claims" / "toy-claims.tsv"
     tested = results / "significance" / "toy-claims.tsv"
     claims.judge(_claims_job(), results / "metrics", tested, sentences, [page])
-    ledger.write([made, counted], [page, second], [tests], results / "ledger.tsv", [sentences])
+    ledger.write([made, counted], [page, second], results / "ledger.tsv", [tests], [sentences])
 
 
 def _claims_job() -> str:

@@ -273,7 +273,7 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
     significance.compare(spec(job()), tmp_path / "metrics", tmp_path / "toy-table1.tsv")
     tests = tmp_path / "toy-table1.tsv"
     tables.render(spec(job()), tmp_path / "metrics", tests, table, [])
-    ledger.write([spec(job())], [table], [tests], tmp_path / "l.tsv", [rows_of])
+    ledger.write([spec(job())], [table], tmp_path / "l.tsv", [tests], [rows_of])
     listed = [row for row in grids.rows(tmp_path / "l.tsv", LedgerRow) if row.kind == "claim"]
     assert [row.same_as for row in listed] == [None, "toy/claims/c0", None, None, None]
 

@@ -127,7 +127,7 @@ def test_circles_apart_touching_and_within():
 def test_reported_numbers_reach_the_ledger(drawn, tmp_path):
     spec = canonical_json(job().model_dump(mode="json"))
     page = drawn[1] / "toy-figure1.tsv"
-    ledger.write([spec], [page], [], tmp_path / "ledger.tsv")
+    ledger.write([spec], [page], tmp_path / "ledger.tsv")
     rows = grids.rows(tmp_path / "ledger.tsv", LedgerRow)
     assert {(r.row, r.column): r.reported for r in rows} == {
         ("a", "dense"): 0.476, ("a", "residual"): 0.152, ("a", "failure"): 0.465,
@@ -138,7 +138,7 @@ def test_reported_numbers_reach_the_ledger(drawn, tmp_path):
     assert {row.kind for row in rows} == {"number"} and not any(row.same_as for row in rows)
     other = [{**VENN, "reported": {"a": {"dense": "0.400"}}}]
     spec = canonical_json(job(table=other[0]).model_dump(mode="json"))
-    ledger.write([spec], [page], [], tmp_path / "ledger.tsv")
+    ledger.write([spec], [page], tmp_path / "ledger.tsv")
     (row,) = grids.rows(tmp_path / "ledger.tsv", LedgerRow)
     assert row.verdict == "differs" and row.delta == pytest.approx(0.076)
 

@@ -44,7 +44,7 @@ def results(tmp_path_factory):
     tested = tests / "toy-claims.tsv"
     claims.judge(judged, metrics, tested, sentences, groups=[parted])
     output = folder / "ledger.tsv"
-    ledger.write([text, shown], [figure, circles], [], output, [sentences])
+    ledger.write([text, shown], [figure, circles], output, [], [sentences])
     return folder
 
 

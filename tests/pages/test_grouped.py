@@ -119,7 +119,7 @@ def _column(values):
 
 def written(folder, made, page):
     spec = canonical_json(made.model_dump(mode="json"))
-    ledger.write([spec], [page], [], folder / "ledger.tsv")
+    ledger.write([spec], [page], folder / "ledger.tsv")
     return {row.row: row for row in grids.rows(folder / "ledger.tsv", LedgerRow)}
 
 

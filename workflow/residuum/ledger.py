@@ -44,16 +44,18 @@ Rows = Sequence[LedgerRow]
 def write(
     spec: Annotated[list[str], typer.Option(help="page as JSON, one per --table")],
     table: Annotated[list[Path], typer.Option(help="TSV of a page, in the order of --spec")],
-    significance: Annotated[list[Path], typer.Option(help="TSV of the tests, named as its table")],
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+    significance: Annotated[
+        list[Path] | None, typer.Option(help="TSV of the tests, named as its table")
+    ] = None,
     claims: Annotated[list[Path] | None, typer.Option(help="TSV of judged claims")] = None,
 ) -> None:
-    """Judge every reported number and comparison of the given tables; add judged claims."""
+    """Judge every reported number and comparison of the given pages; add judged claims."""
     ledger, before = list[LedgerRow](), Before()
     kinds = [_kind(json.loads(text)) for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
     jobs = list(map(command.parse_spec, forms, spec))
-    tests = {path.stem: grids.rows(path, Comparison) for path in significance}
+    tests = {path.stem: grids.rows(path, Comparison) for path in significance or []}
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
@@ -69,7 +71,7 @@ def write(
     grids.write(output, ledger, LedgerRow)
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
-    inputs, own = [*table, *significance, *(claims or [])], [output, reading]
+    inputs, own = [*table, *(significance or []), *(claims or [])], [output, reading]
     made_of = {"tables": [path.stem for path in table]}
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from residuum.artefacts import manifest, trec
@@ -120,13 +121,10 @@ def _cells(
 
 def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
     """Yield both parts seed by seed; what has none stands beside each."""
-    for seed in range(max(dense.values.shape[1], lexical.values.shape[1])):
-        yield _of_seed(dense, seed), _of_seed(lexical, seed)
-
-
-def _of_seed(scores: ScoreMatrix, seed: int) -> ScoreMatrix:
-    column = min(seed, scores.values.shape[1] - 1)
-    return scores._replace(values=scores.values[:, [column]])
+    own, other = np.broadcast_arrays(dense.values, lexical.values)
+    for one in range(own.shape[1]):
+        columns = own[:, [one]], other[:, [one]]
+        yield dense._replace(values=columns[0]), lexical._replace(values=columns[1])
 
 
 def _save(job: BoundVenn, found: Mapping[str, Coverage], output: Path) -> list[Path]:
@@ -139,7 +137,7 @@ def _save(job: BoundVenn, found: Mapping[str, Coverage], output: Path) -> list[P
         axes = figure.subplots(1, max(1, len(drawn)), squeeze=False)[0]
         if not drawn:
             drawing.nothing(axes[0])
-        half = ROOM * max((_width(of) / 2 for of in found.values()), default=1)
+        half = ROOM * max((_width(of) / 2 for of in found.values()), default=0.0) or ROOM
         for ax, row in zip(axes, drawn, strict=False):
             _circles(ax, row, found[row.id], half)
         return drawing.written(figure, output)

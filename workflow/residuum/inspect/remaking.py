@@ -46,7 +46,7 @@ def make(bench: Bench, path: str) -> str:
         specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
         tests = bench.files(path, PATHS.significance)
         sentences = bench.files(path, PATHS.pages["claims"])
-        ledger.write(specs, bench.files(path, *forms), tests, output, sentences)
+        ledger.write(specs, bench.files(path, *forms), output, tests, sentences)
         return ""
     metrics = bench.results / PATHS.metrics_root
     if PATHS.pages["claims"].parse(path):
