@@ -118,4 +118,4 @@ def make_pages(results: Path, made: BoundTable | None = None) -> None:
     tests = results / "significance" / "toy-table1.tsv"
     significance.compare(text, results / "metrics", tests)
     tables.render(text, results / "metrics", tests, page, [])
-    ledger.write([text], [page], [tests], results / "ledger.tsv")
+    ledger.write([text], [page], significance=[tests], output=results / "ledger.tsv")
