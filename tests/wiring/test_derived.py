@@ -21,7 +21,7 @@ from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 SPLIT = "generated-mini/dev"
-TABLE1, TABLE5 = ROOT / "config/papers/roc/table1.yaml", Path(__file__).parent / "table5.yaml"
+TABLE1, TABLE5 = (ROOT / f"config/papers/roc/table{number}.yaml" for number in (1, 5))
 
 
 def load(folder, scale="mini", **config):
