@@ -14,9 +14,9 @@ from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.claims import claim_faults
 from residuum.config.registry import Place, Registry
-from residuum.config.schema.base import OWN, Name, Ref, references, walk
+from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.figures import Figure, Venn
-from residuum.config.schema.models import OnPairs, TermWeights
+from residuum.config.schema.models import OnPairs, PairsAlone
 from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
@@ -115,13 +115,19 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     if isinstance(entry, OnPairs):
         if (name := entry.negatives.same_as) in registry.models:
             shared = getattr(registry.models[name], "negatives", None)
-            pairs_do = isinstance(entry, TermWeights)  # pairs alone are all that it needs
+            pairs_do = isinstance(entry, PairsAlone)  # pairs alone are all that it needs
             if shared is None or shared.same_as or not (shared.pools or shared.triples or pairs_do):
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
             on = getattr(registry.models[name], "train_on", None)
             if OWN in (on, entry.train_on) and on != entry.train_on:
                 text = f"'{name}' is trained on {on}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
+        on = getattr(
+            registry.models.get(named_for(entry, "gate") or ""), "train_on", entry.train_on
+        )
+        if OWN in (on, entry.train_on) and on != entry.train_on:
+            text = f"it is trained on {on}, and what it gates on {entry.train_on}"
+            yield "encoder.pooling.gate", text
         if isinstance(grid := entry.training.learning_rate, RateGrid):
             tried = registry.models.get(grid.of)
             if registry.scale.learning is None:
@@ -184,6 +190,7 @@ def _cycles(registry: Registry) -> Iterator[str]:
     for name, model in registry.models.items():
         starts = [registry.scale.backbones.get(role) for _, role in references(model, "backbone")]
         behind[name] += [bound.model for bound in starts if isinstance(bound, FromModel)]
+        behind[name] += filter(None, [named_for(model, "gate")])
     parts = {name: registry.parts(name) for name in registry.systems}
     for kind, graph in (("model", behind), ("system", parts)):
         try:
@@ -222,9 +229,7 @@ def _unjudged(registry: Registry) -> Iterator[str]:
     """Yield the measures of splits without the judgements, or the answers, that they read."""
     for dataset, entry in registry.datasets.items():
         for split in entry.splits:
-            origin = entry.splits[entry.origin(split)]
-            answered = bool(origin.questions or origin.answers_field)
-            given = {"answers": answered, "judgements": entry.judged(split)}
+            given = {"answers": entry.source_of(split).answered, "judgements": entry.judged(split)}
             for measure in registry.measures(Place(dataset, split)):
                 if not given[read := measures.reads(measure)]:
                     lacking = "answers" if read == "answers" else "public judgements"

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.base import OWN, Ref, references
+from residuum.config.schema.base import OWN, Ref, named_for, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.figures import Figure
 from residuum.config.schema.groupings import Grouping, Halves
@@ -253,6 +253,10 @@ class Registry:
         """Return the model whose vectors a training reads beside its own; None without such."""
         fixed = getattr(self.models[FixedId.parse(model).name], "fixed", None)
         return fixed and str(fixed.model)
+
+    def gate_of(self, model: str) -> str | None:
+        """Return the model whose checkpoint is the fixed gate of another; None without one."""
+        return named_for(self.models[FixedId.parse(model).name], "gate")
 
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""

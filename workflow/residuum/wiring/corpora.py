@@ -69,6 +69,13 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
     return [registry.place(role).dataset for _, role in references(entry, "role")]
 
 
+def answers_left_out(registry: Registry, model: str) -> Place | None:
+    """Return the split whose answers no negative of a model may hold; None without such."""
+    place = registry.train_place(model)
+    answered = registry.datasets[place.dataset].source_of(place.split).answered
+    return place if answered and registry.negatives(model).without_answers else None
+
+
 class Corpora(Part):
     """Inputs and options of the stages data, lexical, encode and dense."""
 
@@ -91,6 +98,11 @@ class Corpora(Part):
         dataset = self.registry.datasets[wildcards.dataset]
         split = getattr(wildcards, "split", None)
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
+
+    def judged_by(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpus whose docs judge a split by its answers; none for another split."""
+        made = self.registry.datasets[wildcards.dataset].source_of(wildcards.split).relevant_by
+        return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
 
     def docpairs_files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's own file of a split's training triples, if it is one."""
@@ -326,10 +338,23 @@ class Models(Part):
         taken = self.registry.entry(wildcards.model, OnPairs).negatives.triples
         return [self.fill(self.paths.docpairs, self._pairs(wildcards))] if taken else []
 
+    def mined_answers(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers that negatives must not hold, if a model and its split have such."""
+        place = answers_left_out(self.registry, wildcards.model)
+        return [self.fill(self.paths.answers, place)] if place else []
+
     def mined_runs(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of the other systems that negatives are mined from."""
         place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
         return [self.run(source.system, source.seed, place) for source in sources]
+
+    def gate(self, wildcards: Wildcards) -> list[str]:
+        """Return the checkpoint that is a training's fixed gate, of its seed; none for most."""
+        name = self.registry.gate_of(wildcards.model)
+        if name is None:
+            return []
+        model = self.registry.model_for(name, self._pairs(wildcards).dataset)
+        return [self.paths.checkpoint.fill(model=model, seed=wildcards.seed)]
 
     def fixed(self, template: Template) -> Callable[[Wildcards], list[str]]:
         """Return an input function: what stands fixed beside a training; nothing for most."""

@@ -24,7 +24,7 @@ from residuum.config.specs import RunId, seed_of, trained_with
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, rm3_measure
-from residuum.wiring.corpora import corpora_of, encoded_splits
+from residuum.wiring.corpora import answers_left_out, corpora_of, encoded_splits
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
 
@@ -90,6 +90,9 @@ class Estimates:
     def _export_s(self, dataset: str) -> float:
         return sizes.text_bytes(self.registry, dataset) / MB / assumed.EXPORT_MB
 
+    def _answers_s(self, dataset: str) -> float:
+        return sizes.text_bytes(self.registry, dataset) / MB / assumed.ANSWERS_MB
+
     def corpus(self, w: Wildcards) -> Estimate:
         """Estimate the export of a corpus."""
         disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
@@ -98,6 +101,13 @@ class Estimates:
     def split(self, w: Wildcards) -> Estimate:
         """Estimate the export of queries and judgements, or of answers."""
         return Estimate(disk=1.5 * assumed.QUERY_BYTES * self._queries(w))
+
+    def judged_split(self, w: Wildcards) -> Estimate:
+        """Estimate that of a split, whose judgements may be made of answers and the corpus."""
+        if not self.registry.datasets[w.dataset].source_of(w.split).relevant_by:
+            return self.split(w)
+        judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, place_of(w))
+        return Estimate(self.split(w).disk + judgements, self._answers_s(w.dataset))
 
     def docpairs(self, w: Wildcards) -> Estimate:
         """Estimate the export of training triples, a line each, written and read twice."""
@@ -131,6 +141,8 @@ class Estimates:
         drawn = pairs * (negatives.per_pair or int(negatives.sampled))
         queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
+        if answers_left_out(self.registry, w.model):
+            seconds += self._answers_s(place.dataset)
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
@@ -154,7 +166,7 @@ class Estimates:
 
     def measures(self, w: Wildcards) -> Estimate:
         """Estimate the measures of a run; answers are looked for in the texts of its docs."""
-        texts = self._export_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
+        texts = self._answers_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
         return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
 
     def lengths(self, w: Wildcards) -> Estimate:
@@ -215,7 +227,7 @@ class Estimates:
         """Estimate the vectors of texts that have `tokens` each."""
         shape = sizes.shape(self.registry, w.model)
         read = _read(shape, texts * tokens, self.registry.scale.batch_size * limit)
-        return read._replace(disk=4.0 * shape.hidden * texts)
+        return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * texts)
 
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""
@@ -263,14 +275,14 @@ class Estimates:
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w), self._shard(w.dataset)
-        products = 2.0 * sizes.shape(self.registry, w.model).hidden * vectors * queries
+        products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
         return _run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs: the vectors are read once."""
         model = self.registry.entry(run_of(w).system, DenseSystem).model
-        hidden, lines = sizes.shape(self.registry, model).hidden, self._scored(w)
-        read = 4.0 * hidden * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
+        stored, lines = sizes.stored(self.registry, model), self._scored(w)
+        read = 4.0 * stored * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
         return _run(lines, read + lines * MICRO * assumed.LINE_US)
 
     def pair_scores(self, w: Wildcards) -> Estimate:
