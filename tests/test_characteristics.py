@@ -102,7 +102,7 @@ def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     assert cell["not_run"] == "scale toy binds nothing to trec-dl-2019"
     assert "| not run" in output.with_suffix(".md").read_text()
     judged = verdicts.judge(
-        made, grids.rows(output, grids.GridCell, optional=grids.INDEX), [], Before()
+        made, grids.rows(output, grids.GridCell, optional=grids.OPTIONAL), [], Before()
     )
     by_cell = {(r.row, r.column): r.verdict for r in judged}
     assert by_cell["queries", "dl"] == "not run"
@@ -151,7 +151,7 @@ def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     assert {
         r.verdict
         for r in verdicts.judge(
-            job(), grids.rows(output, grids.GridCell, optional=grids.INDEX), [], Before()
+            job(), grids.rows(output, grids.GridCell, optional=grids.OPTIONAL), [], Before()
         )
     } == {"reproduced"}
     lines = [x.split("|")[2:-1] for x in output.with_suffix(".md").read_text().splitlines()

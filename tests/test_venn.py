@@ -75,7 +75,7 @@ def draw(folder, made=None, learning=None):
     output = folder / "toy-figure1.tsv"
     spec = canonical_json((made or job()).model_dump(mode="json"))
     venn.draw(spec, metrics, output, learning)
-    return {(c.row, c.column): c for c in grids.rows(output, GridCell, grids.INDEX)}
+    return {(c.row, c.column): c for c in grids.rows(output, GridCell, grids.OPTIONAL)}
 
 
 @pytest.fixture(scope="module")

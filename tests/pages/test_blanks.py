@@ -36,7 +36,7 @@ def of_paper(name):
 )  # fmt: skip
 def test_every_blank_of_the_papers_is_there(name, count, mute):
     made = of_paper(name)
-    columns = [column.id for column in made.table.columns if not column.is_depth]
+    columns = [column.id for column in made.table.columns if column.shows == "measured"]
     all_blanks = [b for column in columns for b in blanks.blanks(made, column)]
     assert len(all_blanks) == count
     assert sum(b.rival is not None for b in all_blanks) == mute

@@ -104,9 +104,9 @@ def test_the_counts_and_the_summary_take_each_once():
 
 
 def test_characteristics_of_the_same_split_are_one_number():
-    cell = GridCell("a-table1", "queries", "dev", "queries", "data/dev", reported=12.0)
-    other = GridCell("b-table2", "queries", "dev", "queries", "data/dev", reported=12.0)
+    cell = GridCell("a-table1", "queries", "rr", "queries", "data/dev", reported=12.0)
+    other = GridCell("b-table2", "queries", "rr", "queries", "data/dev", reported=12.0)
     before = Before()
     made = job().model_copy(update={"runs": {"queries": []}})
     assert before.number(made, cell) is None
-    assert before.number(made, other) == "a/table1/queries/dev"
+    assert before.number(made, other) == "a/table1/queries/rr"

@@ -61,7 +61,7 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
     ]
     of, align = job.table, "l" + "c" * len(job.table.columns)
     page = layout.Layout(of.title, of.printed_in, header, rows, _notes(job), align)
-    return layout.write(output, grids.frame(cells, GridCell).drop(grids.INDEX), page)
+    return layout.write(output, grids.tidied(cells).drop(grids.INDEX), page)
 
 
 def quantities(folder: Path) -> Quantities:

@@ -52,7 +52,7 @@ def judge(
         values[name] = of_figure(job, name, kept, points)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
-    cells = {path.stem: grids.rows(path, GridCell, optional=grids.INDEX) for path in table or []}
+    cells = {path.stem: grids.rows(path, GridCell, optional=grids.OPTIONAL) for path in table or []}
     by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
     rows = list(judged(job, values, made, by_name))
     own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
@@ -66,7 +66,7 @@ def judge(
 
 def of_table(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) -> Values:
     """Return the values of a table's cells, and why the others are not run or not learned."""
-    bound, scores = grids.load(job, metrics, verdicts)
+    bound, scores, _ = grids.load(job, metrics, verdicts)
     cells = ((row, column) for column in bound.table.columns for row in bound.table.rows)
     reasons = {(row.id, column.id): bound.not_run(row, column) for row, column in cells}
     unlearned = {(r, c): why for r, of in bound.unlearned.items() for c, why in of.items()}

@@ -19,7 +19,6 @@ from residuum.cli import command
 from residuum.pages import drawing, grids, grouped, layout, learned, notes
 from residuum.pages.curves import measured
 from residuum.pages.drawing import panel_name
-from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.points import Point, compare
 from residuum.tuning.learned import Learned, read_all
@@ -111,7 +110,7 @@ def grouped_frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
     none = dict.fromkeys(TESTED)
     rows = [tests.get((cell.row, cell.column), none) for cell in cells]
     beside = pl.DataFrame(rows, infer_schema_length=None, schema=None if rows else [*TESTED])
-    return grids.frame(cells, GridCell).drop(grids.INDEX).hstack(beside)
+    return grids.tidied(cells).drop(grids.INDEX).hstack(beside)
 
 
 def _tested(point: Point) -> dict[str, object]:

@@ -59,7 +59,7 @@ def write(
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
-        cells = grids.rows(path, GridCell, optional=grids.INDEX)
+        cells = grids.rows(path, GridCell, optional=grids.OPTIONAL)
         ledger += judge(job, cells, tests.get(job.id, []), before)
         if isinstance(job, BoundTable):
             ledger += unmarked(job, cells, tests[job.id], before)

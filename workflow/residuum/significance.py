@@ -35,8 +35,8 @@ def compare(
     jobs = [command.parse_spec(BoundTable, text) for text in [spec, *(together or [])]]
     tests, verdicts, tables = jobs[0].tests, read_all(learning or []), []
     for job in jobs:
-        bound, values = grids.load(job, metrics, verdicts)
-        measures = {column.id: column.measure for column in job.table.columns}
+        bound, values, _ = grids.load(job, metrics, verdicts)
+        measures = {column.id: column.named() for column in job.table.columns}
         pairs = []
         for column, a, b in bound.compared():
             paper = parts_of(job.id)[0]

@@ -4,7 +4,7 @@ Command: `python -m residuum.tables render ...`. Rounding happens here and only 
 Must not know how values or p-values are computed, nor how a parameter was chosen.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,16 +14,18 @@ import typer
 from residuum.artefacts import indexes, manifest, residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import DEPTH, Row
+from residuum.config.schema.cells import TICK
+from residuum.config.schema.papers import DEPTH, Column, Row
 from residuum.pages import arithmetic, grids, layout, learned, notes
-from residuum.pages.grids import GridCell
+from residuum.pages.grids import GridCell, Loaded
 from residuum.pages.layout import DASH, TextCell
-from residuum.paired import Comparison, ScoreMatrix
+from residuum.paired import Comparison
 from residuum.tuning.choosing import Record, Tuned
 from residuum.tuning.learned import read_all
-from residuum.wiring.bound import BoundTable
+from residuum.wiring.bound import NO_DEPTH, NOTHING, BoundTable
 
 app = command.app(__doc__)
+Beaten = Collection[tuple[str | None, ...]]  # column, better row, worse row
 
 
 @app.command()
@@ -44,14 +46,15 @@ def render(
     """Write the table as .tsv (unrounded, a row per cell), .md and .tex."""
     requested = command.parse_spec(BoundTable, spec)
     verdicts = read_all(learning or [])
-    job, values = grids.load(requested, metrics, verdicts)
+    loaded = grids.load(requested, metrics, verdicts)
+    job = loaded.job
     tests = grids.rows(significance, Comparison)
     records = [Tuned.read(path) for path in tuning or []]
-    cells = tidy(job, values, tests, records, metrics)
+    cells = tidy(loaded, tests, records, metrics)
     captions = list(notes.caption(job, cells, tests, records, removed(job, metrics)))
     captions += learned.notes(verdicts)
     captions += arithmetic.notes(computed or [])
-    own = layout.write(output, grids.frame(cells, GridCell), page(job, cells, captions))
+    own = layout.write(output, grids.tidied(cells), page(job, cells, captions))
     names = [*requested.metrics_files(), *requested.metrics_records()]
     inputs = [significance, *(tuning or []), *(computed or []), *(learning or [])]
     inputs += [metrics / name for name in names]
@@ -69,41 +72,59 @@ def removed(job: BoundTable, metrics: Path) -> dict[str, int]:
 
 
 def tidy(
-    job: BoundTable,
-    values: Mapping[grids.Key, ScoreMatrix],
-    tests: Sequence[Comparison],
-    records: Sequence[Tuned],
-    metrics: Path,
+    loaded: Loaded, tests: Sequence[Comparison], records: Sequence[Tuned], metrics: Path
 ) -> list[GridCell]:
     """Return the cells row by row: mean over seeds, spread, markers, what the paper prints.
 
     Where the table states its index, manifests in `metrics` say which one a cell's runs searched.
     """
+    job, cells = loaded.job, []
     beaten = {(test.column, *test.beats) for test in tests if test.beats}
-    cells = []
     for row in job.table.rows:
-        others = [other for other in job.table.rows if other.index and row.index]
         for column in job.table.columns:
             not_run = job.not_run(row, column)
-            cell = grids.blank(job, row.id, column.id, column.measure, not_run)
+            cell = grids.blank(job, row.id, column.id, column.named(row.id), not_run)
             cell = replace(cell, not_learned=job.not_learned(row.id, column.id) is not None)
-            if column.is_depth and not not_run:
+            if column.shows == "chosen" and not not_run:
                 cell = _with_depth(job, row, cell, records)
-            elif matrix := values.get((row.id, column.id)):
-                per_seed = [float(value) for value in matrix.values.mean(axis=0)]
-                beats = [o.index for o in others if o.index and (column.id, row.id, o.id) in beaten]
-                cell = replace(
-                    cell.measured_as(per_seed, len(matrix.query_ids)),
-                    beats=layout.span(beats),
-                    below=(column.id, row.below, row.id) in beaten,
-                )
-                if job.table.index:
-                    files = [metrics / name for name in job.metrics_of(row, column)]
-                    searched = [indexes.recorded(path) for path in files]
-                    other = indexes.other(job.table.index, searched)
-                    cell = replace(cell, index=indexes.described(searched), other_index=other)
+            elif (by_seed := loaded.by_seed(row.id, column)) is not None:
+                cell = cell.measured_as(by_seed, loaded.queries((row.id, column.id)))
+                low, high = loaded.interval(row.id, column)
+                cell = _marked(job, replace(cell, ci_low=low, ci_high=high), row, column, beaten)
+                cell = _with_index(job, row, column, cell, metrics)
             cells.append(cell)
     return cells
+
+
+def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
+    """Add the markers of a cell: the rows it beats, an arrow, a tick."""
+    others = [other.index for other in job.table.rows if (column.id, row.id, other.id) in beaten]
+    beats = [index for index in others if index and row.index]
+    return replace(
+        cell,
+        beats=layout.span(beats),
+        below=(column.id, row.below, row.id) in beaten,
+        tick=_ticked(column, row.id, beaten),
+    )
+
+
+def _with_index(
+    job: BoundTable, row: Row, column: Column, cell: GridCell, metrics: Path
+) -> GridCell:
+    """Add which index the runs of a cell searched, where the table states its own."""
+    if not job.table.index:
+        return cell
+    searched = [indexes.recorded(metrics / name) for name in job.metrics_of(row, column)]
+    other = indexes.other(job.table.index, searched)
+    return replace(cell, index=indexes.described(searched), other_index=other)
+
+
+def _ticked(column: Column, row: str, beaten: Beaten) -> bool | None:
+    """Say whether a row has a tick: significantly so beside the row it is a change from."""
+    if column.tick is None or not column.is_change(row):
+        return None
+    pair = (row, str(column.change_from))
+    return (column.id, *(pair if column.tick == "above" else reversed(pair))) in beaten
 
 
 def _with_depth(job: BoundTable, row: Row, cell: GridCell, tuned: Sequence[Tuned]) -> GridCell:
@@ -125,24 +146,32 @@ def _with_depth(job: BoundTable, row: Row, cell: GridCell, tuned: Sequence[Tuned
             f"{cell.split_ref}; name it with --tuning {cell.split_ref}/{lacking[0]}.json"
         )
     if not chosen:
-        return replace(cell, not_run=notes.NO_DEPTH)
+        return replace(cell, not_run=NO_DEPTH)
     depths = [float(record.choices[0].setting["depth"]) for record in chosen.values()]
     return cell.measured_as(depths, next(iter(chosen.values())).queries)
 
 
-def number(cell: GridCell, digits: int) -> str:
-    """Round for display; a cell without a value says why, and is never a zero."""
+def number(cell: GridCell, digits: int, signed: bool = False) -> str:
+    """Round for display; a cell without a value says why, and is never a zero.
+
+    One that shows a change has a sign, and a tick behind it where the column marks it.
+    """
     if cell.measured is None or cell.lowest is None or cell.highest is None:
-        return DASH if cell.not_run == notes.NO_DEPTH else cell.absence
+        return DASH if cell.not_run in NOTHING else cell.absence
     if cell.measure == DEPTH:
         span = f" ({cell.lowest:.0f}{DASH}{cell.highest:.0f})"
         return f"{cell.measured:.0f}{span if cell.lowest < cell.highest else ''}"
+    if signed:
+        return f"{round(cell.measured, digits) + 0.0:+.{digits}f}{f' {TICK}' * bool(cell.tick)}"
     return f"{cell.measured:.{digits}f}"
 
 
 def spread(cell: GridCell, digits: int) -> str:
-    """Return the standard deviation over seeds for display."""
-    return "" if cell.std is None or cell.measure == DEPTH else f"±{cell.std:.{digits}f}"
+    """Return the standard deviation over seeds for display, and the interval of a ratio."""
+    over = "" if cell.std is None or cell.measure == DEPTH else f"±{cell.std:.{digits}f}"
+    if cell.ci_low is None or cell.ci_high is None:
+        return over
+    return f"{over} [{cell.ci_low:.{digits}f}, {cell.ci_high:.{digits}f}]".strip()
 
 
 def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.Layout:
@@ -155,11 +184,10 @@ def page(job: BoundTable, cells: list[GridCell], captions: list[str]) -> layout.
     rows = []
     for row in job.table.rows:
         mark = row.index or ("-" if row.below else "")
-        own = [cell for cell in cells if cell.row == row.id]
-        shown = [
-            TextCell(number(cell, digits), cell.beats, cell.below, spread=spread(cell, digits))
-            for cell in own
-        ]
+        shown = []
+        for cell in (cell for cell in cells if cell.row == row.id):
+            text = number(cell, digits, job.column(cell.column).is_change(row.id))
+            shown.append(TextCell(text, cell.beats, cell.below, spread=spread(cell, digits)))
         rows.append([TextCell(row.group), TextCell(f"{mark} {row.label}".strip()), *shown])
     names = (notes.header(job, column).replace(" ", "\n", 1) for column in job.table.columns)
     header = ["", "Model", *names]

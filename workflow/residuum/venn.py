@@ -55,7 +55,7 @@ def draw(
     own = _save(job, found, output)
     page = _page(job, found, reasons)
     page.notes.extend(learned.notes(verdicts))
-    data = grids.frame(cells, GridCell).drop(grids.INDEX)
+    data = grids.tidied(cells).drop(grids.INDEX)
     own += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [*(metrics / name for name in job.metrics()), *(learning or [])]
     manifest.write(output, {"diagrams": len(found)}, job, inputs, "residuum.venn", own)
@@ -63,7 +63,7 @@ def draw(
 
 def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tuple[str, str]]:
     for row in job.table.rows:
-        if why := grids.why_not_learned(job, job.runs_of(row.id) or [], job.place, verdicts):
+        if why := grids.why_not_learned(job, job.runs_of(row.id, "") or [], job.place, verdicts):
             yield row.id, why
 
 

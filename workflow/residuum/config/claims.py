@@ -52,6 +52,7 @@ def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
 
 
 def _columns(claim: Claim, page: Table) -> list[str]:
-    """Return the columns that a claim can read: depths for a factor, measured ones else."""
-    wanted = isinstance(claim.holds, Factor)
-    return [column.id for column in page.columns if column.is_depth == wanted]
+    """Return the columns that a claim can read: depths for a factor, those that are tested else."""
+    chosen = isinstance(claim.holds, Factor)
+    fitting = (c for c in page.columns if (c.shows == "chosen" if chosen else c.tested))
+    return [column.id for column in fitting]

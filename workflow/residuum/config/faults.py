@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.claims import claim_faults
+from residuum.config.columns import column_faults
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.figures import Figure, Venn
@@ -150,6 +151,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     some = tests is not None and tests.compare == "with_baselines"
     if isinstance(page, Table | Characteristics | Figure | Venn):
         below = {row.id: getattr(row, "below", None) for row in page.rows}
+        columns = page.columns if isinstance(page, Table) else []
+        ticked = {column.id: column.change_from for column in columns}
         rows: dict[int | None, str] = {}
         for line in page.rows:
             index = getattr(line, "index", None)
@@ -161,12 +164,17 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                 yield key, "`tolerance:` has neither its column nor a default"
             if cell.below and not below.get(row):
                 yield key, "an arrow, but the row has no `below:`"
+            if cell.tick and not isinstance(page, Table):
+                yield key, "a tick, which a column of a table alone prints"
             for index in sorted(set(cell.beats) - {*rows}):
                 yield key, f"no row has the index {index}"
             baselines = page.baselines if some and isinstance(page, Table) else []
-            for other in [*map(rows.get, cell.beats), below.get(row) if cell.below else None]:
+            marked = [*map(rows.get, cell.beats), below.get(row) if cell.below else None]
+            for other in [*marked, ticked.get(column) if cell.tick else None]:
                 if baselines and other and not {row, other} & {*baselines}:
                     yield key, f"a marker about {other}, which is not in `baselines:`"
+    if isinstance(page, Table):
+        yield from column_faults(page)
     if isinstance(page, Table) and tests and some != bool(page.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
         yield "tests", f"{page.tests}: its tests {need}"

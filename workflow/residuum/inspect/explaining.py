@@ -4,6 +4,7 @@ Usage: `residuum explain clear/table1/bm25/dev-rr`. Reads pages, tests, metrics 
 Must not know how any of them was computed.
 """
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -11,21 +12,24 @@ from typing import NamedTuple
 import polars as pl
 from pydantic import ValidationError
 
-from residuum.artefacts import manifest, trec
+from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.papers import DEPTH, parts_of
+from residuum.config.specs import SEED
 from residuum.inspect import provenance
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, together, wrapped
-from residuum.pages import grids, layout
+from residuum.pages import derived, grids, layout
 from residuum.pages.grids import Grid, GridCell
 from residuum.pages.verdicts import LedgerRow
-from residuum.paired import Comparison
+from residuum.paired import Comparison, ScoreMatrix
+from residuum.paired.coverage import Coverage
 from residuum.wiring.bound import BoundCharacteristics, BoundTable
 from residuum.wiring.paths import Paths
 
 PATHS = Paths()
 SHOWN = 3  # queries at each end
+SEEDED = re.compile(SEED)
 
 
 class Cell(NamedTuple):
@@ -47,7 +51,8 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
     """
     cell = find(results, address)
     kin = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
-    parts = [_value(cell), _changed(cell, deep), _claims(cell), _tests(cell), _per_query(cell), kin]
+    parts = [_value(cell), _changed(cell, deep), _claims(cell), _tests(cell), _per_query(cell)]
+    parts += [_counts(cell), kin]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -100,7 +105,7 @@ def _check(names: tuple[str, ...], known: Collection[tuple[str, ...]], more: str
 
 def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
     """Return the lines of a table's TSV by their address; none is an error."""
-    lines = grids.rows(path, GridCell, optional=grids.INDEX)
+    lines = grids.rows(path, GridCell, optional=grids.OPTIONAL)
     if not lines:
         raise ResiduumError(f"{path}: a header and no row, where a table has some; {grids.AGAIN}")
     return {(*parts_of(line.table), line.row, line.column): line for line in lines}
@@ -112,10 +117,11 @@ def _roots(line: GridCell, page: Grid, read: tuple[str, ...]) -> list[str]:
         return [path for path in read if path.endswith(f"/{line.split_ref}")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
-    of_row = [path for run in page.runs.get(line.row, []) for path, own in named if own == run]
+    column = page.column(line.column)
+    of_row = [path for run in page.reads(line.row, column) for path, own in named if own == run]
     on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
     if line.not_learned:
-        names = page.models_of(page.runs[line.row], line.split_ref)
+        names = page.models_of(page.judged_runs(line.row, column), line.split_ref)
         models = [name.partition("/seed") for name in names]
         verdicts = [PATHS.learning.fill(model=model, seed=seed) for model, _, seed in models]
         return [*verdicts, *on_split]
@@ -131,7 +137,8 @@ def _value(cell: Cell) -> str:
     if own.measured is not None:
         each = [f"{float(value):.6g}" for value in str(own.per_seed).split()]
         seeds = f"; per seed {' '.join(each)}" * (len(each) > 1)
-        about = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}"
+        interval = "" if own.ci_low is None else f"; 95% {own.ci_low:.6g} to {own.ci_high:.6g}"
+        about = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}{interval}"
         measured = f"{own.measured:.6g} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
@@ -207,13 +214,48 @@ def _tests(cell: Cell) -> str:
     return f"Tests it took part in ({name}: {how})\n\n{layout.grid(header, rows)}"
 
 
+def _made(cell: Cell) -> list[derived.Value]:
+    """Return what a cell shows, then what it is a change from; none of a choice or a count."""
+    page, own = cell.page, cell.line
+    if own.measured is None or not isinstance(page, BoundTable):
+        return []
+    column, metrics = page.column(own.column), cell.results / PATHS.metrics_root
+    if column.shows == "chosen":
+        return []
+    rows = [own.row, str(column.change_from)] if column.is_change(own.row) else [own.row]
+    return [grids.cell_value(page, row, column, metrics) for row in rows]
+
+
 def values(cell: Cell) -> pl.DataFrame:
-    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id."""
-    paths = [cell.results / root for root in cell.roots if PATHS.metrics.parse(root)]
-    if not paths or cell.line.measured is None:
+    """Return query_id, value of a cell: the mean over its runs (seeds), sorted by query_id.
+
+    Of a change, the differences. A choice, a count and a ratio have none.
+    """
+    matrices = [made for made in _made(cell) if isinstance(made, ScoreMatrix)]
+    if not matrices:
         return pl.DataFrame(schema={"query_id": pl.String, "value": pl.Float64})
-    own = pl.concat(map(trec.read_metrics, paths)).filter(measure=cell.line.measure)
-    return own.group_by("query_id").agg(pl.col("value").mean()).sort("query_id")
+    own, *others = (matrix.values.mean(axis=1) for matrix in matrices)
+    return pl.DataFrame({"query_id": matrices[0].query_ids, "value": own - sum(others)})
+
+
+def _counts(cell: Cell) -> str:
+    """Count the queries behind a ratio, and those behind what it is a change from."""
+    ratios = [made for made in _made(cell) if isinstance(made, Coverage)]
+    lines = [
+        f"  D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
+        f"{of.residual:g}, both {of.overlap:g}, neither {of.failures:g}; RoC {of.ratio:.6g}"
+        for of in ratios
+    ]
+    means = ", means over seeds" * any(len(of.by_seed) > 1 for of in ratios)
+    return "\n".join([f"Queries ({_read(cell)}{means})", *lines]) if lines else ""
+
+
+def _read(cell: Cell) -> str:
+    """Name the metrics files behind a cell, those of a system's seeds together."""
+    systems: dict[str, list[str]] = {}
+    for path in cell.roots:
+        systems.setdefault(SEEDED.sub("", path), []).append(path)
+    return ", ".join(map(together, systems.values()))
 
 
 def _per_query(cell: Cell) -> str:
@@ -224,8 +266,8 @@ def _per_query(cell: Cell) -> str:
     quartiles = (each["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
     spread = ", ".join(f"{q:.4g}" for q in quartiles)
     zero = f"{(each['value'] == 0).sum()} of {each.height} queries have 0"
-    means = ", means over seeds" * (len(cell.roots) > 1)
-    lines = [f"Per query ({together(cell.roots)}{means})", line("quartiles", f"{spread}; {zero}")]
+    means = ", means over seeds" * bool(SEEDED.search("".join(cell.roots[1:])))
+    lines = [f"Per query ({_read(cell)}{means})", line("quartiles", f"{spread}; {zero}")]
     for name, descending in (("best", True), ("worst", False)):
         ends = each.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)
         lines.append(line(name, ", ".join(f"{query_id} {v:.4g}" for query_id, v in ends.rows())))

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from residuum.config.schema.papers import PrintedCell, parts_of
+from residuum.config.schema.papers import parts_of
 from residuum.pages.grids import GridCell, Key, by_place
 from residuum.pages.printed import Before
 from residuum.pages.verdicts import LedgerRow, Tested, Verdict, absence, by_pair, compared
 from residuum.paired import Comparison
 from residuum.wiring.bound import BoundTable
 
-Printed = Mapping[str, PrintedCell]  # of a column, by row
+Printed = Mapping[str, float]  # the numbers of a column, by row
 
 
 class Blank(NamedTuple):
@@ -47,26 +47,27 @@ def unmarked(
 def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
     """Yield the blanks of a column: between numbered rows, and of variants without an arrow."""
     cells = {row: cell for row, name, cell in job.table.cells() if name == column}
+    values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
     numbers = {row.id: row.index for row in job.table.rows if row.index}
-    compared = [row for row in cells if row in numbers]
+    compared = [row for row in values if row in numbers]
     fixed = job.table.baselines if job.tests.compare == "with_baselines" else compared
     for a in compared:
         for b in compared:
-            if cells[a].value > cells[b].value and {a, b} & {*fixed}:
+            if values[a] > values[b] and {a, b} & {*fixed}:
                 over = {row for row in cells if numbers[b] in cells[row].beats}
                 if a not in over:
-                    yield Blank(column, a, b, _nearer(cells, over, b, a))
-    varied = [(row.id, row.below) for row in job.table.rows if row.below and row.id in cells]
-    for row, of in ((row, of) for row, of in varied if of in cells and not cells[row].below):
-        if cells[row].value < cells[of].value:
+                    yield Blank(column, a, b, _nearer(values, over, b, a))
+    varied = [(row.id, row.below) for row in job.table.rows if row.below and row.id in values]
+    for row, of in ((row, of) for row, of in varied if of in values and not cells[row].below):
+        if values[row] < values[of]:
             under = {r for r, other in varied if other == of and cells[r].below}
-            yield Blank(column, of, row, _nearer(cells, under, of, row))
+            yield Blank(column, of, row, _nearer(values, under, of, row))
 
 
-def _nearer(cells: Printed, marked: set[str], to: str, than: str) -> str | None:
+def _nearer(values: Printed, marked: set[str], to: str, than: str) -> str | None:
     """Return a marked row whose number is nearer to that of `to` than the number of `than` is."""
-    gap = abs(cells[than].value - cells[to].value)
-    near = [row for row in cells if row in marked and abs(cells[row].value - cells[to].value) < gap]
+    gap = abs(values[than] - values[to])
+    near = [row for row in values if row in marked and abs(values[row] - values[to]) < gap]
     return near[0] if near else None
 
 

@@ -5,21 +5,24 @@ Usage: `load(job, metrics, verdicts)`, so that significance and tables see the s
 rounded.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import TypeVar, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 import numpy as np
 import polars as pl
 
 from residuum.artefacts import files, intact, trec
 from residuum.cli.errors import NotRun, ResiduumError
-from residuum.config.schema.papers import PrintedCell, Reported
+from residuum.config.schema.cells import PrintedCell
+from residuum.config.schema.papers import Column, Reported
+from residuum.pages import derived
 from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
+from residuum.paired.coverage import Coverage
 from residuum.tuning.learned import Learned
 from residuum.wiring.bound import (
     Bound,
@@ -32,44 +35,114 @@ from residuum.wiring.bound import (
 Grid = BoundTable | BoundCharacteristics
 Judged = Grid | BoundFigure | BoundVenn  # whose numbers the ledger judges
 Key = tuple[str, str]  # (row id, column id)
+Read = Callable[[Path], pl.DataFrame]
 AGAIN = "make it again: delete it, then snakemake --cores all"
 TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 Row = TypeVar("Row")
 INDEX = ("index", "other_index")  # columns of tables measured on runs alone
+DERIVED = ("ci_low", "ci_high", "tick", "reported_tick")  # written where a cell has any
+OPTIONAL = (*INDEX, *DERIVED)
 
 
-def load(
-    job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]
-) -> tuple[BoundTable, dict[Key, ScoreMatrix]]:
+class Loaded(NamedTuple):
+    """A table, why cells of it have no value, and the values of the others.
+
+    A cell has values per query, which are tested, or is a ratio of their sums.
+    """
+
+    job: BoundTable
+    scores: dict[Key, ScoreMatrix]
+    ratios: dict[Key, Coverage]
+
+    def by_seed(self, row: str, column: Column) -> list[float] | None:
+        """Return what a cell shows, for each seed; None if it has no value.
+
+        Of a change, the other row's seeds go with it in their order, or as their mean where they
+        are not as many.
+        """
+        own = self._by_seed(row, column)
+        if own is None or not column.is_change(row):
+            return own
+        other = self._by_seed(str(column.change_from), column) or []
+        other = other if len(other) == len(own) else [float(np.mean(other))] * len(own)
+        return [a - b for a, b in zip(own, other, strict=True)]
+
+    def _by_seed(self, row: str, column: Column) -> list[float] | None:
+        if of := self.ratios.get((row, column.id)):
+            return list(of.by_seed)
+        matrix = self.scores.get((row, column.id))
+        return None if matrix is None else [float(value) for value in matrix.values.mean(axis=0)]
+
+    def interval(self, row: str, column: Column) -> tuple[float | None, float | None]:
+        """Return the 95% interval of a cell: of a ratio that is shown itself, and of no change."""
+        ratio = None if column.is_change(row) else self.ratios.get((row, column.id))
+        return (ratio.low, ratio.high) if ratio else (None, None)
+
+    def queries(self, key: Key) -> int:
+        """Return on how many queries a cell with a value is measured."""
+        return self.ratios[key].queries if key in self.ratios else len(self.scores[key].query_ids)
+
+
+def load(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) -> Loaded:
     """Read the cells that have runs; cells whose metrics hold a refusal are absent from the job.
 
     So are those behind which a model stands that did not learn, as its one of the `verdicts` says:
-    one seed is enough, since a row without it would be chosen by its outcome. Different queries in
-    a column are a ResiduumError: a paired test over them means nothing.
+    one seed is enough, since a row without it would be chosen by its outcome. So are changes from
+    a row without a value. Different queries in a column are a ResiduumError: a paired test over
+    them means nothing.
     """
     job = job.model_copy(update={"unlearned": _unlearned(job, verdicts)})
     read = cache(trec.read_metrics)
     absent = {row: dict(reasons) for row, reasons in job.absent.items()}
-    scores: dict[Key, ScoreMatrix] = {}
+    values: dict[Key, derived.Value] = {}
     for row, column in job.cells():
         try:
-            tables = {name: read(metrics / name) for name in job.metrics_of(row, column)}
+            values[row.id, column.id] = cell_value(job, row.id, column, metrics, read)
         except NotRun as reason:
             absent.setdefault(row.id, {})[column.id] = str(reason)
-        else:
-            where = f"{job.id}, row {row.id}: "
-            scores[row.id, column.id] = matrix(tables, column.measure, where)
+    job = job.model_copy(update={"absent": absent})
+    for (row_id, name), why in _without_other(job, values).items():
+        absent.setdefault(row_id, {})[name] = why
+        del values[row_id, name]
+    scores = {key: value for key, value in values.items() if isinstance(value, ScoreMatrix)}
     for column in job.table.columns:
         rows = {row: own.query_ids for (row, name), own in scores.items() if name == column.id}
         same_queries(rows, f"{job.id}, column {column.id}: rows ")
-    return job.model_copy(update={"absent": absent}), scores
+    ratios = {key: value for key, value in values.items() if isinstance(value, Coverage)}
+    return Loaded(job.model_copy(update={"absent": absent}), scores, ratios)
+
+
+def cell_value(
+    job: BoundTable, row: str, column: Column, metrics: Path, read: Read = trec.read_metrics
+) -> derived.Value:
+    """Return the value of a cell, but for what it is a change from; NotRun says why it has none."""
+    sides = job.sides(row, column)
+    files = {run: job.metrics(column, run) for side in sides for run in side}
+    tables = {name: read(metrics / name) for name in files.values()}
+    whole, names = matrix(tables, column.measure, f"{job.id}, row {row}: "), list(tables)
+    numbers = [[names.index(files[run]) for run in side] for side in sides]
+    own = (ScoreMatrix(whole.query_ids, whole.values[:, chosen]) for chosen in numbers)
+    return derived.value(column, *own)
+
+
+def _without_other(job: BoundTable, values: Collection[Key]) -> dict[Key, str]:
+    """Return why cells that have values show no change: the other row has none there."""
+    rows, reasons = {row.id: row for row in job.table.rows}, {}
+    for row, name in values:
+        column = job.column(name)
+        other = column.change_from
+        if other and (other, name) not in values:
+            why = job.not_run(rows[other], column)
+            reasons[row, name] = f"{other}, from which it is a change: {why}"
+    return reasons
 
 
 def _unlearned(job: BoundTable, verdicts: Mapping[str, Learned]) -> dict[str, dict[str, str]]:
     """Return why cells are not results, by row and column: what did not learn."""
     reasons: dict[str, dict[str, str]] = {}
     for row, column in job.available():
-        if why := why_not_learned(job, job.runs[row.id], job.places[column.id], verdicts):
+        runs, place = job.judged_runs(row.id, column), job.places[column.id]
+        if why := why_not_learned(job, runs, place, verdicts):
             reasons.setdefault(row.id, {})[column.id] = why
     return reasons
 
@@ -120,6 +193,10 @@ class GridCell:
     not_learned: bool = False  # so that `not_run` says which model did not, and why
     index: str | None = None
     other_index: str | None = None  # how `index`, the one searched, differs from the page's own
+    ci_low: float | None = None  # 95% interval of a ratio
+    ci_high: float | None = None
+    tick: bool | None = None  # where a column has ticks
+    reported_tick: bool | None = None
 
     @property
     def absence(self) -> str:
@@ -154,6 +231,8 @@ def with_reported(cell: GridCell, page: Reported) -> GridCell:
         return cell
     printed = PrintedCell.parse(text)
     beats, below = span(printed.beats), printed.below
+    if printed.tick:
+        return replace(cell, reported_tick=True)
     return replace(cell, reported=printed.value, reported_beats=beats, reported_below=below)
 
 
@@ -166,6 +245,12 @@ def columns(form: type) -> dict[str, type[pl.DataType]]:
     """Return the columns of a dataclass of texts, numbers and flags, any of which may be None."""
     types = {field.name: get_args(field.type) or (field.type,) for field in fields(form)}
     return {name: TYPES[next(t for t in types[name] if t is not NoneType)] for name in types}
+
+
+def tidied(cells: Sequence[GridCell]) -> pl.DataFrame:
+    """Return cells as a table, without the columns that only derived ones fill if none does."""
+    table = frame(cells, GridCell)
+    return table.drop(name for name in DERIVED if table[name].null_count() == table.height)
 
 
 def write(path: Path, rows: Sequence[Row], form: type[Row]) -> None:

@@ -32,9 +32,22 @@ LARGE_GREEK = (
     *("Pi", "P", "", "Sigma", "T", "Upsilon", "Phi", "X", "Psi", "Omega"),
 )
 SIGNS = {
-    **{"±": "pm", "↓": "downarrow", "→": "rightarrow", "↔": "leftrightarrow", "⇒": "Rightarrow"},
+    **{
+        "±": "pm",
+        "✓": "surd",
+        "↓": "downarrow",
+        "→": "rightarrow",
+        "↔": "leftrightarrow",
+        "⇒": "Rightarrow",
+    },
     **{"≤": "leq", "≥": "geq", "≠": "neq", "≈": "approx", "≡": "equiv", "∈": "in", "∞": "infty"},
-    **{"\N{TILDE OPERATOR}": "sim", "\N{ASTERISK OPERATOR}": "ast", "∑": "sum", "⋅": "cdot"},
+    **{
+        "\N{TILDE OPERATOR}": "sim",
+        "\N{ASTERISK OPERATOR}": "ast",
+        "∑": "sum",
+        "⋅": "cdot",
+        "∩": "cap",
+    },
     **{chr(0x3B1 + i): name for i, name in enumerate(SMALL_GREEK)},
     **{chr(0x391 + i): name for i, name in enumerate(LARGE_GREEK) if name},
 }
@@ -56,7 +69,7 @@ MINUS = re.compile(r"(?<![\w.)])-(?=\d)")
 BREAKS = re.compile(r"(\\_|[/+]|\.(?=[A-Za-z]))(?=\w)")
 COLUMN = re.compile(r"[lcr]|p\{[^}]*\}")
 FRACTION = re.compile(r"[\d.]+")
-WIDE, NARROW = "@%±→↓+=—<>", " .,:;'()[]/|!-ijlI"
+WIDE, NARROW = "@%±→↓✓+=—<>", " .,:;'()[]/|!-ijlI"
 NOTES = r"\providecommand{\residuumnotes}[1]{\par{\footnotesize\raggedright #1\par}}"
 HEAD = r"% needs \usepackage{booktabs}; leave out notes: \newcommand{\residuumnotes}[1]{} before it"
 

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from residuum.artefacts import indexes
 from residuum.config.schema.papers import DEPTH, Column, Tests
 from residuum.config.specs import RunId
+from residuum.pages import derived
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH
 from residuum.paired import Comparison
 from residuum.paired.classical import CONSTANT
 from residuum.paired.comparisons import near_alpha
 from residuum.tuning.choosing import Choice, Tuned
-from residuum.wiring.bound import Bound, BoundTable
+from residuum.wiring.bound import NOTHING, Bound, BoundTable
 
 SHARED = (
     "What the seeds share (a backbone, a start, a reranker, each made once) could turn out "
     "otherwise too; neither their spread nor p over seeds covers it."
 )
-NO_DEPTH = "no depth: not a rerank system"
 EMPTY: tuple[object, ...] = (None, [], {})
 Named = Sequence[tuple[str, Comparison]]
 
@@ -102,10 +102,10 @@ def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
 
 def header(job: BoundTable, column: Column) -> str:
     """Return a short header of a column: split and ir_measures name."""
-    if column.is_depth:
+    if column.shows == "chosen":
         return "Rerank depth K"
     split_ref = job.places[column.id]
-    return f"{split_ref.split('/')[1] if split_ref else column.role} {column.measure}"
+    return f"{split_ref.split('/')[1] if split_ref else column.role} {column.named()}"
 
 
 def caption(
@@ -121,6 +121,8 @@ def caption(
     """
     for column in job.table.columns:
         yield _column(job, column, cells)
+    if any(column.of_parts for column in job.table.columns):
+        yield derived.PARTS
     yield from residual(job)
     if removed:
         counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
@@ -170,16 +172,17 @@ def _played(job: BoundTable) -> Iterator[str]:
 def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     split_ref, short = job.places[column.id], header(job, column)
     if split_ref is None:
-        what = f"{column.role} {short}" if column.is_depth else short
+        what = f"{column.role} {short}" if column.shows == "chosen" else short
         return f"{what}: no split has this role at this scale."
     paper = f"(the paper's {column.header})"
-    if column.is_depth:
+    if column.shows == "chosen":
         return (
             f"{short}: that of the runs on {split_ref} in the role of {column.role} {paper}, "
             f"chosen as noted below; mean and range over seeds; {DASH}: not a rerank system."
         )
     n = max((cell.n for cell in cells if cell.column == column.id and cell.n), default=None)
-    return f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries."
+    where = f"{short}: {split_ref} in the role of {column.role} {paper}, {n} queries"
+    return "; ".join([where, *derived.explained(column)]) + "."
 
 
 def residual(job: Bound) -> Iterator[str]:
@@ -198,7 +201,7 @@ def _not_run(job: BoundTable, cells: Sequence[GridCell]) -> Iterator[str]:
     names = {column.id: header(job, column) for column in job.table.columns}
     reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
     for cell in bound:
-        if cell.not_run not in (None, NO_DEPTH):
+        if cell.not_run not in (None, *NOTHING):
             rows = reasons.setdefault((cell.absence, str(cell.not_run)), {})
             rows.setdefault(cell.row, []).append(names[cell.column])
     for (absence, reason), rows in reasons.items():

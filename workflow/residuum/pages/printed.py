@@ -46,7 +46,7 @@ def cell_name(cell: GridCell) -> str:
 
 def _number(job: Judged, cell: GridCell) -> Hashable | None:
     """Return what decides a number: runs, split, measure, printed value; None of what has none."""
-    runs = job.runs_of(cell.row)
+    runs = job.runs_of(cell.row, cell.column)
     if runs is None or cell.split_ref is None:
         return None
     return tuple(runs), cell.split_ref, cell.measure, cell.reported

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import NamedTuple
 
-from residuum.config.schema.papers import PrintedCell, parts_of
+from residuum.config.schema.cells import PrintedCell
+from residuum.config.schema.papers import parts_of
 from residuum.pages.grids import GridCell, Judged, by_place
 from residuum.pages.printed import Before
 from residuum.paired import Comparison, adjust, reproduction
@@ -79,9 +80,10 @@ def judge(
         for column, text in job.table.reported.get(row.id, {}).items():
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
             where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
-            number = _number(job, where, printed.value, cell, job.table.tolerated(column))
-            rows.append(replace(number, same_as=before.number(job, cell)))
-            for name, claim in _claims(job, row.id, printed):
+            if printed.value is not None:
+                number = _number(job, where, printed.value, cell, job.table.tolerated(column))
+                rows.append(replace(number, same_as=before.number(job, cell)))
+            for name, claim in _claims(job, row.id, column, printed):
                 both = [pairs.get((column, row.id, name)) for pairs in (tested, by_holm)]
                 other = measured[name, column]
                 compares = _comparison(where, cell, other, claim, *both)
@@ -123,14 +125,17 @@ def _under_holm(job: Judged, tests: Sequence[Comparison]) -> list[Comparison]:
     return adjust([replace(t, family=t.column) for t in tests], "holm", job.tests.alpha)
 
 
-def _claims(job: Judged, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
-    """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
+def _claims(job: Judged, name: str, column: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
+    """Yield (other row, claim) for each marker or tick of a printed cell; only tables have any."""
     if isinstance(job, BoundTable):
         for index in printed.beats:
             yield next(row.id for row in job.table.rows if row.index == index), "above"
         below = next(row.below for row in job.table.rows if row.id == name)
         if printed.below and below:
             yield below, "below"
+        of = job.column(column)
+        if printed.tick and of.change_from and of.tick:
+            yield of.change_from, of.tick
 
 
 def number_verdict(job: Judged, reported: float, cell: GridCell, tolerance: float) -> Verdict:

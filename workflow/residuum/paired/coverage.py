@@ -30,6 +30,7 @@ class Coverage(NamedTuple):
     ratio: float | None
     low: float | None
     high: float | None
+    by_seed: tuple[float, ...] = ()  # the ratios that `ratio` is the mean of
 
 
 def coverage(first: ScoreMatrix, second: ScoreMatrix) -> Coverage:
@@ -38,25 +39,45 @@ def coverage(first: ScoreMatrix, second: ScoreMatrix) -> Coverage:
     Seeds of both go together in pairs; a system without seeds stands beside each. The ratio is one
     of sums over the queries, in each seed, and then averaged (Eq. 1).
     """
-    if first.query_ids != second.query_ids:
-        raise ValueError("values of other queries, or in another order")
-    own, other = np.broadcast_arrays(_hits(first), _hits(second))
-    found, residual = own.sum(axis=0), (own & ~other).sum(axis=0)
+    own, other = _both(first, second)
+    found, alone = own.sum(axis=0), (own & ~other).sum(axis=0)
     ratio = low = high = None
+    by_seed: tuple[float, ...] = ()
     if found.all():
-        ratio = digits(float(np.mean(residual / found)))
+        by_seed = tuple((alone / found).tolist())
+        ratio = digits(float(np.mean(by_seed)))
         low, high = wilson(ratio, float(found.mean()))
     return Coverage(
         queries=len(own),
         first=float(found.mean()),
         second=_mean_count(other),
-        residual=float(residual.mean()),
+        residual=float(alone.mean()),
         overlap=_mean_count(own & other),
         failures=_mean_count(~(own | other)),
         ratio=ratio,
         low=low,
         high=high,
+        by_seed=by_seed,
     )
+
+
+def residual(first: ScoreMatrix, second: ScoreMatrix) -> ScoreMatrix:
+    """Return 1 for each query that the first system answers and the second does not, by seed."""
+    own, other = _both(first, second)
+    return ScoreMatrix(first.query_ids, (own & ~other).astype(np.float64))
+
+
+def overlap(first: ScoreMatrix, second: ScoreMatrix) -> ScoreMatrix:
+    """Return 1 for each query that both systems answer, by seed."""
+    own, other = _both(first, second)
+    return ScoreMatrix(first.query_ids, (own & other).astype(np.float64))
+
+
+def _both(first: ScoreMatrix, second: ScoreMatrix) -> list[np.ndarray]:
+    """Return the hits of both systems as booleans of one shape (queries, runs)."""
+    if first.query_ids != second.query_ids:
+        raise ValueError("values of other queries, or in another order")
+    return [*np.broadcast_arrays(_hits(first), _hits(second))]
 
 
 def _mean_count(flags: np.ndarray) -> float:

@@ -27,6 +27,11 @@ from residuum.wiring.paths import MANIFEST, below_metrics
 
 # Parts of paths, so that a foreign manifest's lead nowhere else.
 SplitRef = Annotated[str, Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")]
+# Why a cell has nothing to show that could be run: a dash on the page, no gap of a scale.
+NO_DEPTH = "no depth: not a rerank system"
+NO_PARTS = "no D and S: not a fusion of a dense and a lexical part"
+ITSELF = "the row that the others are compared with"
+NOTHING = (NO_DEPTH, NO_PARTS, ITSELF)
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
@@ -47,12 +52,19 @@ class Bound(Strict):
         of = self.models.get(str(place).partition("/")[0], {})
         return list(dict.fromkeys(name for run in runs for name in of.get(run, [])))
 
-    def runs_of(self, row: str) -> list[str] | None:
-        """Return the runs that a row's numbers are of, none where they are counted of a split.
+    def runs_of(self, row: str, column: str) -> list[str] | None:
+        """Return the runs that a cell's number is of, none where they are counted of a split.
 
         None of a row that has no runs at this scale.
         """
         return []
+
+
+class Sides(Strict):
+    """The runs of both sides of a derived cell, as many or one: D and S, or a row and another."""
+
+    first: list[RunName]
+    second: list[RunName]
 
 
 class BoundTable(Bound):
@@ -66,10 +78,15 @@ class BoundTable(Bound):
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
     unlearned: dict[str, dict[str, str]] = Field(default={})  # the same, once models are trained
     rerankers: dict[str, str] = Field(default={})  # id: what plays it
+    derived: dict[str, dict[str, Sides]] = Field(default={})  # row id: column id: what is read
     comparable: bool
 
-    def runs_of(self, row: str) -> list[str] | None:
-        return self.runs.get(row)
+    def column(self, name: str) -> Column:
+        """Return the column of an id."""
+        return next(column for column in self.table.columns if column.id == name)
+
+    def runs_of(self, row: str, column: str) -> list[str] | None:
+        return self.reads(row, self.column(column)) if row in self.runs else None
 
     def not_run(self, row: Row, column: Column) -> str | None:
         """Return why a cell has no value at this scale, or None if it has one."""
@@ -92,22 +109,42 @@ class BoundTable(Bound):
 
     def cells(self) -> Iterator[tuple[Row, Column]]:
         """Yield the row and column of every cell that runs are measured for."""
-        return ((row, column) for row, column in self.available() if not column.is_depth)
+        return (cell for cell in self.available() if cell[1].shows != "chosen")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
         """Yield (column, a, b) of every comparison to test: two measured rows, a above b."""
         baselines = self.table.baselines
         every = self.tests.compare == "all_pairs"
-        for column in self.table.columns:
+        for column in (column for column in self.table.columns if column.tested):
             cells = (row for row, other in self.cells() if other.id == column.id)
             rows = [row.id for row in cells if not row.control]
             for a, b in itertools.combinations(rows, 2):
                 if every or a in baselines or b in baselines:
                     yield column.id, a, b
 
+    def sides(self, row: str, column: Column) -> list[list[str]]:
+        """Return the runs that a cell's values are of: a row's own, or both sides of a derived."""
+        if sides := self.derived.get(row, {}).get(column.id):
+            return [sides.first, sides.second]
+        return [self.runs.get(row, [])]
+
+    def reads(self, row: str, column: Column) -> list[str]:
+        """Return all runs that a cell's value comes from, with those that it is a change from."""
+        rows = [row, *([str(column.change_from)] if column.is_change(row) else [])]
+        return list(dict.fromkeys(r for name in rows for s in self.sides(name, column) for r in s))
+
+    def judged_runs(self, row: str, column: Column) -> list[str]:
+        """Return the runs whose models must have learned for a cell to be a result."""
+        return [run for name in (row, *column.beside) for run in self.runs.get(name, [])]
+
+    def metrics(self, column: Column, run: str) -> str:
+        """Return the metrics file of a run in a column, relative to the metrics folder."""
+        return below_metrics(str(self.places[column.id]), run)
+
     def metrics_of(self, row: Row, column: Column) -> list[str]:
         """Return the metrics files of a cell's runs, relative to the metrics folder."""
-        return [below_metrics(str(self.places[column.id]), run) for run in self.runs[row.id]]
+        runs = dict.fromkeys(run for side in self.sides(row.id, column) for run in side)
+        return [self.metrics(column, run) for run in runs]
 
     def metrics_files(self) -> list[str]:
         """Return the metrics files of all cells, each once, sorted."""
@@ -161,7 +198,7 @@ class BoundFigure(Bound):
             return drawn
         raise ResiduumError(f"{self.id}: no series has runs at scale {self.scale}")
 
-    def runs_of(self, row: str) -> list[str] | None:
+    def runs_of(self, row: str, column: str) -> list[str] | None:
         return self.runs.get(row)
 
     def parts(self) -> Iterator[tuple[str, str]]:
@@ -184,7 +221,7 @@ class BoundVenn(Bound):
     absent: dict[str, str] = Field(default={})  # diagram: why it has no runs
     comparable: bool
 
-    def runs_of(self, row: str) -> list[str] | None:
+    def runs_of(self, row: str, column: str) -> list[str] | None:
         sides = [self.runs.get(f"{row}/{side}") for side in ("dense", "lexical")]
         return [run for side in sides if side for run in side] if all(sides) else None
 
@@ -215,8 +252,8 @@ class BoundClaims(Bound):
     def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
         """Return what stands at a point, whatever it is called: runs, split, measure and depth."""
         if table := self.tables.get(page):
-            [measure] = [own.measure for own in table.table.columns if own.id == column]
-            return table.runs.get(row, []), table.places[column], measure
+            own = table.column(column)
+            return table.reads(row, own), table.places[column], own.named(row)
         figure, (name, _, at) = self.figures[page], column.partition("/")
         [panel] = [own for own in figure.figure.panels if own.id == name]
         what = f"{panel.measure or panel.shows} at K {at}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from residuum.config.registry import Registry
 from residuum.wiring.availability import Hub
+from residuum.wiring.bound import NOTHING
 from residuum.wiring.figures import bind_venn
 from residuum.wiring.pages import BINDERS, bind_characteristics, bind_table, why_not_made
 
@@ -30,7 +31,7 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
         table = bind_table(registry, page, hub)
         for row in table.table.rows:
             for column in table.table.columns:
-                if why := table.not_run(row, column):
+                if (why := table.not_run(row, column)) and why not in NOTHING:
                     yield Gap(why, page, row.id, table.places[column.id] is None)
     for page in registry.chosen("characteristics"):
         counts = bind_characteristics(registry, page, hub)

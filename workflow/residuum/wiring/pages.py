@@ -25,6 +25,7 @@ from residuum.wiring.bound import (
     metrics_files,
 )
 from residuum.wiring.corpora import rate_record
+from residuum.wiring.derived import reasons_of, sides_of
 from residuum.wiring.figures import bind_figure, bind_venn
 from residuum.wiring.learned import models_behind, verdicts
 from residuum.wiring.part import Part, Wildcards, residual_of
@@ -38,10 +39,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     table, (comparable, reason) = registry.entry(page, Table), registry.comparability
     systems = registry.players(table)
     places = {column.id: registry.binding(column.role) for column in table.columns}
-    reasons = {
-        row: {c: why_unavailable(registry, system, place, hub) for c, place in places.items()}
-        for row, system in systems.items()
-    }
+    reasons = reasons_of(registry, systems, table, hub)
     return BoundTable(
         id=page,
         table=table,
@@ -53,6 +51,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         },
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
         rerankers=played_rerankers(registry, systems.values()),
+        derived={r: sides for r in systems if (sides := sides_of(registry, systems, r, table))},
         residual=residual_of(registry, places.values()),
         models=models_behind(
             registry,

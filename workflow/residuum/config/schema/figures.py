@@ -6,15 +6,15 @@ What is reported of a figure is judged like the numbers of a table. Must not kno
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, JudgedMeasure, Measure, Name, Ref, Role, Strict
-from residuum.config.schema.papers import Reported, RowId, TestsId, readable
+from residuum.config.schema.cells import PrintedText
+from residuum.config.schema.papers import Reported, RowId, TestsId
 
 DEPTH = "depth"
 SeriesId = Annotated[Id, Ref("series")]
-PrintedText = Annotated[str, AfterValidator(readable)]
 QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
 
 

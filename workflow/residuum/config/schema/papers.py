@@ -1,45 +1,22 @@
 """config/papers/<paper>/*.yaml: tables, dataset characteristics, cases and claims."""
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from residuum.config.schema.base import Id, Name, Positive, Ref, Role, Strict
+from residuum.config.schema.cells import PrintedCell, PrintedText
 from residuum.config.schema.claims import Claim
 
 DEPTH = "depth"
+RATIO = "RoC"
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
 RowId = Annotated[Id, Ref("row")]
 ColumnId = Annotated[Id, Ref("column")]
 AnyColumn = Annotated[str, Ref("column", besides=("default",))]
 ListId = Annotated[Id, Ref("list")]
 TestsId = Annotated[Id, Ref("tests")]
-
-
-class PrintedCell(Strict):
-    """A reported cell: the number, the row indices it beats, whether an arrow marks it."""
-
-    value: float
-    beats: list[int]
-    below: bool
-
-    @classmethod
-    def parse(cls, text: str) -> "PrintedCell":
-        """Read `0.308 ^1-4`, `0.241 ↓` or `0.307`; any other form raises ValueError."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)(?: \^([0-9,-]+))?( ↓)?", text)
-        if not match:
-            raise ValueError(f"cannot read the cell '{text}'")
-        ranges = [part.partition("-") for part in (match[2] or "").split(",") if part]
-        beats = [i for first, _, last in ranges for i in range(int(first), int(last or first) + 1)]
-        return cls(value=float(match[1]), beats=beats, below=bool(match[3]))
-
-
-def readable(text: str) -> str:
-    """Return the text of a reported cell; one that cannot be read raises ValueError."""
-    PrintedCell.parse(text)
-    return text
 
 
 def parts_of(page: str) -> tuple[str, str]:
@@ -57,14 +34,62 @@ class QuerySet(Strict):
 
 
 class Column(QuerySet):
-    """One measured column: role and measure give everything the header prints."""
+    """One column: role and measure give everything the header prints, and what is derived of them.
+
+    residual, overlap and RoC (Lee et al., ACL 2023, Eq. 1) are of a row's dense part D and lexical
+    part S alone, by a measure that is 1 or 0 for a query; better is the share of queries won.
+    """
 
     measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
+    derived: Literal["residual", "overlap", "RoC", "better"] | None = Field(
+        None, description="what is made of the measure; nothing: its mean is shown"
+    )
+    than: RowId | None = Field(None, description="for better: the row whose value is to be beaten")
+    change_from: RowId | None = Field(None, description="row of which differences are shown")
+    tick: Literal["above", "below"] | None = Field(
+        None, description="a tick marks rows that are significantly so beside change_from"
+    )
 
     @property
-    def is_depth(self) -> bool:
-        """Say whether the column shows what was chosen in tuning, not a measure of runs."""
-        return self.measure == DEPTH
+    def shows(self) -> Literal["measured", "chosen", "derived"]:
+        """Say what is shown: a measure of runs, what tuning chose, or what two runs make of it."""
+        if self.measure == DEPTH:
+            return "chosen"
+        return "derived" if self.derived else "measured"
+
+    @property
+    def tested(self) -> bool:
+        """Say whether each query has a value; a choice and a ratio of sums have none to test."""
+        return self.measure != DEPTH and self.derived != RATIO
+
+    @property
+    def of_parts(self) -> bool:
+        """Say whether the column is derived from the dense and the lexical part of each row."""
+        return self.derived is not None and self.than is None
+
+    @property
+    def beside(self) -> list[str]:
+        """Return the other rows that each cell rests on."""
+        return [row for row in (self.than, self.change_from) if row]
+
+    def is_change(self, row: str) -> bool:
+        """Say whether a row's cell shows a difference; change_from's own shows its value."""
+        return self.change_from not in (None, row)
+
+    def named(self, row: str = "") -> str:
+        """Name what the column, or a row's cell in it, shows: `change of RoC(Success@10)`."""
+        of = ", ".join(filter(None, (self.measure, self.than)))
+        name = f"{self.derived}({of})" if self.derived else of
+        return f"change of {name}" if self.is_change(row) else name
+
+    def check(self) -> None:
+        derived = self.derived or self.change_from or self.tick
+        if self.measure == DEPTH and derived:
+            raise ValueError("depth is chosen: leave out derived, change_from and tick")
+        if (self.derived == "better") != (self.than is not None):
+            raise ValueError("give than for derived: better, and for nothing else")
+        if self.tick and not (self.change_from and self.tested):
+            raise ValueError("a tick needs change_from, and a column that is tested: not RoC")
 
 
 class Row(Strict):
@@ -121,8 +146,8 @@ class Reported(Printed):
     """A page with numbers that the paper printed."""
 
     tolerance: dict[AnyColumn, float] = Field(description="column, or default: largest |delta|")
-    reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(readable)]]] = Field(
-        description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
+    reported: dict[RowId, dict[ColumnId, PrintedText]] = Field(
+        description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'"
     )
 
     def tolerated(self, column: str) -> float:
@@ -159,7 +184,9 @@ class Table(Reported):
         return {row.id: row.system for row in self.rows if row.system}
 
     def measured(self) -> Iterator[tuple[str, str]]:
-        return ((column.role, column.measure) for column in self.columns if not column.is_depth)
+        return (
+            (column.role, column.measure) for column in self.columns if column.shows != "chosen"
+        )
 
 
 class Characteristic(Strict):

@@ -1,0 +1,42 @@
+"""Faults of what a table derives: measures that are no hits, cells that its columns do not print.
+
+Usage: `column_faults(table)` yields the key and the fault. Must not know results.
+"""
+
+from collections.abc import Iterator
+
+from residuum.config import measures
+from residuum.config.schema.cells import PrintedCell
+from residuum.config.schema.papers import RATIO, Column, Table
+
+Fault = tuple[str, str]  # key, what is wrong
+
+
+def column_faults(table: Table) -> Iterator[Fault]:
+    """Yield columns that cannot be derived, and reported cells that do not fit their columns."""
+    columns = {column.id: column for column in table.columns}
+    controls = {row.id for row in table.rows if row.control}
+    for column in table.columns:
+        if column.of_parts and not measures.is_hit(column.measure):
+            text = f"'{column.measure}' is no hit, 1 or 0 for a query, as {column.derived} counts"
+            yield f"columns.{column.id}.measure", f"{text}: take Success@k or AnswerAccuracy@k"
+        if column.tick and column.change_from in controls:
+            text = f"'{column.change_from}' is a control, which is compared with no row"
+            yield f"columns.{column.id}.change_from", f"{text}: a tick needs another"
+    for row, name, cell in table.cells():
+        if name in columns and (why := _unfit(columns[name], row, cell)):
+            yield f"reported.{row}.{name}", why
+
+
+def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
+    """Return why a reported cell is none of its column, or None."""
+    change = column.is_change(row)
+    if cell.tick:
+        return None if column.tick and change else "a tick, but the column has no `tick:` there"
+    if column.tick and change:
+        return "a number, but the column prints ticks"
+    if cell.signed != change:
+        return "a number with a sign, and no change" if cell.signed else "a change has a sign"
+    if (cell.beats or cell.below) and (change or column.derived == RATIO):
+        return "a marker, but a change has ticks alone" if change else "a marker: RoC is not tested"
+    return None

@@ -1,0 +1,76 @@
+"""What derived columns show: what two runs' values of a measure make, per query or as a ratio.
+
+Usage: `value(column, dense, lexical)` gives a `ScoreMatrix`, or of RoC a `Coverage`. Must not know
+files, nor which runs the two are.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from residuum.cli.errors import NotRun
+from residuum.config.schema.cells import TICK
+from residuum.config.schema.papers import Column
+from residuum.pages.layout import DASH
+from residuum.paired import ScoreMatrix
+from residuum.paired.coverage import Coverage, coverage, overlap, residual
+
+Value = ScoreMatrix | Coverage
+
+
+class Derivation(NamedTuple):
+    """How a value is made of D and S, or of a row and another, and what it is, for readers."""
+
+    made: Callable[[ScoreMatrix, ScoreMatrix], Value]
+    words: str
+
+
+def better(own: ScoreMatrix, other: ScoreMatrix) -> ScoreMatrix:
+    """Return 1 for each query in which a row's value is higher than the other's, by seed.
+
+    Differences of at most 1e-12 are rounding, as in every comparison.
+    """
+    a, b = np.broadcast_arrays(own.values, other.values)
+    return ScoreMatrix(own.query_ids, (a - b > 1e-12).astype(np.float64))
+
+
+def ratio(dense: ScoreMatrix, lexical: ScoreMatrix) -> Coverage:
+    """Return RoC; where D answers no query there is none, and NotRun says so."""
+    of = coverage(dense, lexical)
+    if of.ratio is None:
+        raise NotRun("D, the dense part, answers no query, so that RoC divides by 0")
+    return of
+
+
+DERIVED = {
+    "residual": Derivation(residual, "share of the queries that D answers and S does not"),
+    "overlap": Derivation(overlap, "share of the queries that both D and S answer"),
+    "RoC": Derivation(
+        ratio,
+        "of the queries that D answers, the share that S does not, a ratio of sums in each seed, "
+        "then averaged; in brackets Wilson's 95% interval over D's hits of one seed; not tested",
+    ),
+    "better": Derivation(
+        better, "share of the queries in which a row's value is higher than that of"
+    ),
+}
+PARTS = (
+    "D is the dense part of a row and S its lexical part, each searching alone; the hybrid is "
+    f"neither (Lee et al., ACL 2023). {DASH}: a row without such parts."
+)
+
+
+def value(column: Column, *sides: ScoreMatrix) -> Value:
+    """Return what a column shows of the values of one run, or of both sides of a derived one."""
+    return DERIVED[column.derived].made(*sides) if column.derived else sides[0]
+
+
+def explained(column: Column) -> Iterator[str]:
+    """Yield what a derived column shows, in words; nothing of one that shows a measure."""
+    if column.derived:
+        yield " ".join(filter(None, (DERIVED[column.derived].words, column.than)))
+    if column.change_from:
+        yield f"differences from {column.change_from}, whose own value stands in its row"
+    if column.tick:
+        yield f"{TICK}: significantly {column.tick} {column.change_from}"

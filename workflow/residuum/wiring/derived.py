@@ -1,0 +1,82 @@
+"""Which runs the cells of a table read where a column is derived, and why a cell has none.
+
+Usage: `sides_of(registry, players, "dpr-sum", table)` of a table's row. Must not know values, nor
+how a cell is derived.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from residuum.config.registry import Registry
+from residuum.config.schema.papers import Column, Table
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.wiring.availability import Hub, why_unavailable
+from residuum.wiring.bound import ITSELF, NO_PARTS, Sides
+
+Players = Mapping[str, str]  # row: the system that makes it
+
+
+def reasons_of(
+    registry: Registry, systems: Players, table: Table, hub: Hub
+) -> dict[str, dict[str, str | None]]:
+    """Return why each cell has no runs to show, by row and column, or None if it has."""
+    return {
+        row: {c.id: why_empty(registry, systems, row, c, hub) for c in table.columns}
+        for row in systems
+    }
+
+
+def why_empty(
+    registry: Registry, systems: Players, row: str, column: Column, hub: Hub
+) -> str | None:
+    """Return why a cell has no runs to show, or None if nothing stands in its way."""
+    place = registry.binding(column.role)
+    if why := why_unavailable(registry, systems[row], place, hub):
+        return why
+    if column.than is None:
+        return NO_PARTS if column.of_parts and not parts_of(registry, systems[row]) else None
+    if column.than == row:
+        return ITSELF
+    if column.than not in systems:
+        return f"{column.than}, whose values are to be beaten, is not run"
+    seeded = _seeds(registry, [systems[row], systems[column.than]])
+    lacking = None if seeded else f"no seed in common with {column.than}"
+    return why_unavailable(registry, systems[column.than], place, hub) or lacking
+
+
+def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> dict[str, Sides]:
+    """Return the runs of both sides of a row's derived cells, by their columns."""
+    derived = {column.id: _pair(registry, systems, row, column) for column in table.columns}
+    return {
+        column: Sides(first=_runs(registry, pair, 0), second=_runs(registry, pair, 1))
+        for column, pair in derived.items()
+        if pair
+    }
+
+
+def parts_of(registry: Registry, system: str) -> tuple[str, str] | None:
+    """Return the dense part D and the lexical part S of a fusion of two; None of another system."""
+    parts = registry.parts(system)
+    dense = [part for part in parts if isinstance(registry.systems[part], DenseSystem)]
+    lexical = [part for part in parts if isinstance(registry.systems[part], LexicalSystem)]
+    return (dense[0], lexical[0]) if len(dense) == len(lexical) == 1 and len(parts) == 2 else None
+
+
+def _pair(registry: Registry, systems: Players, row: str, column: Column) -> tuple[str, str] | None:
+    """Return the two systems that a cell is derived from; None of a measured one, or without."""
+    if column.of_parts:
+        return parts_of(registry, systems[row])
+    other = systems.get(column.than or "")
+    return (systems[row], other) if other and column.than != row else None
+
+
+def _runs(registry: Registry, pair: tuple[str, str], number: int) -> list[str]:
+    """Return the runs of one system of a pair, for the seeds that both have."""
+    seeds = _seeds(registry, pair)
+    return list(dict.fromkeys(registry.run(pair[number], seed) for seed in seeds))
+
+
+def _seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
+    """Return the seeds that the trained ones among systems share; of none, those of a run."""
+    trained = [name for name in systems if registry.trained_behind(name)] or [systems[0]]
+    first, *others = map(registry.seeds_of, trained)
+    return [seed for seed in first if all(seed in seeds for seeds in others)]
