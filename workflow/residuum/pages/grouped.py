@@ -9,14 +9,13 @@ from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from residuum.artefacts import groupings, trec
 from residuum.artefacts.groupings import Groups
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.figures import Panel, Series
-from residuum.pages import grids
+from residuum.pages import derived, grids
 from residuum.pages.grids import GridCell
 from residuum.pages.points import Point
 from residuum.paired import ScoreMatrix, same_queries
@@ -93,12 +92,12 @@ def _shown(job: BoundFigure, panel: Panel, series: Series, values: Values) -> Sc
 
 
 def _better(panel: Panel, own: ScoreMatrix, values: Values) -> ScoreMatrix:
-    """Return 1 for a query of a higher value than what the panel compares with, else 0."""
+    """Return whether a value is above that of what the panel compares with, if it does."""
     if panel.than is None:
         return own
     other = values(f"{panel.id}/than", panel)
     same_queries({panel.id: own.query_ids, panel.than: other.query_ids}, "")
-    return ScoreMatrix(own.query_ids, np.where(own.values > other.values, 1.0, 0.0))
+    return derived.better(own, other)
 
 
 def _in_groups(
