@@ -11,9 +11,9 @@ from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry, with_tr
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.config.registry import Place
-from residuum.config.schema.datasets import FilesSource
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.scales import Config, FromModel, FromPath
+from residuum.config.schema.sources import FilesSource
 from residuum.wiring import options
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora, Models, encoded_splits, searched

@@ -147,6 +147,8 @@ def examples(registry: Registry, model: str) -> int:
 
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
     dataset, name = registry.datasets[place.dataset], place.split
+    if adverse := dataset.splits[name].adverse:
+        return _pinned(registry, Place(place.dataset, adverse.of), count)
     if holdout := dataset.splits[name].holdout:
         return holdout.queries
     drawn = [other.holdout for other in dataset.splits.values() if other.holdout]

@@ -2,73 +2,24 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema import base
+from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import (
+    ANSWERED,
     GENERATED_SPLITS,
+    LATER,
     GeneratedArticles,
-    GeneratedSource,
+    sized_later,
 )
 from residuum.config.schema.models import Windows
-
-
-class Sample(Strict):
-    """A part of a collection: the docs judged for some splits, and others drawn by their ids."""
-
-    docs: Positive = Field(description="docs of the sample")
-    seed: int
-    keep: list[SplitId] = Field(description="splits whose judged docs are all in the sample")
-    level: int = Field(1, description="least relevance of a judged doc that is kept")
-
-
-def _not_taken(name: str) -> str:
-    if name in ("doc_id", "text"):
-        raise ValueError(f"{name}: every doc has that already; name other fields")
-    return name
-
-
-NamedFields = Annotated[
-    list[Annotated[str, AfterValidator(_not_taken)]],
-    Field(description="kept beside text by their names, for systems that search by field"),
-]
-
-
-class IrdsSource(Strict):
-    """A collection read through ir_datasets."""
-
-    kind: Literal["irds"]
-    docs: str = Field(description="ir_datasets id whose docs are exported")
-    text_fields: list[str] = Field(min_length=1, description="joined in this order by a space")
-    fields: NamedFields = Field(default=[])
-    quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
-    sample: Sample | None = Field(None, description="export a part of the docs only")
-    repeated: Literal["error", "first"] = Field("error", description="of docs with the same id")
-
-    def check(self) -> None:
-        if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
-            raise ValueError(f"quoted: {', '.join(others)}: in neither text_fields nor fields")
-
-
-class FilesSource(Strict):
-    """A collection of your own: jsonl (doc_id, text or named fields) or TSV (doc_id TAB text).
-
-    Paths are relative to the folder that the environment variable RESIDUUM_DATA names
-    (default: data/ in the working directory).
-    """
-
-    kind: Literal["files"]
-    corpus: str
-    text_fields: list[str] = Field(default=["text"], min_length=1)
-    fields: NamedFields = Field(default=[])
-
-
-Source = GeneratedSource | GeneratedArticles | IrdsSource | FilesSource
+from residuum.config.schema.sources import FilesSource, Source
 
 
 class Holdout(Strict):
@@ -97,12 +48,18 @@ class Split(Strict):
         [], description="earlier splits, whose judged docs leave every run of the same query"
     )
     holdout: Holdout | None = None
+    adverse: Adverse | None = Field(None, description="another split's queries, reworded")
     positive_level: Positive = Field(1, description="least relevance of a train positive")
     measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
 
     def check(self) -> None:
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
+        rows = ("irds", "queries", "qrels", "questions", "answers_field", "docpairs")
+        apart = (*rows, "unjudged", "residual_of", "holdout")
+        if self.adverse and (given := [key for key in apart if getattr(self, key)]):
+            text = f"'{self.adverse.of}' decides that; leave out {', '.join(given)}"
+            raise ValueError(f"adverse: {text}")
 
 
 class SplitCount(Strict):
@@ -143,8 +100,9 @@ class Collection(Strict):
             key, holdout = f"splits.{name}", split.holdout
             if holdout and holdout.of not in self.splits:
                 raise ValueError(f"{key}.holdout.of: {unknown('split', holdout.of, self.splits)}")
-            if holdout and self.splits[holdout.of].holdout:
-                raise ValueError(f"{key}.holdout.of: '{holdout.of}' is a holdout too")
+            if holdout and (self.splits[holdout.of].holdout or self.splits[holdout.of].adverse):
+                raise ValueError(f"{key}.holdout.of: '{holdout.of}' is drawn from another too")
+            self._check_adverse(f"{key}.adverse", split.adverse)
             for fold in split.folds:
                 if fold == name or split.folds.count(fold) > 1:
                     text = f"'{fold}' is the split itself, or is given twice"
@@ -158,14 +116,25 @@ class Collection(Strict):
             if split.docpairs and (kind in generated or holdout):
                 text = "training triples go with source irds or files, and no holdout"
                 raise ValueError(f"{key}.docpairs: {text}")
-            if kind in generated and name not in generated[kind]:
+            if kind in generated and not split.adverse and name not in generated[kind]:
                 raise ValueError(f"{key}: a {kind} collection has {', '.join(generated[kind])}")
-            if kind in generated or holdout or split.questions:
+            if kind in generated or holdout or split.questions or split.adverse:
                 continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
             needed = ["irds"] if kind == "irds" else of_files
             if missing := [needs for needs in needed if getattr(split, needs) is None]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
+
+    def _check_adverse(self, key: str, adverse: Adverse | None) -> None:
+        if adverse is None:
+            return
+        if adverse.of not in self.splits:
+            raise ValueError(f"{key}.of: {unknown('split', adverse.of, self.splits)}")
+        if self.splits[adverse.of].adverse or not self.judged(adverse.of):
+            raise ValueError(f"{key}.of: '{adverse.of}' is adverse too, or has no judged docs")
+        if adverse.synonyms.kind == "forms" and self.source.kind != "generated":
+            text = f"forms go with source generated, not with {self.source.kind}; give wordnet"
+            raise ValueError(f"{key}.synonyms: {text}")
 
     def _check_residual(self, key: str, name: str, split: Split) -> None:
         if split.holdout and split.residual_of:
@@ -178,14 +147,23 @@ class Collection(Strict):
                 raise ValueError(f"{key}.residual_of: '{earlier}' has no judgements of docs")
 
     def origin(self, split: str) -> str:
-        """Return the split whose source a split is read from: itself, or what it is held out of."""
-        holdout = self.splits[split].holdout
-        return holdout.of if holdout else split
+        """Return the split whose source a split is read from: itself, or what it is drawn from."""
+        entry = self.splits[split]
+        if entry.adverse:
+            return self.origin(entry.adverse.of)
+        return entry.holdout.of if entry.holdout else split
 
     def judged(self, split: str) -> bool:
         """Say whether the docs of a split are judged, so that measures of relevance exist."""
         entry = self.splits[self.origin(split)]
         return entry.questions is None and not entry.unjudged
+
+    def answered(self, split: str) -> bool:
+        """Say whether the queries of a split have answers, so that measures of these exist."""
+        name = self.origin(split)
+        entry = self.splits[name]
+        made = name in ANSWERED.get(self.source.kind, ())
+        return bool(entry.questions or entry.answers_field) or made
 
     def judged_before(self, split: str) -> list[str]:
         """Return the splits whose judged docs leave the runs of a split; with their holdouts."""
@@ -199,8 +177,9 @@ class Collection(Strict):
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
         if split is None:
             return [self.source.corpus] if isinstance(self.source, FilesSource) else []
-        entry = self.splits[self.origin(split)]
-        return [name for name in (entry.questions, entry.queries, entry.qrels) if name]
+        entry, adverse = self.splits[self.origin(split)], self.splits[split].adverse
+        own = [name for name in (entry.questions, entry.queries, entry.qrels) if name]
+        return [*own, *self.source_files(None), *adverse.synonyms.files()] if adverse else own
 
     def docpairs_file(self, split: str) -> list[str]:
         """Return the user's file of a split's training triples, if it is one, as YAML names it."""
@@ -240,21 +219,22 @@ class Dataset(Collection):
         """Return what you have to get before the corpus (split None) or a split can be read, and
         is not there; ir_datasets downloads the rest. What a residual split leaves out is needed."""
         read = [split, *self.judged_before(split)] if split else []
-        of = [self.origin(each) for each in read]
-        own = [d for d in self.downloads if ({*of} & {*d.splits} if of else not d.splits)]
+        of = {*read, *map(self.origin, read)}
+        own = [d for d in self.downloads if (of & {*d.splits} if of else not d.splits)]
         needed = [data / name for each in read or (None,) for name in self.source_files(each)]
         needed += [
             path
             for download in own
             if not download.docpairs and (path := download.by_hand(data, irds_home))
         ]
-        return [path for path in dict.fromkeys(needed) if not path.exists()]
+        absent = [path for path in dict.fromkeys(needed) if not path.exists()]
+        return [path for path in absent if path.parent not in absent]
 
     def for_corpus(self) -> dict[str, object]:
         """Return the part that decides which corpus the data stage writes, and no more."""
         sample = getattr(self.source, "sample", None)
         return {
-            "source": self.source.model_dump(mode="json"),
+            "source": self.source.model_dump(mode="json", exclude={*LATER}),
             "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
             **({"splits": self._sources(sample.keep)} if sample else {}),
         }
@@ -262,11 +242,12 @@ class Dataset(Collection):
     def for_split(self, name: str) -> dict[str, object]:
         """Return the part that decides which queries and qrels a split has, and no more."""
         of = self.origin(name)
-        kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of}
+        kin = {n for n, s in self.splits.items() if s.holdout and s.holdout.of == of} | {of, name}
         pins = [e.model_dump(exclude={"splits": {"__all__": {"docpairs"}}}) for e in self.editions]
         for pin in pins:
             pin["splits"] = {n: counts for n, counts in pin["splits"].items() if n in (name, of)}
-        return {**self.for_corpus(), "splits": self._sources(kin), "editions": pins}
+        whole = {"source": self.source.model_dump(mode="json")} if sized_later(of) else {}
+        return {**self.for_corpus(), **whole, "splits": self._sources(kin), "editions": pins}
 
     def for_docpairs(self, name: str) -> dict[str, object]:
         """Return the part that decides which training triples a split has, and no more."""
