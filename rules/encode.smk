@@ -7,7 +7,7 @@ rule encode_docs:
         corpus=PATHS.corpus,
         model=PATHS.checkpoint,
     output:
-        PATHS.embeddings,
+        ONLY.models(PATHS.embeddings, "dual-encoder"),
     log:
         PATHS.log("encode/{dataset}.{model}.seed{seed}.{shard}"),
     benchmark:
@@ -36,7 +36,7 @@ rule encode_queries:
         queries=WIRING.corpora.queries,
         model=PATHS.checkpoint,
     output:
-        PATHS.query_embeddings,
+        ONLY.models(PATHS.query_embeddings, "dual-encoder"),
     log:
         PATHS.log("encode/{dataset}.{model}.seed{seed}.queries"),
     benchmark:
