@@ -9,7 +9,7 @@ import yaml
 
 import wordnets
 from conftest import ROOT
-from plan_fixture import DATASET
+from plan_fixture import DATASET, named
 from plan_fixture import registry as toy
 from residuum import data
 from residuum.artefacts import trec
@@ -21,6 +21,7 @@ from residuum.config.registry import Place
 from residuum.config.schema.datasets import Collection, Dataset
 from residuum.config.specs import canonical_json
 from residuum.wiring import sizes
+from residuum.wiring.estimates import Estimates
 
 ADVERSE = {"of": "test", "synonyms": {"kind": "wordnet", "folder": "wordnet/dict"}}
 DOCS = {
@@ -267,6 +268,11 @@ def test_it_has_as_many_queries_as_its_origin_and_leaves_other_specs_alone():
     more = Dataset.model_validate(DATASET | {"splits": DATASET["splits"] | {"hard": hard}})
     plain, registry = Dataset.model_validate(DATASET), replace(toy(), datasets={"toy": more})
     assert sizes.queries(registry, Place("toy", "hard")) == 20
+    plain_s, adverse_s = (
+        Estimates(registry).split(named(dataset="toy", split=split)).core_s
+        for split in ("dev", "hard")
+    )
+    assert (plain_s, adverse_s) == pytest.approx((0, 1e6 / 20e6)), "a corpus of 1,000 kB is read"
     for split in plain.splits:
         assert more.for_split(split) == plain.for_split(split)
     assert more.for_corpus() == plain.for_corpus()
