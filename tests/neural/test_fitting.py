@@ -22,6 +22,7 @@ from residuum.neural.learners import ADAPTED, KINDS, Start
 from residuum.neural.preflight import preflight
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import TrainingState
+from residuum.neural.snapshots import Snapshots
 from residuum.neural.tokens import Texts
 from tiny_models import (
     ENCODER,
@@ -37,6 +38,8 @@ from tiny_models import (
 )
 
 HOW = {"steps": 2, "batch_size": 7, "dropout": 0.0}
+
+NONE_KEPT = Snapshots(Path("nowhere"), steps=1, number=None)
 
 
 def with_negatives(**changes: Any) -> str:
@@ -243,7 +246,7 @@ def test_bf16_is_used_in_training_and_kept_out_of_what_lasts(
     first = next(part for part in learner.model.modules() if isinstance(part, torch.nn.Linear))
     seen: set[torch.dtype] = set()
     first.register_forward_hook(lambda part, given, made: seen.add(made.dtype))
-    fitting.fit(learner, TrainingState(tmp_path, "mark"))
+    fitting.fit(learner, TrainingState(tmp_path, "mark"), NONE_KEPT)
     assert seen == {torch.bfloat16}
     lasting = [*learner.model.parameters(), *gradients_of(learner).values()]
     assert {str(some.dtype).removeprefix("torch.") for some in lasting} == {"float32"}
@@ -251,6 +254,6 @@ def test_bf16_is_used_in_training_and_kept_out_of_what_lasts(
 
 def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
     state = TrainingState(tmp_path, "mark")
-    fitting.fit(made(toy, "nll", "bf16", checkpoint_every=1), state)
+    fitting.fit(made(toy, "nll", "bf16", checkpoint_every=1), state, NONE_KEPT)
     kept = torch.load(state.path, weights_only=True)["optimizer"]["state"]
     assert {value.dtype for some in kept.values() for value in some.values()} == {torch.float32}

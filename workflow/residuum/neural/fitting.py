@@ -26,6 +26,7 @@ from residuum.neural.learners import Learner, Outputs
 from residuum.neural.optimisers import make_optimiser, take_step
 from residuum.neural.preflight import preflight
 from residuum.neural.resumable import TrainingState, fingerprint
+from residuum.neural.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,16 +54,19 @@ def run(
     }
     inputs = [*inputs, Path(name)] if Path(name).is_dir() else inputs
     state = TrainingState(work, fingerprint(stage, config, inputs))
+    kept = Snapshots(work, learner.steps, spec.training.snapshots)
     seen = {} if processes.rank() else preflight(learner)
-    rows, sizes = fit(learner, state)
+    rows, sizes = fit(learner, state, kept)
     if processes.rank():
         return
     facts: dict[str, Any] = {"pairs": learner.sampler.examples, "steps": learner.steps}
     facts |= {"loss": rows[-1]["loss"]} if rows else {}
     facts |= {"preflight": seen} if seen else {}
+    facts |= {"snapshots": kept.steps} if kept.steps else {}
     lines = ["\t".join(f"{value:.9g}" for value in row.values()) for row in rows]
     with files.whole_directory(output) as folder:
         learner.save(folder)
+        kept.move_into(folder)
         files.write_text(
             folder / "training.tsv",
             "\n".join(["\t".join(rows[0]) if rows else "step", *lines]) + "\n",
@@ -72,7 +76,7 @@ def run(
 
 
 def fit(
-    learner: Learner[Any], state: TrainingState
+    learner: Learner[Any], state: TrainingState, kept: Snapshots
 ) -> tuple[list[dict[str, float]], AdaptiveBatchSize]:
     """Train in place from the last saved step; return the log by step, and what memory held."""
     how = learner.spec.training
@@ -97,8 +101,10 @@ def fit(
             "pairs": (step + 1) * how.batch_size,
         }
         rows.append({**row, **means})
-        if len(rows) % how.checkpoint_every == 0 and left[-1] != step and not processes.rank():
-            state.save(learner.model, optimiser, rows)
+        if not processes.rank():
+            kept.take(len(rows), learner.save)
+            if len(rows) % how.checkpoint_every == 0 and left[-1] != step:
+                state.save(learner.model, optimiser, rows)
     sizes.limit = min(filter(None, processes.values_of_all(sizes.limit)), default=None)
     return rows, sizes
 

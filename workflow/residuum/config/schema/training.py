@@ -55,6 +55,9 @@ class Training(Strict):
     visits: Literal["pairs", "queries"] = Field(
         "pairs", description="queries: each as often, its positives in turn; epochs count pairs"
     )
+    snapshots: Annotated[int, Field(ge=2)] | None = Field(
+        None, description="models to keep, spread evenly over the steps; the last is the finished"
+    )
     checkpoint_every: Positive = Field(500, description="steps between resumable checkpoints")
 
     def tried(self, rate: float) -> "Training":

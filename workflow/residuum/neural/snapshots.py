@@ -1,0 +1,39 @@
+"""Models as they were on the way of a training, kept beside the finished one.
+
+Usage: `kept = Snapshots(work, steps, number)`; `kept.take(step, learner.save)` after each step and
+before the state is saved; `kept.move_into(folder)` at the end. A training that is resumed finds
+those of the steps that its state has behind it. Must not know losses or kinds of models.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+
+FOLDER = "snapshots"
+
+
+class Snapshots:
+    """`number` models of a training of `steps`, spread evenly; the last is the finished one."""
+
+    def __init__(self, work: Path, steps: int, number: int | None) -> None:
+        if number and number > steps:
+            fault = f"training.snapshots: {number}, but the training has {steps} steps"
+            raise ResiduumError(f"{fault}. Give at most as many as steps.")
+        self._work = work / FOLDER
+        self.steps = [round(steps * i / number) for i in range(1, number + 1)] if number else []
+
+    def take(self, step: int, save: Callable[[Path], None]) -> None:
+        """Keep the model if one is due after `step` steps; the finished one is kept anyway."""
+        if step in self.steps[:-1]:
+            with files.whole_directory(self._work / str(self.steps.index(step) + 1)) as folder:
+                save(folder)
+
+    def move_into(self, folder: Path) -> None:
+        """Give them to a finished checkpoint, as snapshots/1, snapshots/2, ..."""
+        for number in range(1, len(self.steps)):
+            target = folder / FOLDER / str(number)
+            target.parent.mkdir(exist_ok=True)
+            shutil.move(self._work / str(number), target)
