@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -11,9 +12,8 @@ import yaml
 from conftest import ROOT
 from residuum import data
 from residuum.artefacts import contracts
-from residuum.collections import splits
 from residuum.collections.places import generate
-from residuum.config import entries
+from residuum.config import entries, faults, loading
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import canonical_json
 
@@ -96,10 +96,9 @@ def test_each_of_the_two_is_the_same_without_the_other(made, dataset):
 def test_sizes_are_those_of_the_recipe_and_of_the_pins(made, dataset, scale):
     assert (len(made.queries["questions"]), len(made.queries["topics"])) == SIZES[scale]
     assert list(made.queries) == [*PRESENT, "questions", "topics", *FOLDS]
-    for split in list(made.queries):
-        rows = splits.load(scale, dataset, split)  # which compares with the pins
-        assert rows.queries == made.queries[split]
-        assert split in dataset.editions[0].splits
+    for split, queries in made.queries.items():
+        pin = dataset.editions[0].splits[split]
+        assert (pin.queries, pin.qrels) == (len(queries), len(made.qrels[split]))
 
 
 def test_what_they_ask_about_is_held_out_and_asked_about_once(made):
@@ -173,11 +172,28 @@ def test_folds_divide_the_topics_evenly(made, dataset):
 
 
 def test_answers_are_exported_as_those_of_any_split(made, dataset, tmp_path):
-    assert dataset.answered("questions")
-    assert not any(map(dataset.answered, [*PRESENT, "topics", "dev-adverse"]))
     output = tmp_path / "answers.jsonl"
     data.answers("x", "questions", canonical_json(dataset.for_split("questions")), output)
     assert contracts.read_answers(output) == made.answers["questions"]
+
+
+def test_only_questions_have_the_field_place(dataset):
+    record = dataset.model_dump(mode="json", exclude_none=True)
+    for split, field in (("dev", "place"), ("questions", "name")):
+        splits = record["splits"] | {split: {"answers_field": field}}
+        with pytest.raises(ValueError, match=f"splits.{split}: irds and answers_field go with"):
+            Dataset.model_validate(record | {"splits": splits})
+
+
+@pytest.mark.parametrize(("split", "fits"), [("questions", True), ("dev", False)])
+def test_measures_by_answers_go_with_questions_alone(split, fits):
+    base = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    registry = loading.load(ROOT / "config", {**base, "scale": "smoke"})
+    own = registry.datasets["generated-smoke"]
+    entry = own.splits[split].model_copy(update={"measures": ["AnswerAccuracy@10"]})
+    measured = own.model_copy(update={"splits": {**own.splits, split: entry}})
+    found = faults.between(replace(registry, datasets={"generated-smoke": measured}))
+    assert bool([text for text in found if "has no answers" in text]) != fits
 
 
 @pytest.mark.parametrize(

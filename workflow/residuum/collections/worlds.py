@@ -67,7 +67,8 @@ def split(collection: Collection, name: str) -> Rows:
     if name not in generated.queries:
         made = ", ".join(generated.queries)
         raise ResiduumError(f"source: this recipe makes no split {name}, but {made}")
-    answers = generated.answers.get(name, {})
+    answered = collection.splits[name].answers_field is not None
+    answers = generated.answers[name] if answered else {}
     return Rows(generated.queries[name], generated.qrels[name], answers)
 
 

@@ -41,7 +41,7 @@ class Split(Strict):
         None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
     )
     questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
-    answers_field: str | None = Field(None, description="field of an ir_datasets query's answers")
+    answers_field: str | None = Field(None, description="field of a query's answers")
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
     folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
     residual_of: list[SplitId] = Field(
@@ -108,8 +108,10 @@ class Collection(Strict):
                     text = f"'{fold}' is the split itself, or is given twice"
                     raise ValueError(f"{key}.folds: {text}")
             self._check_residual(key, name, split)
-            if kind != "irds" and (split.irds or split.answers_field):
+            made = ANSWERED.get((kind, name))  # of a generated collection
+            if kind != "irds" and (split.irds or split.answers_field not in (None, made)):
                 text = f"irds and answers_field go with source irds, not with {kind}"
+                text += f"; {name} has the answers_field {made}" if made else ""
                 raise ValueError(f"{key}: {text}")
             if kind == "irds" and (split.queries or split.qrels):
                 raise ValueError(f"{key}: queries and qrels go with source files; irds names both")
@@ -157,13 +159,6 @@ class Collection(Strict):
         """Say whether the docs of a split are judged, so that measures of relevance exist."""
         entry = self.splits[self.origin(split)]
         return entry.questions is None and not entry.unjudged
-
-    def answered(self, split: str) -> bool:
-        """Say whether the queries of a split have answers, so that measures of these exist."""
-        name = self.origin(split)
-        entry = self.splits[name]
-        made = name in ANSWERED.get(self.source.kind, ())
-        return bool(entry.questions or entry.answers_field) or made
 
     def judged_before(self, split: str) -> list[str]:
         """Return the splits whose judged docs leave the runs of a split; with their holdouts."""

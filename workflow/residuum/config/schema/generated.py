@@ -15,7 +15,7 @@ GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged", *LATER, *FOLDS),
     "generated-articles": ("judged", "earlier"),
 }
-ANSWERED = {"generated": ("questions",)}  # splits whose queries have answers
+ANSWERED = {("generated", "questions"): "place"}  # what answers the queries of a split
 
 
 def sized_later(split: str) -> bool:
