@@ -97,12 +97,9 @@ class Collection(Strict):
     def check(self) -> None:
         kind, generated = self.source.kind, GENERATED_SPLITS
         for name, split in self.splits.items():
+            self._check_drawn(f"splits.{name}", split)
+        for name, split in self.splits.items():
             key, holdout = f"splits.{name}", split.holdout
-            if holdout and holdout.of not in self.splits:
-                raise ValueError(f"{key}.holdout.of: {unknown('split', holdout.of, self.splits)}")
-            if holdout and (self.splits[holdout.of].holdout or self.splits[holdout.of].adverse):
-                raise ValueError(f"{key}.holdout.of: '{holdout.of}' is drawn from another too")
-            self._check_adverse(f"{key}.adverse", split.adverse)
             for fold in split.folds:
                 if fold == name or split.folds.count(fold) > 1:
                     text = f"'{fold}' is the split itself, or is given twice"
@@ -127,16 +124,21 @@ class Collection(Strict):
             if missing := [needs for needs in needed if getattr(split, needs) is None]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
-    def _check_adverse(self, key: str, adverse: Adverse | None) -> None:
-        if adverse is None:
+    def _check_drawn(self, key: str, split: Split) -> None:
+        holdout, adverse = split.holdout, split.adverse
+        where = f"{key}.{'holdout' if holdout else 'adverse'}.of"
+        if (drawn := holdout or adverse) is None:
             return
-        if adverse.of not in self.splits:
-            raise ValueError(f"{key}.of: {unknown('split', adverse.of, self.splits)}")
-        if self.splits[adverse.of].adverse or not self.judged(adverse.of):
-            raise ValueError(f"{key}.of: '{adverse.of}' is adverse too, or has no judged docs")
-        if adverse.synonyms.kind == "forms" and self.source.kind != "generated":
+        if drawn.of not in self.splits:
+            raise ValueError(f"{where}: {unknown('split', drawn.of, self.splits)}")
+        other = self.splits[drawn.of]
+        if other.adverse or (holdout and other.holdout):
+            raise ValueError(f"{where}: '{drawn.of}' is drawn from another too")
+        if adverse and (other.unjudged or other.questions):
+            raise ValueError(f"{where}: '{drawn.of}' has no judgements of docs")
+        if adverse and adverse.synonyms.kind == "forms" and self.source.kind != "generated":
             text = f"forms go with source generated, not with {self.source.kind}; give wordnet"
-            raise ValueError(f"{key}.synonyms: {text}")
+            raise ValueError(f"{key}.adverse.synonyms: {text}")
 
     def _check_residual(self, key: str, name: str, split: Split) -> None:
         if split.holdout and split.residual_of:
