@@ -5,7 +5,7 @@ rule encode_docs:
     """Encode one shard of a corpus."""
     input:
         corpus=PATHS.corpus,
-        model=PATHS.checkpoint,
+        model=WIRING.corpora.checkpoint,
     output:
         ONLY.models(PATHS.embeddings, "dual-encoder"),
     log:
@@ -21,20 +21,22 @@ rule encode_docs:
         **decided_by("residuum.encode", "docs"),
         corpus=options.folder("corpus"),
         model=options.folder("model"),
+        snapshot=WIRING.corpora.snapshot,
         shard=WIRING.corpora.shard,
         windows=WIRING.corpora.windows,
         folder=options.output_folder,
         compute=RESOURCES.batches,
     shell:
         "python -m residuum.encode docs --corpus {params.corpus} --model {params.model} "
-        "{params.shard} {params.windows} {params.compute} --output {params.folder} 2>&1 | tee {log}"
+        "{params.snapshot} {params.shard} {params.windows} {params.compute} "
+        "--output {params.folder} 2>&1 | tee {log}"
 
 
 rule encode_queries:
     """Encode the queries of all splits of a dataset that a model searches."""
     input:
         queries=WIRING.corpora.queries,
-        model=PATHS.checkpoint,
+        model=WIRING.corpora.checkpoint,
     output:
         ONLY.models(PATHS.query_embeddings, "dual-encoder"),
     log:
@@ -49,9 +51,10 @@ rule encode_queries:
     params:
         **decided_by("residuum.encode", "queries"),
         model=options.folder("model"),
+        snapshot=WIRING.corpora.snapshot,
         splits=options.each("split", "queries", options.by_split),
         folder=options.output_folder,
         compute=RESOURCES.batches,
     shell:
         "python -m residuum.encode queries {params.splits} --model {params.model} "
-        "{params.compute} --output {params.folder} 2>&1 | tee {log}"
+        "{params.snapshot} {params.compute} --output {params.folder} 2>&1 | tee {log}"

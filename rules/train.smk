@@ -9,7 +9,7 @@ rule train_train:
         fixed=WIRING.models.fixed(PATHS.embeddings),
         fixed_queries=WIRING.models.fixed(PATHS.query_embeddings),
     output:
-        PATHS.checkpoint,
+        ONLY.finished(PATHS.checkpoint),
     log:
         PATHS.log("train/{model}.seed{seed}"),
     benchmark:

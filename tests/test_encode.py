@@ -1,6 +1,7 @@
 """Encoding: each shard holds the vectors of its docs and reads no other; queries by split."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,3 +145,19 @@ def test_long_docs_get_a_vector_for_each_passage(made: Made, tmp_path: Path) -> 
     assert facts["artefact"]["vectors"] == len(ids) and facts["artefact"]["shard"]["docs"] == 4
     assert facts["spec"]["windows"]["length"] == 10
     assert encoder.doc_room == ENCODER["doc_length"] - 2, "marker and [SEP]"
+
+
+def test_a_snapshot_is_encoded_as_a_model_of_its_own(made: Made, tmp_path: Path) -> None:
+    """Two snapshots, of which the first is what stands finished in another folder."""
+    model = tmp_path / "model"
+    shutil.copytree(made.model, model / "snapshots" / "1")
+    shutil.copytree(made.model, model / "snapshots" / "2")
+    whole = made.shard(tmp_path / "whole", 0, 3)
+    kept = made.shard(tmp_path / "kept", 0, 3, model=model, snapshot=1)
+    vectors = {k: v for k, v in contents(kept).items() if "manifest" not in k}
+    assert vectors and vectors.items() <= contents(whole).items()
+    assert json.loads((kept / "manifest.json").read_text())["spec"]["snapshot"] == 1
+    with pytest.raises(ResiduumError, match=r"model: no snapshot 3; it has 1, 2 \(training\.snap"):
+        made.shard(tmp_path / "absent", 0, 3, model=model, snapshot=3)
+    with pytest.raises(ResiduumError, match="no snapshot 1; its training kept none"):
+        made.shard(tmp_path / "absent", 0, 3, snapshot=1)

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from residuum.config import specs
-from residuum.config.specs import FixedId, RunId
+from residuum.config.specs import FixedId, RunId, Snapshot
 from residuum.wiring import paths
 from residuum.wiring.paths import Paths, Template
 
@@ -20,6 +20,7 @@ MINI = Paths("results/mini")
         (RunId("bm25"), "bm25"),
         (RunId("me-first_stage", 12), "me-first_stage.seed12"),
         (RunId("deepct@cacm.seeds", 2), "deepct@cacm.seeds.seed2"),
+        (RunId("clear", Snapshot(1, 12)), "clear.seed1@12"),
     ],
 )
 def test_a_run_id_is_written_and_parsed(run, text):

@@ -124,6 +124,20 @@ def test_docs_of_all_seeds_of_another_system_are_scored():
     assert runs == [f"r/runs/toy/dev/vectors.seed{seed}.trec.gz" for seed in (1, 2)]
 
 
+def test_a_snapshots_run_has_lists_and_scores_of_its_own_and_the_finished_models_lambda():
+    runs, made = part(Runs), named(**ON_DEV, run="fused.seed2@3")
+    assert runs.fused(made)[1] == "r/runs/toy/dev/vectors.seed2@3.trec.gz"
+    assert runs.true_scores(made) == ["r/scores/toy/dev/bm25.on.vectors.seed2@3.trec.gz"]
+    assert runs.tuning(made) == ["r/tuning/toy/tune/fused.seed2.json"]
+    other = runs.others(named(**ON_DEV, run="bm25", other="vectors.seed2@3"))
+    assert other == ["r/runs/toy/dev/vectors.seed2@3.trec.gz"]
+    shards = part(Corpora).shards(Paths("r").hits)(named(**ON_DEV, run="vectors.seed2@3"))
+    assert "seed2@3" in shards[0]
+    vectors = named(dataset="toy", model=shards[0].split("/")[3], seed="2@3")
+    assert part(Corpora).snapshot(vectors) == "--snapshot 3"
+    assert part(Corpora).checkpoint(vectors).endswith("/seed2/manifest.json")
+
+
 def test_an_index_is_that_of_its_form_and_of_the_weights_in_it():
     searching = part(Corpora)
     plain = searching.index_behind(named(**ON_DEV, run="bm25"))
@@ -315,9 +329,9 @@ def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
 def test_ids_of_wildcards_are_those_of_the_scale():
     only = Constraints(TOY)
     runs = Paths().run
-    assert only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+}.trec.gz"
+    assert only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+(@\d+)?}.trec.gz"
     assert "{run,tuned}" in only.runs(runs, "lexical", tunes_rm3=True)
-    assert r"{run,bm25|weighted\.seed\d+|given}" in only.runs(runs, "lexical", tunes_rm3=False)
+    assert r"{run,bm25|weighted\.seed\d+(@\d+)?|given}" in only.runs(runs, "lexical", tunes_rm3=False)
     adapted = only.models(Paths().backbone, "masked-language")
     assert adapted == "backbones/{model,(?!)}/manifest.json", "matches nothing"
 

@@ -15,15 +15,19 @@ import typer
 
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli import command
+from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.models import Windows
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, pretrained, snapshots
 from residuum.neural.encoders import Encoder
 from residuum.neural.tokens import passages
 
 app = command.app(__doc__)
 
 Model = Annotated[Path, typer.Option(help="checkpoint of a dual encoder")]
+Snapshot = Annotated[
+    int | None, typer.Option(help="number of a model that the checkpoint holds on its way", min=1)
+]
 Folder = Annotated[Path, typer.Option(help="folder to write, whole or not at all")]
 
 
@@ -39,6 +43,7 @@ def encode_docs(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
+    snapshot: Snapshot = None,
     windows: Annotated[
         str | None, typer.Option(help="JSON of Windows: docs are read in passages")
     ] = None,
@@ -49,8 +54,10 @@ def encode_docs(
     """
     positions = contracts.shard_of(corpus, shard, of)
     chosen = devices.choose(device, precision, threads, arithmetic)
-    encoder = Encoder.load(model, chosen)
+    weights = at(model, snapshot)
+    encoder = Encoder.load(weights, chosen)
     spec: dict[str, Any] = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    spec |= {"snapshot": snapshot} if snapshot else {}
     docs: Iterable[tuple[str, str]] = contracts.read_corpus(corpus, positions)
     if windows:
         form = command.parse_spec(Windows, windows)
@@ -69,7 +76,7 @@ def encode_docs(
         "shard": {"number": shard, "of": of, "docs": len(positions)},
         **encoder.sizes.facts(),
         **({"vectors": len(owners)} if len(owners) > len(positions) else {}),
-        "weights": files.sha256(model / pretrained.WEIGHTS),
+        "weights": files.sha256(weights / pretrained.WEIGHTS),
     }
     with files.whole_directory(output) as folder:
         contracts.write_vectors(folder, owners, vectors)
@@ -86,12 +93,15 @@ def encode_queries(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
+    snapshot: Snapshot = None,
 ) -> None:
     """Encode the queries of several splits, each into a folder of its own."""
     chosen = devices.choose(device, precision, threads, arithmetic)
-    encoder, counts = Encoder.load(model, chosen), {}
+    weights = at(model, snapshot)
+    encoder, counts = Encoder.load(weights, chosen), {}
     paths = {name: Path(path) for name, _, path in (text.partition("=") for text in split)}
     spec = {"batch_size": batch_size, "threads": threads, **chosen._asdict()}
+    spec |= {"snapshot": snapshot} if snapshot else {}
     with files.whole_directory(output) as folder:
         for name, path in paths.items():
             texts = trec.read_queries(path)
@@ -99,8 +109,20 @@ def encode_queries(
             contracts.write_vectors(folder / name, list(texts), vectors)
             counts[name] = len(texts)
         facts = {"queries": counts, **encoder.sizes.facts()}
-        facts["weights"] = files.sha256(model / pretrained.WEIGHTS)
+        facts["weights"] = files.sha256(weights / pretrained.WEIGHTS)
         manifest.write(folder, facts, spec, [*paths.values(), model], "residuum.encode")
+
+
+def at(model: Path, snapshot: int | None) -> Path:
+    """Return the folder of a checkpoint's finished model, or of one on its way."""
+    if snapshot is None:
+        return model
+    folder = model / snapshots.FOLDER / str(snapshot)
+    if not folder.is_dir():
+        had = sorted(int(path.name) for path in folder.parent.glob("*"))
+        known = f"it has {', '.join(map(str, had))}" if had else "its training kept none"
+        raise ResiduumError(f"{model}: no snapshot {snapshot}; {known} (training.snapshots)")
+    return folder
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from residuum.config.schema.papers import Page, Table, Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.config.schema.systems import RerankSystem, System
 from residuum.config.schema.training import RateGrid
-from residuum.config.specs import FixedId, RunId, of_entry
+from residuum.config.specs import FixedId, RunId, Seed, of_entry
 
 Entry = TypeVar("Entry")
 Start = FromHub | FromPath | FromModel  # what plays a backbone
@@ -239,7 +239,7 @@ class Registry:
         untrained = ReleasedWeights, LexicalVectors
         return next((n for n in made if not isinstance(self.models.get(n), untrained)), None)
 
-    def vectors_seed(self, model: str, seed: int | None) -> int | None:
+    def vectors_seed(self, model: str, seed: Seed | None) -> Seed | None:
         """Return the seed of a model's vectors in a run: the training's, or else its own."""
         entry = self.models[FixedId.parse(model).name]
         return entry.seed if isinstance(entry, LexicalVectors) else seed
@@ -275,7 +275,7 @@ class Registry:
         first, *others = [seeds or self.scale.seeds for seeds in trained or [None]]
         return [seed for seed in first if all(seed in seeds for seeds in others)]
 
-    def run(self, system: str, seed: int | None) -> str:
+    def run(self, system: str, seed: Seed | None) -> str:
         """Return the run id of a system for a seed, which unseeded systems ignore."""
         return str(RunId(system, seed if self.trained_behind(system) else None))
 

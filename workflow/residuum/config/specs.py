@@ -10,7 +10,8 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 FOR_READERS = {"description", "label", "budgets", "seeds"}
-SEED = r"\.seed\d+"
+ONE_SEED = r"\d+(@\d+)?"  # of a model: finished, or on its way
+SEED = rf"\.seed{ONE_SEED}"
 
 
 def canonical_json(data: object) -> str:
@@ -32,20 +33,49 @@ def derive(seed: int, *names: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
+class Snapshot(NamedTuple):
+    """A model as it was on the way of its training with a seed, counted from 1: `1@2`."""
+
+    seed: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.seed}@{self.number}"
+
+
+Seed = int | Snapshot
+
+
+def seed_of(text: str) -> Seed:
+    """Read `1` or `1@2`; raises ValueError for anything else."""
+    seed, on_its_way, number = text.partition("@")
+    return Snapshot(int(seed), int(number)) if on_its_way else int(seed)
+
+
+def trained_with(seed: Seed) -> int:
+    """Return the seed of the training of a model, finished or on its way."""
+    return seed.seed if isinstance(seed, Snapshot) else seed
+
+
 class RunId(NamedTuple):
     """A system and the seed of the model behind it, None where none is trained once per seed."""
 
     system: str
-    seed: int | None = None
+    seed: Seed | None = None
 
     def __str__(self) -> str:
         return self.system if self.seed is None else f"{self.system}.seed{self.seed}"
 
     @classmethod
     def parse(cls, text: str) -> "RunId":
-        """Read `clear.seed1` or `bm25`; raises ValueError if the seed is no integer."""
+        """Read `clear.seed1`, `clear.seed1@2` or `bm25`; ValueError if that is no seed."""
         system, seeded, seed = text.rpartition(".seed")
-        return cls(system, int(seed)) if seeded else cls(text)
+        return cls(system, seed_of(seed)) if seeded else cls(text)
+
+    @property
+    def finished(self) -> "RunId":
+        """The run of the finished model, whatever the snapshot."""
+        return self if self.seed is None else RunId(self.system, trained_with(self.seed))
 
 
 class FixedId(NamedTuple):

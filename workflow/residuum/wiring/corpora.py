@@ -15,7 +15,7 @@ from residuum.config.schema.base import references
 from residuum.config.schema.models import LexicalVectors, OnPairs
 from residuum.config.schema.scales import Learning
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
-from residuum.config.specs import FixedId, RunId
+from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
@@ -137,9 +137,23 @@ class Corpora(Part):
 
     def queries(self, wildcards: Wildcards) -> list[str]:
         """Return the queries that a dense model searches a dataset for."""
-        dataset, seed = wildcards.dataset, int(wildcards.seed)
-        splits = encoded_splits(self.registry, dataset, wildcards.model, seed)
+        dataset = wildcards.dataset
+        splits = self._splits(wildcards)
         return [self.paths.queries.fill(dataset=dataset, split=split) for split in splits]
+
+    def _splits(self, wildcards: Wildcards) -> list[str]:
+        seed = trained_with(seed_of(wildcards.seed))
+        return encoded_splits(self.registry, wildcards.dataset, wildcards.model, seed)
+
+    def checkpoint(self, wildcards: Wildcards) -> str:
+        """Return the checkpoint of a model, which holds it on its way too."""
+        seed = trained_with(seed_of(wildcards.seed))
+        return self.paths.checkpoint.fill(model=wildcards.model, seed=seed)
+
+    def snapshot(self, wildcards: Wildcards) -> str:
+        """Return the option that names a model of a checkpoint, if not the finished one."""
+        seed = seed_of(wildcards.seed)
+        return f"--snapshot {seed.number}" if isinstance(seed, Snapshot) else ""
 
     def residual_of(self, wildcards: Wildcards) -> list[str]:
         """Return the qrels of the earlier rounds of all splits that a dense model searches."""
@@ -151,8 +165,7 @@ class Corpora(Part):
         return " ".join(f"--judged-before {split}={path}" for split, path in named)
 
     def _residual_of(self, wildcards: Wildcards) -> list[tuple[str, str]]:
-        dataset, seed = wildcards.dataset, int(wildcards.seed)
-        splits = encoded_splits(self.registry, dataset, wildcards.model, seed)
+        dataset, splits = wildcards.dataset, self._splits(wildcards)
         earlier = {split: self.judged_before(Place(dataset, split)) for split in splits}
         return [(split, path) for split, paths in earlier.items() for path in paths]
 
@@ -196,7 +209,7 @@ def shards_of(
     template: Template,
     dataset: str,
     model: str,
-    seed: int | None,
+    seed: Seed | None,
     **more: object,
 ) -> list[str]:
     """Return a file of each shard of what a model makes of a corpus, each once."""

@@ -20,6 +20,7 @@ from residuum.config.schema.models import (
 )
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
+from residuum.config.specs import RunId, seed_of, trained_with
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, rm3_measure
@@ -73,8 +74,9 @@ class Estimates:
 
     def _scored(self, w: Wildcards) -> int:
         """Return the docs of another system that are scored, of all its seeds."""
-        seeds = len(self.registry.runs(w.other))
-        return self._queries(w) * seeds * sizes.hits(self.registry, w.other)
+        system, snapshot = RunId.parse(w.other)
+        seeds = 1 if snapshot else len(self.registry.runs(system))
+        return self._queries(w) * seeds * sizes.hits(self.registry, system)
 
     def _pairs(self, w: Wildcards) -> int:
         """Return the most pairs that a reranker scores: no doc is in two lists."""
@@ -231,7 +233,7 @@ class Estimates:
 
     def _searched(self, w: Wildcards) -> int:
         """Return the queries of all splits that a model searches."""
-        splits = encoded_splits(self.registry, w.dataset, w.model, int(w.seed))
+        splits = encoded_splits(self.registry, w.dataset, w.model, trained_with(seed_of(w.seed)))
         return sum(sizes.queries(self.registry, Place(w.dataset, split)) for split in splits)
 
     def doc_vectors(self, w: Wildcards) -> Estimate:

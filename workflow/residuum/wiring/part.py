@@ -14,7 +14,7 @@ from residuum.code import closure
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import LexicalSystem
-from residuum.config.specs import SEED, FixedId, RunId
+from residuum.config.specs import ONE_SEED, SEED, FixedId, RunId, Seed
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template, folder_of
 
@@ -65,7 +65,7 @@ class Part:
         splits = self.registry.datasets[place.dataset].judged_before(place.split)
         return [self.fill(self.paths.qrels, Place(place.dataset, split)) for split in splits]
 
-    def run(self, system: str, seed: int | None, place: Place) -> str:
+    def run(self, system: str, seed: Seed | None, place: Place) -> str:
         """Return the run of a system for a seed, which unseeded systems ignore."""
         return self.fill(self.paths.run, place, run=self.registry.run(system, seed))
 
@@ -108,18 +108,24 @@ class Constraints:
     """What the wildcards of rules may be: regular expressions of the ids that a scale has."""
 
     run = rf"[a-z0-9_-]+({SEED})?"  # of any system, seeded or not
+    seed = ONE_SEED
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self.dataset = either(registry.datasets)
         self.model = either(registry.model_ids()).replace(".", r"\.")
-        self.system, self.page = either(registry.systems), either(registry.pages)
+        self.page = either(registry.pages)
+        self.other = f"({either(registry.systems)})(\\.seed\\d+@\\d+)?"  # of all its seeds, or one
 
     def models(self, path: Template, *kinds: str) -> Template:
         """Return the path of the models of some kinds only."""
         names = {name for kind in kinds for name in self._registry.of_kind(kind)}
         ids = (one for one in self._registry.model_ids() if FixedId.parse(one).name in names)
         return path.only("model", either(ids).replace(".", r"\."))
+
+    def finished(self, path: Template) -> Template:
+        """Return the path of what is made of finished models only."""
+        return path.only("seed", r"\d+")
 
     def pages(self, path: Template, kind: str) -> Template:
         """Return the path of the chosen papers' pages of a kind only."""

@@ -19,6 +19,7 @@ from residuum.config.schema.systems import (
     LexicalSystem,
     RerankSystem,
 )
+from residuum.config.specs import RunId
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import folder_of
@@ -118,8 +119,9 @@ class Runs(Part):
         return specs.of_entry(self.registry.systems[run_of(wildcards).system])
 
     def others(self, wildcards: Wildcards) -> list[str]:
-        """Return the runs whose docs are scored: those of all seeds of the other system."""
-        runs, place = self.registry.runs(wildcards.other), place_of(wildcards)
+        """Return the runs whose docs are scored: of all the other system's seeds, or one."""
+        (system, snapshot), place = RunId.parse(wildcards.other), place_of(wildcards)
+        runs = [wildcards.other] if snapshot else self.registry.runs(system)
         return [self.fill(self.paths.run, place, run=run) for run in runs]
 
     def folds(self, wildcards: Wildcards) -> list[str]:
@@ -141,13 +143,15 @@ class Runs(Part):
         """Return the scores that parts of a fusion give to docs that they did not retrieve."""
         (system, seed), place = run_of(wildcards), place_of(wildcards)
         pairs = self.registry.entry(system, FusionSystem).true_scores()
-        runs = [(self.registry.run(part, seed), other) for part, other in pairs]
+        own = [(self.registry.run(part, seed), self.registry.run(of, seed)) for part, of in pairs]
+        runs = [(run, of if "@" in of else RunId.parse(of).system) for run, of in own]
         return [self.fill(self.paths.scores, place, run=run, other=other) for run, other in runs]
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning file of a fused run; none where lambda is fixed."""
         place = tuning_place(self.registry, run_of(wildcards).system, place_of(wildcards))
-        return [self.fill(self.paths.tuning, place, run=wildcards.run)] if place else []
+        run = run_of(wildcards).finished
+        return [self.fill(self.paths.tuning, place, run=run)] if place else []
 
     def measures(self, wildcards: Wildcards) -> str:
         """Return the options that name a split's measures."""
