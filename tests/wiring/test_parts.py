@@ -329,9 +329,13 @@ def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
 def test_ids_of_wildcards_are_those_of_the_scale():
     only = Constraints(TOY)
     runs = Paths().run
-    assert only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+(@\d+)?}.trec.gz"
+    assert (
+        only.runs(runs, "dense") == r"runs/{dataset}/{split}/{run,vectors\.seed\d+(@\d+)?}.trec.gz"
+    )
     assert "{run,tuned}" in only.runs(runs, "lexical", tunes_rm3=True)
-    assert r"{run,bm25|weighted\.seed\d+(@\d+)?|given}" in only.runs(runs, "lexical", tunes_rm3=False)
+    assert r"{run,bm25|weighted\.seed\d+(@\d+)?|given}" in only.runs(
+        runs, "lexical", tunes_rm3=False
+    )
     adapted = only.models(Paths().backbone, "masked-language")
     assert adapted == "backbones/{model,(?!)}/manifest.json", "matches nothing"
 
