@@ -26,6 +26,7 @@ rule data_split:
     input:
         files=WIRING.corpora.files,
         judged_before=WIRING.runs.residual_of,
+        corpus=WIRING.corpora.judged_by,
     output:
         queries=PATHS.queries,
         qrels=PATHS.qrels,
@@ -37,14 +38,15 @@ rule data_split:
     conda:
         f"{ENVS}/base.yaml"
     resources:
-        **RESOURCES.cpu(ESTIMATES.split, mem_mb=RESOURCES.export_mb),
+        **RESOURCES.cpu(ESTIMATES.judged_split, mem_mb=RESOURCES.export_mb),
     params:
         **decided_by("residuum.data", "split", WIRING.corpora.spec),
         judged_before=options.each("judged-before", "judged_before"),
+        corpus=options.each("corpus", "corpus", folder_of),
     shell:
         "python -m residuum.data split --dataset {wildcards.dataset} --name {wildcards.split} "
         "--spec {params.spec:q} --dataset-file config/datasets/{wildcards.dataset}.yaml "
-        "{params.judged_before} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
+        "{params.judged_before} {params.corpus} --queries {output.queries} --qrels {output.qrels} 2>&1 | tee {log}"
 
 
 rule data_answers:

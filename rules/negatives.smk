@@ -7,6 +7,7 @@ rule negatives_mine:
         index=WIRING.models.mined_index,
         runs=WIRING.models.mined_runs,
         docpairs=WIRING.models.docpairs,
+        answers=WIRING.models.mined_answers,
     output:
         **recorded(tuples=PATHS.tuples),
     log:
@@ -24,7 +25,8 @@ rule negatives_mine:
         index=options.each("index", "index", folder_of),
         runs=options.each("run", "runs", options.by_system),
         docpairs=options.each("docpairs", "docpairs"),
+        answers=options.each("answers", "answers"),
     shell:
-        "python -m residuum.negatives mine {params.index} {params.runs} {params.docpairs} "
+        "python -m residuum.negatives mine {params.index} {params.runs} {params.docpairs} {params.answers} "
         "--corpus {params.corpus} --queries {input.queries} --qrels {input.qrels} --spec {params.spec:q} "
         "--threads {threads} --output {output.tuples} 2>&1 | tee {log}"

@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 
 from corpora import make_corpus
-from residuum import lexical, negatives
+from residuum import lexical, mining, negatives
 from residuum.artefacts import contracts, docpairs, streams, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import derive
+from residuum.lucene.anserini import Searcher
 
 SYSTEM = {
     "kind": "lexical",
@@ -50,9 +51,11 @@ class Split:
 
     def mine(self, drawn: dict, output: Path, index: bool = True, runs=(), **more):
         system = more.pop("system", SYSTEM) if drawn else None
+        answers = more.pop("answers", None)
         spec = json.dumps({"negatives": drawn, "system": system, **more})
         where = self.index if index else None
-        negatives.mine(self.corpus, self.queries, self.qrels, spec, output, where, 2, list(runs))
+        made = (self.corpus, self.queries, self.qrels, spec, output, where, 2, list(runs))
+        negatives.mine(*made, answers=answers)
         facts = json.loads(Path(f"{output}.manifest.json").read_text())["artefact"]
         return contracts.read_tuples(output), facts
 
@@ -215,7 +218,7 @@ def test_random_docs_are_drawn_by_place_in_the_corpus(split, tmp_path):
 def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, drawn, monkeypatch):
     split.mine(drawn, tmp_path / "whole.jsonl.gz")
     ahead, mined, write = [], [], contracts.write_tuples
-    mine = negatives.Miner._mine
+    mine = mining.Miner._mine
 
     def counted(self, pairs):
         mined.extend(pairs)
@@ -224,8 +227,8 @@ def test_pairs_are_mined_some_at_a_time_without_a_trace_of_it(split, tmp_path, d
     def written(path, tuples):
         return write(path, (ahead.append(len(mined) - n) or t for n, t in enumerate(tuples)))
 
-    monkeypatch.setattr(negatives, "PAIRS_AT_ONCE", 3)
-    monkeypatch.setattr(negatives.Miner, "_mine", counted)
+    monkeypatch.setattr(mining, "PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(mining.Miner, "_mine", counted)
     monkeypatch.setattr(contracts, "write_tuples", written)
     split.mine(drawn, tmp_path / "parts.jsonl.gz")
     assert len(ahead) == 80 and max(ahead) == 3
@@ -279,6 +282,94 @@ def test_what_cannot_be_mined_is_refused(split, tmp_path):
         split.mine(ANYWHERE, output, system={**SYSTEM, "rm3": {"value": RM3}})
     with pytest.raises(ResiduumError, match="same_as"):
         split.mine({"same_as": "clear"}, output)
+
+
+FRUIT = [
+    ("p", "red apple"),
+    ("yes", "green apple of Anne Smith"),
+    ("also", "an apple: ANNE  SMITH's"),
+    ("no", "an apple for Anne, said Smith"),
+    ("pie", "apple pie"),
+    *((f"far{i}", "sky") for i in range(30)),
+]
+WITHOUT = {**ERRORS, "without_answers": True}
+
+
+def fruit(folder, answers, queries=(("q", "apple"), ("r", "apple"))):
+    """Lay docs, queries with one positive each, and their answers."""
+    split = Split(folder, FRUIT, list(queries), [(query_id, "p", 1) for query_id, _ in queries])
+    path = folder / "answers.jsonl"
+    contracts.write_answers(path, answers)
+    return split, path
+
+
+def test_docs_that_hold_an_answer_of_their_query_are_no_negatives(tmp_path):
+    split, answers = fruit(tmp_path, {"q": ["Anne Smith"], "r": ["nobody", "pie"]})
+    (q, r), facts = split.mine(WITHOUT, tmp_path / "t.jsonl.gz", answers=answers)
+    assert (q.query_id, set(q.negatives)) == ("q", {"no", "pie"})
+    assert (r.query_id, set(r.negatives)) == ("r", {"yes", "also", "no"})
+    assert (facts["docs_with_an_answer"], facts["pairs_without_a_negative"]) == (3, 0)
+    record = json.loads((tmp_path / "t.jsonl.gz.manifest.json").read_text())
+    assert str(answers) in record["inputs"]
+    (q, _), facts = split.mine(ERRORS, tmp_path / "u.jsonl.gz")
+    assert {"yes", "also"} & set(q.negatives) and "docs_with_an_answer" not in facts
+
+
+def test_every_pool_and_the_fallback_are_looked_through(tmp_path):
+    split, answers = fruit(tmp_path, {"q": ["sky"], "r": ["apple"]})
+    pools = {"errors": {**HITS, "top": 2}, "anywhere": {"kind": "corpus", "size": 34}}
+    both = {**WITHOUT, "pools": pools, "per_pair": 3}
+    (q, r), _ = split.mine(both, tmp_path / "t.jsonl.gz", answers=answers)
+    assert set(q.negatives) <= {"yes", "also", "no", "pie"}
+    assert all(doc.startswith("far") for doc in r.negatives)
+    tuples, facts = split.mine(WITHOUT, tmp_path / "u.jsonl.gz", answers=answers)
+    assert [t.query_id for t in tuples] == ["q", "r"] and facts["random_fallbacks"] == 1
+    assert all(doc.startswith("far") for doc in tuples[1].negatives), "all hits hold apple"
+
+
+def test_a_pair_whose_docs_all_hold_an_answer_is_left_out_and_counted(tmp_path, capsys):
+    split, answers = fruit(tmp_path, {"q": ["sky", "apple"], "r": ["pie"]})
+    tuples, facts = split.mine(WITHOUT, tmp_path / "t.jsonl.gz", answers=answers)
+    assert [t.query_id for t in tuples] == ["r"]
+    assert (facts["pairs"], facts["tuples"], facts["pairs_without_a_negative"]) == (2, 1, 1)
+    assert "warning: 1 of 2 pairs are left out: each doc drawn for it" in capsys.readouterr().err
+
+
+def test_a_split_without_answers_leaves_nothing_out_and_says_so_once(split, tmp_path, capsys):
+    plain, _ = split.mine(ERRORS, tmp_path / "a.jsonl.gz")
+    capsys.readouterr()
+    tuples, facts = split.mine(WITHOUT, tmp_path / "b.jsonl.gz")
+    assert tuples == plain
+    assert facts["without_answers"] == "the training split has no answers"
+    assert capsys.readouterr().err.count("no answers: no negative is left out for one") == 1
+
+
+@pytest.mark.parametrize("drawn", [ERRORS, ANYWHERE])
+def test_answers_that_no_doc_holds_change_no_byte(split, tmp_path, drawn, monkeypatch):
+    """The corpus is read once for its ids and once for them; the pools are searched once."""
+    answers, read, search = tmp_path / "answers.jsonl", contracts.read_docs, Searcher.search
+    contracts.write_answers(answers, {query_id: ["elsewhere"] for query_id in split.texts})
+    reads, searched = [], []
+
+    def searching(self, texts, k):
+        searched.append(len(texts))
+        return search(self, texts, k)
+
+    monkeypatch.setattr(mining, "PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr(contracts, "read_docs", lambda *args: reads.append(args) or read(*args))
+    monkeypatch.setattr(Searcher, "search", searching)
+    split.mine(drawn, tmp_path / "a.jsonl.gz")
+    plain, others = len(searched), len(reads)
+    split.mine({**drawn, "without_answers": True}, tmp_path / "b.jsonl.gz", answers=answers)
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+    assert len(searched) == 2 * plain and len(reads) == 2 * others + 1
+
+
+def test_a_training_query_without_answers_is_named(tmp_path):
+    split, answers = fruit(tmp_path, {"q": ["Anne Smith"]})
+    with pytest.raises(ResiduumError, match=r"answers\.jsonl: no answers of query r\."):
+        split.mine(WITHOUT, tmp_path / "t.jsonl.gz", answers=answers)
+    assert not (tmp_path / "t.jsonl.gz").exists()
 
 
 TRIPLES = {"triples": {"first": 6}, "scores": "bm25"}

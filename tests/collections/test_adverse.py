@@ -232,12 +232,15 @@ def test_damaged_files_are_told_by_place(mine, tmp_path, name, change, message):
     ("split", "message"),
     [
         ({"adverse": ADVERSE | {"of": "tset"}}, "hard.adverse.of: no split 'tset'.*test"),
-        ({"adverse": ADVERSE | {"of": "other"}}, "hard.adverse.of: 'other' is drawn from"),
-        ({"adverse": ADVERSE | {"of": "hard"}}, "hard.adverse.of: 'hard' is drawn from"),
-        ({"adverse": ADVERSE | {"of": "open"}}, "hard.adverse.of: 'open' has no judgements"),
-        ({"adverse": ADVERSE, "qrels": "x"}, "'test' decides that; leave out qrels"),
+        ({"adverse": ADVERSE | {"of": "other"}}, "hard.adverse.of: 'other' is adverse too"),
+        ({"adverse": ADVERSE | {"of": "hard"}}, "hard.adverse.of: 'hard' is adverse too"),
+        ({"adverse": ADVERSE | {"of": "open"}}, "hard.adverse.of: 'open' has no published"),
+        ({"adverse": ADVERSE, "qrels": "x"}, "are those of 'test'; leave out qrels"),
         ({"adverse": {"of": "test", "synonyms": {"kind": "forms"}}}, "forms go with source gener"),
-        ({"holdout": {"of": "other", "queries": 1, "seed": 1}}, "'other' is drawn from another"),
+        (
+            {"holdout": {"of": "other", "queries": 1, "seed": 1}},
+            "holdout.of: 'other' is adv",
+        ),
     ],
 )
 def test_what_an_adverse_split_cannot_be_is_refused(mine, split, message):

@@ -11,7 +11,7 @@ import yaml
 
 from conftest import ROOT
 from residuum import data
-from residuum.artefacts import contracts
+from residuum.artefacts import contracts, trec
 from residuum.collections.places import generate
 from residuum.config import entries, faults, loading
 from residuum.config.schema.datasets import Dataset
@@ -175,6 +175,18 @@ def test_answers_are_exported_as_those_of_any_split(made, dataset, tmp_path):
     output = tmp_path / "answers.jsonl"
     data.answers("x", "questions", canonical_json(dataset.for_split("questions")), output)
     assert contracts.read_answers(output) == made.answers["questions"]
+
+
+def test_each_doc_that_holds_the_name_is_relevant_and_the_target_is_one(tmp_path):
+    dataset = entries.parse(ROOT / "config/datasets/generated-smoke.yaml", Dataset)
+    made, spec = generate(dataset.source), canonical_json(dataset.for_split("questions"))
+    data.corpus("x", canonical_json(dataset.for_corpus()), tmp_path / "corpus")
+    queries, qrels = tmp_path / "queries.tsv", tmp_path / "qrels.trec"
+    data.split("x", "questions", spec, queries, qrels, corpus=tmp_path / "corpus")
+    texts, answers = texts_of(made), made.answers["questions"]
+    holding = {(q, doc, 1) for q, [name] in answers.items() for doc in texts if name in texts[doc]}
+    assert set(trec.read_qrels(qrels).iter_rows()) == holding
+    assert holding > {*made.qrels["questions"]}
 
 
 def test_only_questions_have_the_field_place(dataset):

@@ -63,7 +63,7 @@ print(json.dumps({irds_id: topics(irds_id) for irds_id in sys.argv[1:]}))
 @pytest.mark.shared_data
 def test_robust04s_five_folds_divide_its_250_topics(official_home):
     entry = dataset("robust04")
-    ids = {name: str(split.irds) for name, split in entry.splits.items()}
+    ids = {name: split.irds for name, split in entry.splits.items() if split.irds}
     done = irds_process(official_home, "-c", TOPICS, *ids.values())
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -75,6 +75,8 @@ def test_robust04s_five_folds_divide_its_250_topics(official_home):
     folds = [result[ids[name]] for name in entry.splits["test"].folds]
     assert [len(fold) for fold in folds] == [50] * 5
     assert sorted(query for fold in folds for query in fold) == sorted(numbers)
+    others = [set(entry.splits[name].part.ids) for name in entry.splits["test-mcdonald"].folds]
+    assert not [fold for fold in folds if set(fold) in others], "another division than McDonald's"
     pins = entry.editions[0].splits
     assert pins["test"].queries == 250
     assert all(pins[name].queries == 50 for name in entry.splits["test"].folds)
@@ -86,6 +88,25 @@ def test_the_folds_qrels_add_up_to_the_whole():
     assert sum(fold.qrels for fold in folds) == pins["test"].qrels
     for level, count in pins["test"].relevance.items():
         assert sum(fold.relevance[level] for fold in folds) == count
+
+
+def test_mcdonalds_folds_divide_the_topics_otherwise_than_ir_datasets():
+    splits = dataset("robust04").splits
+    folds = [splits[name].part.ids for name in splits["test-mcdonald"].folds]
+    assert [len(fold) for fold in folds] == [50] * 5
+    topics = sorted(topic for fold in folds for topic in fold)
+    assert topics == [str(number) for number in [*range(301, 451), *range(601, 701)]]
+    assert splits["test-mcdonald"].irds == splits["test"].irds
+    assert not set(splits["test-mcdonald"].folds) & set(splits["test"].folds)
+    whole = dataset("robust04")
+    assert Dataset.model_validate(whole.model_dump()) == whole, "defaults may be written out"
+
+
+@pytest.mark.shared_data
+def test_mcdonalds_folds_are_those_that_anserini_publishes(shared_data):
+    published = json.loads((shared_data / "robust04" / "folds.mcdonald2018.json").read_text())
+    splits = dataset("robust04").splits
+    assert [splits[name].part.ids for name in splits["test-mcdonald"].folds] == published
 
 
 @pytest.mark.parametrize("path", sorted(DATASETS.glob("*.yaml")), ids=lambda path: path.stem)

@@ -317,6 +317,35 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
           "models/deepct.yaml: train_on: generated-mini/train is residual")),
         ("datasets/cacm.yaml", {"splits": {"test": {"holdout": {"of": "all", "queries": 1,
          "seed": 1}}}}, "splits.test.holdout.of: no split 'all'; known: test"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"part": {"of": "all", "ids": ["1"]}}}},
+         "splits.test.part.of: no split 'all'; known: test"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"part": {"of": "b", "ids": ["1", "2", "1"]}}}},
+         "splits.test.part: ids: query 1 is given twice"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"part": {"of": "b", "ids": ["1"]},
+         "queries": "q", "unjudged": True}}},
+         "part: queries, judgements and answers are those of 'b'; leave out queries, unjudged"),
+        ("datasets/robust04.yaml",
+         {"splits": {"a": {"part": {"of": "b", "ids": ["1"]}}, "b": {"part": {"of": "test",
+          "ids": ["1"]}}, "test": {"irds": "x"}}, **ONE, "downloads": []},
+         "splits.a.part.of: 'b' is a part too"),
+        ("datasets/robust04.yaml",
+         {"splits": {"a": {"part": {"of": "test", "ids": ["1", "2"]}}, "b": {"part": {"of": "test",
+          "ids": ["3", "2"]}}, "test": {"irds": "x", "folds": ["a", "b"]}}, **ONE, "downloads": []},
+         "splits.test.folds: query 2 is in a and in b; folds divide the queries"),
+        ("datasets/cacm.yaml", {"splits": {"test": {"relevant_by": "answers"}}},
+         "splits.test.relevant_by: the split has no answers: give answers_field, or questions"),
+        ("datasets/robust04.yaml",
+         {"splits": {"a": {"irds": "x"}, "test": {"irds": "y", "answers_field": "z",
+          "relevant_by": "answers", "residual_of": ["a"]}}, **ONE, "downloads": []},
+         "splits.test.relevant_by: docs judged before leave every run, and may hold an answer"),
+        ("datasets/robust04.yaml",
+         {"splits": {"a": {"irds": "x", "answers_field": "z"}, "test": {"relevant_by": "answers",
+          "holdout": {"of": "a", "queries": 1, "seed": 1}}}, **ONE, "downloads": []},
+         "splits.test.relevant_by: a holdout has that of 'a'"),
+        ("models/clear.yaml", {"negatives": {"without_answers": True}},
+         "without_answers: docs are left out of pools alone; give pools"),
+        ("models/clear-random.yaml", {"budgets": [], "negatives": {"same_as": "clear",
+         "without_answers": True}}, "same_as takes the other model's tuples"),
         ("datasets/cacm.yaml", {"budgets": ["tripled"]}, "mean triplet? To add one: budgets: of a"),
         ("systems/clear.yaml",
          {"interpolation": {"weighted": "bm25", "grid": [0.1], "tune_on": "msmarco-tune",
@@ -552,6 +581,29 @@ def test_a_new_split_leaves_the_others_as_they_are(config):
     edit(config, "datasets/msmarco-passage.yaml", splits=data["splits"])
     changed = load(config, scale="full").datasets["msmarco-passage"]
     assert before.for_split("train") != changed.for_split("train"), "it loses queries"
+
+
+def test_what_judges_a_split_decides_its_export_and_not_which_docs_a_sample_holds(config):
+    before = load(config, scale="full").datasets["nq-250k"]
+    data = yaml.safe_load((config / "datasets" / "nq-250k.yaml").read_text())
+    assert data["splits"]["dev"].pop("relevant_by") == "answers"
+    edit(config, "datasets/nq-250k.yaml", splits=data["splits"])
+    after = load(config, scale="full").datasets["nq-250k"]
+    assert before.source.sample.keep == ["train", "dev"], "dev's own judgements choose docs"
+    assert before.for_corpus() == after.for_corpus()
+    assert before.for_split("test") == after.for_split("test")
+    assert before.for_split("dev") != after.for_split("dev")
+
+
+def test_a_listed_fold_leaves_what_it_is_part_of_as_it_is(config):
+    before = load(config, scale="full").datasets["robust04"]
+    data = yaml.safe_load((config / "datasets" / "robust04.yaml").read_text())
+    data["splits"]["mcdonald1"]["part"]["ids"].remove("302")
+    edit(config, "datasets/robust04.yaml", splits=data["splits"])
+    after = load(config, scale="full").datasets["robust04"]
+    for name in ("test", "test-mcdonald", "mcdonald2"):
+        assert before.for_split(name) == after.for_split(name)
+    assert before.for_split("mcdonald1") != after.for_split("mcdonald1")
 
 
 def test_a_key_that_is_given_twice_is_a_fault(config):

@@ -53,11 +53,11 @@ def corpus(folders: Folders, name: str, entry: Dataset, output: Path) -> Any:
     return run(folders, "residuum.data", *words)
 
 
-def split(folders: Folders, name: str, entry: Dataset, which: str, output: Path) -> Any:
+def split(folders: Folders, name: str, entry: Dataset, which: str, output: Path, *more: str) -> Any:
     """Run `residuum.data split`; queries.tsv and qrels.trec go into the folder `output`."""
     words = ["split", "--dataset", name, "--name", which, "--spec", spec(entry, which)]
     files = ["--queries", str(output / "queries.tsv"), "--qrels", str(output / "qrels.trec")]
-    return run(folders, "residuum.data", *words, *files)
+    return run(folders, "residuum.data", *words, *files, *more)
 
 
 def docpairs(folders: Folders, name: str, entry: Dataset, which: str, output: Path) -> Any:

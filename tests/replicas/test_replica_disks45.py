@@ -5,7 +5,10 @@ from collections import Counter
 
 import pytest
 
+from conftest import ROOT
 from replicas import disks45, reading
+from residuum.config import entries
+from residuum.config.schema.datasets import Dataset
 
 NOCR = "disks45/nocr"
 ROBUST = f"{NOCR}/trec-robust-2004"
@@ -66,6 +69,14 @@ def test_all_topics_but_one_are_judged(replica, result):
     judged = {query_id for query_id, *_ in replica.qrels[ROBUST]}
     assert set(replica.queries[ROBUST]) - judged == {"672"}
     assert set(replica.counts()["splits"][ROBUST]["relevance"]) == {0, 1, 2}
+
+
+def test_mcdonalds_folds_are_none_of_those_of_ir_datasets(replica, result):
+    splits = entries.parse(ROOT / "config" / "datasets" / "robust04.yaml", Dataset).splits
+    listed = [{*splits[name].part.ids} for name in splits["test-mcdonald"].folds]
+    theirs = [set(reading.queries(result, fold, "title")) for fold in FOLDS]
+    assert set.union(*listed) == set.union(*theirs) == set(replica.queries[ROBUST])
+    assert max(len(one & other) for one in listed for other in theirs) < 25
 
 
 def test_five_folds_of_fifty_topics_share_the_judgements_out(replica, result):

@@ -6,6 +6,7 @@ import re
 import tarfile
 from gzip import decompress
 
+import polars as pl
 import pytest
 
 import wordnets
@@ -23,7 +24,9 @@ from residuum import lexical
 from residuum.artefacts import contracts, docpairs, trec
 from residuum.config.schema.systems import IndexForm
 from residuum.lucene import indexing, jvm
+from residuum.tuning.evaluation import evaluate
 
+DPR = "dpr-w100/natural-questions"
 WRITERS = {
     "msmarco-passage": lambda folders: msmarco_passage.write(folders.home),
     "msmarco-document": lambda folders: msmarco_document.write(folders.home),
@@ -214,6 +217,50 @@ def test_answers_are_those_that_csv_reads(written):
     done = exporting.run(place.folders, "residuum.data", *words, "--output", str(output))
     assert done.returncode == 0, done.stderr
     assert contracts.read_answers(output) == place.replica.answers["nq-test"]
+
+
+@pytest.mark.parametrize(("which", "of"), [("test", "nq-test"), ("dev", f"{DPR}/dev")])
+def test_answers_judge_the_passages_that_the_replica_made_to_hold_them(written, which, of):
+    place = written("nq-dpr")
+    corpus, output = place.base / "whole", place.base / f"answered-{which}"
+    every = {"docs": 600, "seed": 1, "keep": ["train", "dev"], "level": 2}
+    entry = exporting.dataset("nq-250k", place.replica, sample=every)
+    assert exporting.corpus(place.folders, "nq-250k", entry, corpus).returncode == 0
+    words = (place.folders, "nq-250k", entry, which, output, "--corpus", str(corpus))
+    done = exporting.split(*words)
+    assert done.returncode == 0, done.stderr
+    holders, judged = place.replica.holders[of], trec.read_qrels(output / "qrels.trec")
+    found = judged.filter(relevance=1).select("query_id", "doc_id").rows()
+    assert found == [(query_id, doc) for query_id, docs in holders.items() for doc in docs]
+    unanswered = [query_id for query_id, docs in holders.items() if not docs]
+    assert judged.filter(relevance=0).rows() == [(query_id, "1", 0) for query_id in unanswered]
+    run = pl.DataFrame(
+        [(q, str(n + k), k) for n, q in enumerate(holders) for k in range(1, 300)],
+        schema={"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}, orient="row",
+    )  # fmt: skip
+    names, answers = ["AnswerAccuracy@250", "Success@250"], place.replica.answers[of]
+    metrics = evaluate(run, judged, names, lambda: (answers, contracts.read_docs(corpus)))
+    expected = {
+        query_id: float(any(n < int(doc) <= n + 250 for doc in docs))
+        for n, (query_id, docs) in enumerate(holders.items())
+    }
+    for name in names:
+        assert dict(metrics.filter(measure=name).select("query_id", "value").rows()) == expected
+    assert 0 < sum(expected.values()) < len(holders) - len(unanswered)
+
+
+def test_mcdonalds_folds_are_exported_with_all_that_is_judged(written):
+    newswire = written("robust04")
+    splits = exporting.dataset("robust04", newswire.replica).splits
+    whole = newswire.split("test-mcdonald")
+    folds = [newswire.split(name) for name in splits["test-mcdonald"].folds]
+    topics = [list(trec.read_queries(fold / "queries.tsv")) for fold in folds]
+    assert [len(fold) for fold in topics] == [50] * 5
+    every = trec.read_queries(whole / "queries.tsv")
+    assert sorted(topic for fold in topics for topic in fold) == sorted(every) and "672" in every
+    rows = [row for fold in folds for row in trec.read_qrels(fold / "qrels.trec").rows()]
+    assert sorted(rows) == sorted(trec.read_qrels(whole / "qrels.trec").rows())
+    assert "672" not in {query_id for query_id, _, _ in rows}
 
 
 def test_another_encoding_of_the_machine_is_refused(written):

@@ -188,6 +188,14 @@ def test_accuracy_is_that_of_the_passages_that_hold_an_answer(made):
     assert measured == pytest.approx(share, abs=1e-9) and 0.2 < share < 1
 
 
+def test_a_split_that_answers_judge_has_the_passages_that_hold_one_as_relevant(made):
+    judged = trec.read_qrels(made.results / "data" / "nq-250k" / "dev" / "qrels.trec")
+    holders = made.replicas["dpr-w100"].holders["dpr-w100/natural-questions/dev"]
+    expected = {(query_id, doc) for query_id, docs in holders.items() for doc in docs}
+    assert set(judged.filter(relevance=1).select("query_id", "doc_id").rows()) == expected
+    assert set(judged["query_id"]) == set(holders), "those that no passage answers count as well"
+
+
 def test_long_documents_have_several_vectors_and_stand_once_in_a_run(made):
     folder = made.results / "embeddings" / "msmarco-document" / "clear" / "seed1"
     shards = sorted(folder.glob("shard-*"))

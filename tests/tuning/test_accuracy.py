@@ -7,7 +7,8 @@ import pytest
 from pyserini.eval.evaluate_dpr_retrieval import SimpleTokenizer, has_answers
 
 from residuum.artefacts import trec
-from residuum.tuning.evaluation import BORDER, answer_accuracy, tokens
+from residuum.tuning.answers import tokens
+from residuum.tuning.evaluation import answer_accuracy
 
 FORM = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 TOKENIZER = SimpleTokenizer()
@@ -65,7 +66,7 @@ def test_random_strings_match_as_dprs_do():
     for _ in range(2000):
         passage = "".join(draw.choices(letters, k=12))
         answer = "".join(draw.choices(letters.replace("\t", ""), k=draw.randint(1, 3)))
-        if tokens(answer) == BORDER:
+        if not tokens(answer):
             continue
         expected = has_answers(passage, [answer], TOKENIZER)
         matches += expected

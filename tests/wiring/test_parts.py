@@ -7,17 +7,18 @@ from dataclasses import replace
 import pytest
 
 from conftest import ROOT
-from plan_fixture import BM25, MODEL, SYSTEM, TRAINING, named, registry, with_triples
+from plan_fixture import BM25, DATASET, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.config.registry import Place
+from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.scales import Config, FromModel, FromPath
 from residuum.config.schema.sources import FilesSource
-from residuum.wiring import options
+from residuum.wiring import assumptions, options, sizes
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora, Models, encoded_splits, searched
-from residuum.wiring.estimates import Estimate
+from residuum.wiring.estimates import Estimate, Estimates
 from residuum.wiring.part import Constraints, run_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.resources import Resources
@@ -391,3 +392,61 @@ def test_a_split_without_triples_leaves_their_models_out_and_says_where_they_bel
     why = why_unavailable(replace(toy, datasets={"toy": data}), "follower", DEV, all_available)
     assert why and why.startswith("no such file: ") and "t.gz. Access to toy: " in why
     assert why_unavailable(with_triples(70, docpairs=None), "vectors", DEV, all_available) is None
+
+
+ANSWERED = TOY.datasets["toy"].splits | {
+    name: TOY.datasets["toy"].splits[name].model_copy(update={"answers_field": "a", **more})
+    for name, more in (("train", {}), ("dev", {"relevant_by": "answers"}))
+}
+
+
+def with_answers(**negatives):
+    """Return the toy with answers: dev is judged by them, train has them for its negatives."""
+    dataset = TOY.datasets["toy"].model_copy(update={"splits": ANSWERED})
+    dual = TOY.models["dual"]
+    changed = dual.model_copy(
+        update={"negatives": dual.negatives.model_copy(update=negatives)}
+    )  # fmt: skip
+    return replace(TOY, datasets={"toy": dataset}, models={**TOY.models, "dual": changed})
+
+
+def test_a_split_that_answers_judge_is_made_of_the_corpus():
+    made, corpus = part(Corpora, with_answers()), "r/data/toy/corpus/manifest.json"
+    judging = {split: made.judged_by(named(dataset="toy", split=split)) for split in ANSWERED}
+    assert judging == {"train": [], "tune": [], "dev": [corpus], "open": []}
+    costs, text = Estimates(with_answers()), sizes.text_bytes(TOY, "toy")
+    job = costs.judged_split(named(**ON_DEV))
+    assert job.core_s == pytest.approx(text / 1e6 / assumptions.ANSWERS_MB)
+    assert sizes.pairs(with_answers(), DEV) == 1000 * 20 * assumptions.HELD
+    other = named(dataset="toy", split="train")
+    assert costs.judged_split(other) == costs.split(other)
+    many = with_answers().datasets["toy"].editions[1].model_copy(update={"docs": 10**9})
+    dataset = with_answers().datasets["toy"].model_copy(update={"editions": [many]})
+    resources = Resources(replace(TOY, datasets={"toy": dataset}))
+    assert resources.export_mb(named(**ON_DEV)) == 2000 + 400 * 20 * 1000 * assumptions.HELD
+
+
+def test_a_split_that_answers_judge_needs_the_files_of_the_corpus(tmp_path):
+    entry = {**DATASET, "source": {"kind": "files", "corpus": "docs.jsonl"}, "downloads": []}
+    entry |= {"splits": {name: {"questions": f"{name}.csv"} for name in ("dev", "open")}}
+    entry["splits"]["dev"]["relevant_by"] = "answers"
+    entry |= {"editions": [{"name": "any", "docs": 1}]}
+    dataset = Dataset.model_validate(entry)
+    absent = {split: [path.name for path in dataset.missing(split, tmp_path, tmp_path)]
+              for split in (None, "dev", "open")}  # fmt: skip
+    corpus = ["docs.jsonl"]
+    assert absent == {None: corpus, "dev": [*corpus, "dev.csv"], "open": ["open.csv"]}
+
+
+def test_negatives_without_answers_read_those_of_the_training_split():
+    asked = part(Models, with_answers(without_answers=True))
+    assert asked.mined_answers(named(model="dual")) == ["r/data/toy/train/answers.jsonl"]
+    assert part(Models, with_answers()).mined_answers(named(model="dual")) == []
+    negatives = TOY.models["dual"].negatives.model_copy(update={"without_answers": True})
+    dual = TOY.models["dual"].model_copy(update={"negatives": negatives})
+    plain = part(Models, replace(TOY, models={**TOY.models, "dual": dual}))
+    assert plain.mined_answers(named(model="dual")) == [], "the split has none"
+    costs = [Estimates(with_answers(without_answers=x)).negatives(named(model="dual")).core_s
+             for x in (True, False)]  # fmt: skip
+    read = sizes.text_bytes(TOY, "toy") / 1e6 / assumptions.ANSWERS_MB
+    assert costs[0] - costs[1] == pytest.approx(read)

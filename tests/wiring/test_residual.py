@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from plan_fixture import DATASET, named, registry
 from residuum.config.registry import Place
-from residuum.config.schema.datasets import Dataset, Split
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId
 from residuum.pages import notes
 from residuum.tables import removed

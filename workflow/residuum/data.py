@@ -4,8 +4,10 @@ Command: `python -m residuum.data corpus|split|answers|docpairs ...`. Where a co
 is the business of residuum.collections. Must not know models, indexes or measures.
 """
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +16,7 @@ import typer
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.artefacts import docpairs as triples
 from residuum.artefacts.residual import Residual
+from residuum.artefacts.streams import disk_list
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -23,6 +26,7 @@ from residuum.collections.files import resolve
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Collection, Edition
+from residuum.tuning.answers import holders, tokens
 
 app = command.app(__doc__)
 Doc = tuple[str, dict[str, str]]  # doc_id and fields
@@ -129,22 +133,68 @@ def split(
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
     dataset_file: DatasetFile = None,
     judged_before: command.JudgedBefore = None,
+    corpus: Annotated[Path | None, typer.Option(help="where answers are looked for")] = None,
 ) -> None:
     """Write queries and qrels of one split, checked against each other; or why none are public.
 
-    Those of a residual split judge no pair that an earlier round judged.
+    Those of a residual split judge no pair that an earlier round judged. Where answers say what is
+    relevant, the judgements are made of them and the docs of the corpus.
     """
-    collection = _collection(spec, dataset_file)
+    collection, where = _collection(spec, dataset_file), f"{dataset}/{name}"
     rows, residual = load_split(dataset, name, collection), Residual(judged_before)
-    residual.check(rows.qrels, f"{dataset}/{name}")
-    trec.write_queries(queries, rows.queries)
-    if collection.judged(name):
+    residual.check(rows.qrels, where)
+    facts, others = {"queries": len(rows.queries), "qrels": len(rows.qrels)}, residual.paths
+    if collection.source_of(name).relevant_by:
+        if corpus is None:
+            raise ResiduumError(f"{where}: relevant_by: answers: give --corpus, where they stand")
+        facts |= write_judgements(qrels, where, rows, corpus)
+        others = [corpus / "manifest.json"]
+    elif collection.judged(name):
         trec.write_qrels(qrels, rows.qrels)
     else:
-        trec.write_refusal(qrels, f"{dataset}/{name} has no public judgements of its docs")
-    facts = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
+        trec.write_refusal(qrels, f"{where} has no public judgements of its docs")
+    trec.write_queries(queries, rows.queries)
     own, names = [queries, qrels], collection.source_files(name)
-    _write_manifest(queries, facts, collection, names, residual.paths, own)
+    _write_manifest(queries, facts, collection, names, others, own)
+
+
+def write_judgements(qrels: Path, where: str, rows: Rows, corpus: Path) -> dict[str, int]:
+    """Write as relevant, at level 1, each doc that holds an answer; return what was counted.
+
+    A query that no doc answers counts as well: the first doc is judged not relevant to it. Nothing
+    of the corpus is in memory but 8 bytes for each pair.
+    """
+    _check_answers(where, rows)
+    held = {query_id: array("Q") for query_id, _ in rows.queries}
+
+    def doc_ids() -> Iterator[str]:
+        total = contracts.corpus_manifest(corpus)["docs"]
+        docs = track(contracts.read_docs(corpus), f"judge {where} by answers", total, "docs")
+        for number, (doc_id, queries) in enumerate(holders(docs, rows.answers)):
+            for query_id in queries:
+                held[query_id].append(number)
+            yield doc_id
+
+    with disk_list(qrels, doc_ids()) as ids:
+        if not len(ids):
+            raise ResiduumError(f"{where}: no doc of {corpus} holds an answer to any query")
+        first = next(contracts.read_corpus(corpus, range(1)))[0]
+        relevant = ((q, ids[number], 1) for q, numbers in held.items() for number in numbers)
+        unanswered = [query_id for query_id, numbers in held.items() if not numbers]
+        trec.write_qrels(qrels, chain(relevant, ((q, first, 0) for q in unanswered)))
+    pairs = sum(map(len, held.values()))
+    return {"qrels": pairs + len(unanswered), "relevant": pairs, "unanswered": len(unanswered)}
+
+
+def _check_answers(where: str, rows: Rows) -> None:
+    """Refuse a query without an answer, and an answer that nothing could match."""
+    for query_id, _ in rows.queries:
+        if not (answers := rows.answers.get(query_id)):
+            text = "has no answer, so that no doc could be relevant to it"
+            raise ResiduumError(f"{where}: query {query_id} {text}. Add one or remove the query.")
+        if empty := [text for text in answers if not tokens(text)]:
+            text = "holds no letter, digit or sign, so that nothing could match it"
+            raise ResiduumError(f"{where}: query {query_id}: the answer {empty[0]!r} {text}")
 
 
 def load_split(dataset: str, name: str, collection: Collection) -> Rows:

@@ -16,7 +16,8 @@ from residuum.cli import command
 from residuum.cli.errors import NotRun
 from residuum.cli.progress import track
 from residuum.config import measures
-from residuum.tuning.evaluation import Answers, Docs, evaluate, means, refuse_unjudged
+from residuum.tuning.answers import Answers, Docs
+from residuum.tuning.evaluation import evaluate, means, refuse_unjudged
 
 app = command.app(__doc__)
 

@@ -150,7 +150,7 @@ def split(collection: Collection, name: str) -> Rows:
                     f"{key} in the dataset's YAML."
                 )
         queries = list(data.queries_iter())
-        judged = data.qrels_iter() if collection.judged(name) else ()
+        judged = data.qrels_iter() if entry.published else ()
         answered = queries if entry.answers_field else []
         return Rows(
             [(q.query_id, str(getattr(q, entry.query_field))) for q in queries],

@@ -11,7 +11,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.collections import faults, files
 from residuum.collections.records import Rows
-from residuum.config.schema.datasets import Collection, Holdout, SplitCount
+from residuum.config.schema.datasets import Collection
+from residuum.config.schema.splits import Holdout, Listed, SplitCount
 
 SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
     {
@@ -31,7 +32,8 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
 
     Those of an adverse split are its origin's, for `residuum.collections.adverse` to reword.
     The source is counted as it is, before anything is drawn from it, because those are the
-    counts that others publish. A split without public judgements has no qrels.
+    counts that others publish. A split without published judgements has no qrels, whatever is made
+    of its answers.
     """
     if adverse := collection.splits[name].adverse:
         return load(dataset, collection, adverse.of)
@@ -42,21 +44,40 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
         rows = SPLITS[collection.source.kind](collection, of)
     _check_ids(f"{dataset}/{of}", rows)
     _check_counts(dataset, of, collection, rows)
-    if collection.judged(of):
+    if collection.splits[of].published:
         _check_relevance(f"{dataset}/{of}", rows)
     holdouts = {n: s.holdout for n, s in collection.splits.items() if s.holdout}
-    drawn = {n: _held_out(n, rows, h) for n, h in holdouts.items() if h.of == of}
+    eligible = _eligible(collection, of, rows)
+    drawn = {n: _held_out(n, eligible, h) for n, h in holdouts.items() if h.of == of}
+    rest = rows.of({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
     if of == name:
-        return rows.of({query_id for query_id, _ in rows.queries}.difference(*drawn.values()))
-    part = rows.of(drawn[name])
+        return rest
+    listed = collection.splits[name].part
+    part = _listed(f"{dataset}/{name}", rest, listed) if listed else rows.of(drawn[name])
     _check_counts(dataset, name, collection, part)
     return part
 
 
-def _held_out(name: str, rows: Rows, holdout: Holdout) -> set[str]:
-    """Draw the judged queries of a holdout by the hash of their ids: file order is irrelevant."""
-    judged = {query_id for query_id, _, _ in rows.qrels}
-    ids = [query_id for query_id, _ in rows.queries if query_id in judged]
+def _listed(where: str, rows: Rows, listed: Listed) -> Rows:
+    """Return the rows of listed queries, each of which must be there."""
+    if unknown := sorted({*listed.ids}.difference(query_id for query_id, _ in rows.queries)):
+        raise ResiduumError(
+            f"{where}: part.ids lists {len(unknown)} queries that '{listed.of}' does not have: "
+            f"{', '.join(unknown[:5])}. Fix the list; those of a holdout are the holdout's."
+        )
+    return rows.of({*listed.ids})
+
+
+def _eligible(collection: Collection, of: str, rows: Rows) -> list[str]:
+    """Return the queries that a holdout is drawn from: judged ones, or those with answers."""
+    by_answers = collection.splits[of].relevant_by
+    known = {*rows.answers} if by_answers else {query_id for query_id, _, _ in rows.qrels}
+    return [query_id for query_id, _ in rows.queries if query_id in known]
+
+
+def _held_out(name: str, queries: list[str], holdout: Holdout) -> set[str]:
+    """Draw the queries of a holdout by the hash of their ids: file order is irrelevant."""
+    ids = list(queries)
     if holdout.queries > len(ids):
         raise ResiduumError(
             f"holdout: {holdout.queries} queries required, but '{holdout.of}' has {len(ids)}"

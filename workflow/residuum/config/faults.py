@@ -215,9 +215,7 @@ def _unjudged(registry: Registry) -> Iterator[str]:
     """Yield the measures of splits without the judgements, or the answers, that they read."""
     for dataset, entry in registry.datasets.items():
         for split in entry.splits:
-            origin = entry.splits[entry.origin(split)]
-            answered = bool(origin.questions or origin.answers_field)
-            given = {"answers": answered, "judgements": entry.judged(split)}
+            given = {"answers": entry.source_of(split).answered, "judgements": entry.judged(split)}
             for measure in registry.measures(Place(dataset, split)):
                 if not given[read := measures.reads(measure)]:
                     lacking = "answers" if read == "answers" else "public judgements"

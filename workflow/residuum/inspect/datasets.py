@@ -214,6 +214,8 @@ def show(config: Path, name: str) -> str:
             texts = [f"{split}: {splits.described(pin)}", ", ".join(dataset.splits[split].measures)]
             if earlier := dataset.judged_before(split):
                 texts.append(f"residual of {', '.join(earlier)}")
+            if dataset.source_of(split).relevant_by:
+                texts.append("docs that hold an answer are relevant")
             lines.append(line("", "; ".join(filter(None, texts)), 4))
     return "\n".join(lines)
 
@@ -273,4 +275,5 @@ def _count(name: str, dataset: Dataset, split: str | None) -> str:
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)
     judged = len({query_id for query_id, _, _ in rows.qrels})
     pins = ", as pinned" if pinned else "; nothing is pinned"
-    return f"{splits.described(splits.count(rows))}{pins}; {judged} judged"
+    made = "; judged by answers on export" if dataset.source_of(split).relevant_by else ""
+    return f"{splits.described(splits.count(rows))}{pins}; {judged} judged{made}"

@@ -5,9 +5,8 @@ know how rankings came about.
 """
 
 import math
-import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -15,11 +14,9 @@ import polars as pl
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.config import measures
+from residuum.tuning.answers import Answers, Docs, holders
 from residuum.tuning.choosing import Values
 
-BORDER = "\x1f"  # between tokens; no token holds a control character
-Answers = Mapping[str, list[str]]
-Docs = Iterable[Mapping[str, str]]
 Texts = Callable[[], tuple[Answers, Docs]]
 
 
@@ -146,39 +143,24 @@ def of_rankings(runs: Sequence[pl.DataFrame], qrels: pl.DataFrame, measure: str)
     return np.reshape(values["value"].to_numpy(), (len(runs), len(query_ids)))
 
 
-def tokens(text: str) -> str:
-    """Write a text's tokens between borders, split as DPR does: canonical decomposition, runs of
-    letters, digits and marks, or single other characters but space and control; in lower case."""
-    import regex
-
-    text = unicodedata.normalize("NFD", text)
-    split = regex.findall(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", text)
-    return BORDER.join(["", *(token.lower() for token in split), ""])
-
-
 def answer_accuracy(
     run: pl.DataFrame, answers: Answers, docs: Docs, names: Sequence[str]
 ) -> pl.DataFrame:
     """Return query_id, measure, value: does one of the first k docs hold an answer, as DPR counts?
 
-    The values are 0 or 1, for all questions. `docs` are the corpus's records, read once; a doc's
-    passage is its field `body`, or its text where it has none; titles are not searched. Karpukhin
-    et al., Dense Passage Retrieval, EMNLP 2020, section 3.2 and their evaluation script.
+    The values are 0 or 1, for all questions. `docs` are the corpus's records, read once.
     """
     depths = {name: depth for name in names if (depth := measures.cutoff(name))}
     deepest = max(depths.values())
-    required = {q: set(map(tokens, texts)) - {BORDER} for q, texts in answers.items()}
     ranks: dict[str, list[tuple[str, int]]] = defaultdict(list)
     near = run.filter((pl.col("rank") <= deepest) & pl.col("query_id").is_in(list(answers)))
     for doc_id, query_id, rank in near.select("doc_id", "query_id", "rank").iter_rows():
         ranks[doc_id].append((query_id, rank))
     best = dict.fromkeys(answers, deepest + 1)  # rank of the first doc that holds an answer
-    for doc in docs:
-        if doc["doc_id"] in ranks:
-            passage = tokens(doc.get("body", doc["text"]))
-            for query_id, rank in ranks[doc["doc_id"]]:
-                if rank < best[query_id] and any(a in passage for a in required[query_id]):
-                    best[query_id] = rank
+    for doc_id, answered in holders(docs, answers, ranks):
+        for query_id, rank in ranks[doc_id]:
+            if query_id in answered:
+                best[query_id] = min(rank, best[query_id])
     rows = [(q, name, float(best[q] <= depth)) for q in answers for name, depth in depths.items()]
     return pl.DataFrame(rows, schema=trec.METRICS, orient="row")
 

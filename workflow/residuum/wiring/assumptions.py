@@ -20,6 +20,8 @@ class Assumption(float):
 TOKEN_BYTES = Assumption(4.5, "a token is {} bytes of text")
 ZIP = Assumption(0.36, "compressed text takes {} of its bytes (MS MARCO's archive; NFCorpus 0.19)")
 EXPORT_MB = Assumption(20, "a core exports {} MB of text a second (growth benchmark: 27)")
+ANSWERS_MB = Assumption(4, "a core looks for answers in {} MB of text a second")
+HELD = Assumption(0.002, "a doc holds an answer to {} of a split's questions")
 QUERY_BYTES = Assumption(40, "a query takes {} bytes, a judgement half of that")
 INDEX_MB = Assumption(
     2.5,

@@ -69,6 +69,13 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
     return [registry.place(role).dataset for _, role in references(entry, "role")]
 
 
+def answers_left_out(registry: Registry, model: str) -> Place | None:
+    """Return the split whose answers no negative of a model may hold; None without such."""
+    place = registry.train_place(model)
+    answered = registry.datasets[place.dataset].source_of(place.split).answered
+    return place if answered and registry.negatives(model).without_answers else None
+
+
 class Corpora(Part):
     """Inputs and options of the stages data, lexical, encode and dense."""
 
@@ -91,6 +98,11 @@ class Corpora(Part):
         dataset = self.registry.datasets[wildcards.dataset]
         split = getattr(wildcards, "split", None)
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
+
+    def judged_by(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpus whose docs judge a split by its answers; none for another split."""
+        made = self.registry.datasets[wildcards.dataset].source_of(wildcards.split).relevant_by
+        return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
 
     def docpairs_files(self, wildcards: Wildcards) -> list[str]:
         """Return the user's own file of a split's training triples, if it is one."""
@@ -325,6 +337,11 @@ class Models(Part):
         """Return the training triples of the split that a model is trained on, if it takes them."""
         taken = self.registry.entry(wildcards.model, OnPairs).negatives.triples
         return [self.fill(self.paths.docpairs, self._pairs(wildcards))] if taken else []
+
+    def mined_answers(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers that negatives must not hold, if a model and its split have such."""
+        place = answers_left_out(self.registry, wildcards.model)
+        return [self.fill(self.paths.answers, place)] if place else []
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:
         """Return the runs of the other systems that negatives are mined from."""

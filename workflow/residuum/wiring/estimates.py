@@ -24,7 +24,7 @@ from residuum.config.specs import RunId, seed_of, trained_with
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, rm3_measure
-from residuum.wiring.corpora import corpora_of, encoded_splits
+from residuum.wiring.corpora import answers_left_out, corpora_of, encoded_splits
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
 
@@ -90,6 +90,9 @@ class Estimates:
     def _export_s(self, dataset: str) -> float:
         return sizes.text_bytes(self.registry, dataset) / MB / assumed.EXPORT_MB
 
+    def _answers_s(self, dataset: str) -> float:
+        return sizes.text_bytes(self.registry, dataset) / MB / assumed.ANSWERS_MB
+
     def corpus(self, w: Wildcards) -> Estimate:
         """Estimate the export of a corpus."""
         disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
@@ -100,6 +103,13 @@ class Estimates:
         adverse = self.registry.datasets[w.dataset].splits[w.split].adverse
         read = self._export_s(w.dataset) if adverse else 0
         return Estimate(1.5 * assumed.QUERY_BYTES * self._queries(w), read)
+
+    def judged_split(self, w: Wildcards) -> Estimate:
+        """Estimate that of a split, whose judgements may be made of answers and the corpus."""
+        if not self.registry.datasets[w.dataset].source_of(w.split).relevant_by:
+            return self.split(w)
+        judgements = assumed.QUERY_BYTES / 2 * sizes.pairs(self.registry, place_of(w))
+        return Estimate(self.split(w).disk + judgements, self._answers_s(w.dataset))
 
     def docpairs(self, w: Wildcards) -> Estimate:
         """Estimate the export of training triples, a line each, written and read twice."""
@@ -133,6 +143,8 @@ class Estimates:
         drawn = pairs * (negatives.per_pair or int(negatives.sampled))
         queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
+        if answers_left_out(self.registry, w.model):
+            seconds += self._answers_s(place.dataset)
         return _run(pairs + drawn, seconds + self._export_s(place.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
@@ -156,7 +168,7 @@ class Estimates:
 
     def measures(self, w: Wildcards) -> Estimate:
         """Estimate the measures of a run; answers are looked for in the texts of its docs."""
-        texts = self._export_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
+        texts = self._answers_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
         return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
 
     def page(self, w: Wildcards) -> Estimate:

@@ -7,7 +7,8 @@ Usage: `resources: **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000)`. A cluster li
 from collections.abc import Callable
 from math import ceil
 
-from residuum.config.registry import Registry
+from residuum.config.registry import Place, Registry
+from residuum.wiring import sizes
 from residuum.wiring.assumptions import CORE_GFLOPS, START_S, STEP_S
 from residuum.wiring.estimates import Estimate
 from residuum.wiring.part import Wildcards
@@ -79,12 +80,15 @@ class Resources:
     def export_mb(self, wildcards: Wildcards) -> int:
         """Return the memory of an export, which holds judgements whole.
 
-        They are those of the split, or of the splits that a sample of a corpus keeps.
+        They are those of the split, published or made of answers, or of the splits that a sample of
+        a corpus keeps.
         """
-        dataset = self._registry.datasets[wildcards.dataset]
+        dataset, made = self._registry.datasets[wildcards.dataset], 0
         if split := getattr(wildcards, "split", None):
             read = [dataset.origin(split)]
+            if dataset.source_of(split).relevant_by:
+                made = sizes.pairs(self._registry, Place(wildcards.dataset, split))
         else:
             read = getattr(getattr(dataset.source, "sample", None), "keep", [])
         counts = [sum(e.splits[s].qrels for s in read if s in e.splits) for e in dataset.editions]
-        return 2000 + max(counts) * JUDGEMENT_BYTES // 10**6
+        return 2000 + (max(counts) + made) * JUDGEMENT_BYTES // 10**6

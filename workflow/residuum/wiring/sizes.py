@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry, Start
-from residuum.config.schema.datasets import SplitCount
+from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.models import Backbone, LexicalVectors
 from residuum.config.schema.scales import FromHub, FromModel, FromPath
+from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
-from residuum.wiring.assumptions import DOC_TERMS, TOKEN_BYTES
+from residuum.wiring.assumptions import DOC_TERMS, HELD, TOKEN_BYTES
 from residuum.wiring.corpora import start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
@@ -121,8 +122,13 @@ def queries(registry: Registry, place: Place) -> int:
 
 
 def pairs(registry: Registry, place: Place) -> int:
-    """Return the (query, positive) pairs of a training split; a held out query takes one away."""
+    """Return the (query, positive) pairs of a training split; a held out query takes one away.
+
+    Where answers say what is relevant, their number is a guess.
+    """
     level = registry.datasets[place.dataset].splits[place.split].positive_level
+    if registry.datasets[place.dataset].source_of(place.split).relevant_by:
+        return math.ceil(HELD * docs(registry, place.dataset) * queries(registry, place))
 
     def positive(pin: SplitCount) -> int:
         return sum(n for grade, n in pin.relevance.items() if grade >= level) or pin.qrels
@@ -147,10 +153,10 @@ def examples(registry: Registry, model: str) -> int:
 
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
     dataset, name = registry.datasets[place.dataset], place.split
-    if adverse := dataset.splits[name].adverse:
-        return _pinned(registry, Place(place.dataset, adverse.of), count)
-    if holdout := dataset.splits[name].holdout:
-        return holdout.queries
+    if derived := dataset.splits[name].derived:
+        if isinstance(derived, Adverse):
+            return _pinned(registry, Place(place.dataset, derived.of), count)
+        return len(derived.ids) if isinstance(derived, Listed) else derived.queries
     drawn = [other.holdout for other in dataset.splits.values() if other.holdout]
     held_out = sum(holdout.queries for holdout in drawn if holdout.of == name)
     counts = [count(edition.splits[name]) for edition in dataset.editions if name in edition.splits]

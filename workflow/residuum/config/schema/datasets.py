@@ -6,9 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from residuum.cli.errors import unknown
-from residuum.config.schema import base
-from residuum.config.schema.adverse import Adverse
+from residuum.config.schema import base, splits
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import (
@@ -20,55 +18,7 @@ from residuum.config.schema.generated import (
 )
 from residuum.config.schema.models import Windows
 from residuum.config.schema.sources import FilesSource, Source
-
-
-class Holdout(Strict):
-    """A split drawn from another one, whose queries it removes there."""
-
-    of: Id
-    queries: Positive
-    seed: int
-
-
-class Split(Strict):
-    """Queries with their judgements. Which keys are needed depends on the source's kind."""
-
-    irds: str | None = Field(None, description="ir_datasets id of queries and qrels")
-    queries: str | None = Field(None, description="TSV file, query_id TAB text")
-    query_field: str = Field("text", description="field of an ir_datasets query")
-    qrels: str | None = Field(None, description="TREC qrels file")
-    docpairs: str | None = Field(
-        None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
-    )
-    questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
-    answers_field: str | None = Field(None, description="field of a query's answers")
-    unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
-    folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
-    residual_of: list[SplitId] = Field(
-        [], description="earlier splits, whose judged docs leave every run of the same query"
-    )
-    holdout: Holdout | None = None
-    adverse: Adverse | None = Field(None, description="another split's queries, reworded")
-    positive_level: Positive = Field(1, description="least relevance of a train positive")
-    measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
-
-    def check(self) -> None:
-        if self.questions and (self.queries or self.qrels or self.irds):
-            raise ValueError("questions brings the queries; leave out queries, qrels and irds")
-        rows = ("irds", "queries", "qrels", "questions", "answers_field", "docpairs")
-        apart = (*rows, "unjudged", "residual_of", "holdout")
-        if self.adverse and (given := [key for key in apart if getattr(self, key)]):
-            text = f"'{self.adverse.of}' decides that; leave out {', '.join(given)}"
-            raise ValueError(f"adverse: {text}")
-
-
-class SplitCount(Strict):
-    """Pinned size of one split, as its source has it: before holdouts are drawn from it."""
-
-    queries: Positive
-    qrels: int = Field(ge=0)
-    relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
-    docpairs: Positive | None = Field(None, description="training triples")
+from residuum.config.schema.splits import Split, SplitCount
 
 
 class Own(Strict):
@@ -95,16 +45,10 @@ class Collection(Strict):
     editions: list[Edition] = Field(min_length=1, description="the export must match one of them")
 
     def check(self) -> None:
+        splits.check(self.splits)
         kind, generated = self.source.kind, GENERATED_SPLITS
         for name, split in self.splits.items():
-            self._check_drawn(f"splits.{name}", split)
-        for name, split in self.splits.items():
-            key, holdout = f"splits.{name}", split.holdout
-            for fold in split.folds:
-                if fold == name or split.folds.count(fold) > 1:
-                    text = f"'{fold}' is the split itself, or is given twice"
-                    raise ValueError(f"{key}.folds: {text}")
-            self._check_residual(key, name, split)
+            key, derived = f"splits.{name}", split.derived
             made = ANSWERED.get((kind, name))  # of a generated collection
             if kind != "irds" and (split.irds or split.answers_field not in (None, made)):
                 text = f"irds and answers_field go with source irds, not with {kind}"
@@ -112,59 +56,36 @@ class Collection(Strict):
                 raise ValueError(f"{key}: {text}")
             if kind == "irds" and (split.queries or split.qrels):
                 raise ValueError(f"{key}: queries and qrels go with source files; irds names both")
-            if split.docpairs and (kind in generated or holdout):
+            if split.docpairs and (kind in generated or derived):
                 text = "training triples go with source irds or files, and no holdout"
                 raise ValueError(f"{key}.docpairs: {text}")
             if kind in generated and not split.adverse and name not in generated[kind]:
                 raise ValueError(f"{key}: a {kind} collection has {', '.join(generated[kind])}")
-            if kind in generated or holdout or split.questions or split.adverse:
+            if split.adverse and split.adverse.synonyms.kind == "forms" and kind != "generated":
+                text = f"forms go with source generated, not with {kind}; give wordnet"
+                raise ValueError(f"{key}.adverse.synonyms: {text}")
+            if kind in generated or derived or split.questions:
                 continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
             needed = ["irds"] if kind == "irds" else of_files
             if missing := [needs for needs in needed if getattr(split, needs) is None]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
 
-    def _check_drawn(self, key: str, split: Split) -> None:
-        holdout, adverse = split.holdout, split.adverse
-        where = f"{key}.{'holdout' if holdout else 'adverse'}.of"
-        if (drawn := holdout or adverse) is None:
-            return
-        if drawn.of not in self.splits:
-            raise ValueError(f"{where}: {unknown('split', drawn.of, self.splits)}")
-        other = self.splits[drawn.of]
-        if other.adverse or (holdout and other.holdout):
-            raise ValueError(f"{where}: '{drawn.of}' is drawn from another too")
-        if adverse and (other.unjudged or other.questions):
-            raise ValueError(f"{where}: '{drawn.of}' has no judgements of docs")
-        if adverse and adverse.synonyms.kind == "forms" and self.source.kind != "generated":
-            text = f"forms go with source generated, not with {self.source.kind}; give wordnet"
-            raise ValueError(f"{key}.adverse.synonyms: {text}")
-
-    def _check_residual(self, key: str, name: str, split: Split) -> None:
-        if split.holdout and split.residual_of:
-            raise ValueError(f"{key}.residual_of: a holdout has that of '{split.holdout.of}'")
-        for earlier in split.residual_of:
-            if earlier == name or split.residual_of.count(earlier) > 1:
-                text = f"'{earlier}' is the split itself, or is given twice"
-                raise ValueError(f"{key}.residual_of: {text}")
-            if earlier in self.splits and not self.judged(earlier):
-                raise ValueError(f"{key}.residual_of: '{earlier}' has no judgements of docs")
-
     def origin(self, split: str) -> str:
-        """Return the split whose source a split is read from: itself, or what it is drawn from."""
-        entry = self.splits[split]
-        if entry.adverse:
-            return self.origin(entry.adverse.of)
-        return entry.holdout.of if entry.holdout else split
+        """Return the split whose source a split is read from: itself, or what it is made of."""
+        return splits.origin(self.splits, split)
+
+    def source_of(self, split: str) -> Split:
+        """Return what says where the queries, judgements and answers of a split are from."""
+        return self.splits[self.origin(split)]
 
     def judged(self, split: str) -> bool:
         """Say whether the docs of a split are judged, so that measures of relevance exist."""
-        entry = self.splits[self.origin(split)]
-        return entry.questions is None and not entry.unjudged
+        return self.source_of(split).judged
 
     def judged_before(self, split: str) -> list[str]:
         """Return the splits whose judged docs leave the runs of a split; with their holdouts."""
-        named = self.splits[self.origin(split)].residual_of
+        named = self.source_of(split).residual_of
         drawn = [
             n for n, other in self.splits.items() if other.holdout and other.holdout.of in named
         ]
@@ -174,7 +95,7 @@ class Collection(Strict):
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
         if split is None:
             return [self.source.corpus] if isinstance(self.source, FilesSource) else []
-        entry, adverse = self.splits[self.origin(split)], self.splits[split].adverse
+        entry, adverse = self.source_of(split), self.splits[split].adverse
         own = [name for name in (entry.questions, entry.queries, entry.qrels) if name]
         return [*own, *self.source_files(None), *adverse.synonyms.files()] if adverse else own
 
@@ -214,8 +135,15 @@ class Dataset(Collection):
 
     def missing(self, split: str | None, data: Path, irds_home: Path) -> list[Path]:
         """Return what you have to get before the corpus (split None) or a split can be read, and
-        is not there; ir_datasets downloads the rest. What a residual split leaves out is needed."""
+        is not there; ir_datasets downloads the rest. What a residual split leaves out is needed,
+        and the corpus, where judgements are made of it."""
+        if split and self.source_of(split).relevant_by:
+            corpus = self.missing(None, data, irds_home)
+            return list(dict.fromkeys([*corpus, *self._absent([split], data, irds_home)]))
         read = [split, *self.judged_before(split)] if split else []
+        return self._absent(read, data, irds_home)
+
+    def _absent(self, read: list[str], data: Path, irds_home: Path) -> list[Path]:
         of = {*read, *map(self.origin, read)}
         own = [d for d in self.downloads if (of & {*d.splits} if of else not d.splits)]
         needed = [data / name for each in read or (None,) for name in self.source_files(each)]
@@ -233,7 +161,7 @@ class Dataset(Collection):
         return {
             "source": self.source.model_dump(mode="json", exclude={*LATER}),
             "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
-            **({"splits": self._sources(sample.keep)} if sample else {}),
+            **({"splits": self._sources(sample.keep, "relevant_by")} if sample else {}),
         }
 
     def for_split(self, name: str) -> dict[str, object]:
@@ -256,9 +184,9 @@ class Dataset(Collection):
         kept = {name: {key: split[key] for key in keys if key in split}}
         return {"source": self.for_corpus()["source"], "splits": kept, "editions": pins}
 
-    def _sources(self, names: Iterable[str]) -> dict[str, object]:
+    def _sources(self, names: Iterable[str], *but: str) -> dict[str, object]:
         # What readers of the export decide.
-        apart = {"folds", "residual_of", "positive_level", "measures", "docpairs"}
+        apart = {"folds", "residual_of", "positive_level", "measures", "docpairs", *but}
         return {
             name: self.splits[name].model_dump(mode="json", exclude=apart, exclude_defaults=True)
             for name in sorted(names)

@@ -40,6 +40,7 @@ class Triples(Strict):
 class Negatives(Strict):
     """Negatives drawn uniformly from the union of pools, relevant docs left out.
 
+    With `without_answers`, docs that hold an answer of the query are left out as well (DPR).
     Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
     system that scores the positive and them. In place of pools there may be the `triples` of the
     split's own collection, each a pair with one negative. Without either there are none but the
@@ -50,6 +51,10 @@ class Negatives(Strict):
     pools: dict[Id, Annotated[Pool, Kinds("residuum.pools:POOLS")]] = Field(default={})
     scores: Annotated[Id, Ref("system", kinds=("lexical",))] | None = None
     per_pair: Positive | None = Field(default=None, description="stored for each training pair")
+    without_answers: bool = Field(
+        default=False,
+        description="docs that hold an answer are left out, where the split has answers",
+    )
     triples: Triples | None = None
     seed: int = 1
     same_as: Annotated[Id, Ref("model", use="tuples")] | None = None
@@ -71,12 +76,14 @@ class Negatives(Strict):
 
     def check(self) -> None:
         settings = [self.scores is not None, self.per_pair is not None]
-        if self.same_as and any([*settings, self.pools, self.triples]):
+        if self.same_as and any([*settings, self.pools, self.triples, self.without_answers]):
             raise ValueError("same_as takes the other model's tuples: give nothing beside it")
         if self.triples:
             if self.pools or settings != [True, False]:
                 raise ValueError("triples bring their negatives: beside them, give scores alone")
             return
+        if self.without_answers and not self.pools:
+            raise ValueError("without_answers: docs are left out of pools alone; give pools")
         if len({bool(self.pools), *settings}) > 1:
             raise ValueError("pools, scores and per_pair go together: give all or none of them")
         if len({source.system for source in self.sources}) < len(self.sources):

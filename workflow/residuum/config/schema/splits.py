@@ -1,0 +1,177 @@
+"""The splits of config/datasets/*.yaml: queries, their judgements, what is made of other splits.
+
+Usage: `check(splits)` raises ValueError where two of them contradict each other. Must not know
+where a collection comes from.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from residuum.cli.errors import unknown
+from residuum.config.schema import base
+from residuum.config.schema.adverse import Adverse
+from residuum.config.schema.base import Id, Positive, SplitId, Strict
+
+
+class Holdout(Strict):
+    """A split drawn from another one, whose queries it removes there."""
+
+    of: Id
+    queries: Positive
+    seed: int
+
+
+class Listed(Strict):
+    """Listed queries of another split, which keeps them: a fold that somebody published."""
+
+    of: Id
+    ids: list[str] = Field(min_length=1, description="query_ids, in quotes")
+
+    def check(self) -> None:
+        if len({*self.ids}) < len(self.ids):
+            raise ValueError(f"ids: query {max(self.ids, key=self.ids.count)} is given twice")
+
+
+class Split(Strict):
+    """Queries with their judgements. Which keys are needed depends on the source's kind."""
+
+    irds: str | None = Field(None, description="ir_datasets id of queries and qrels")
+    queries: str | None = Field(None, description="TSV file, query_id TAB text")
+    query_field: str = Field("text", description="field of an ir_datasets query")
+    qrels: str | None = Field(None, description="TREC qrels file")
+    docpairs: str | None = Field(
+        None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
+    )
+    questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
+    answers_field: str | None = Field(None, description="field of a query's answers")
+    unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
+    relevant_by: Literal["answers"] | None = Field(
+        None, description="docs that hold an answer are relevant, in place of published judgements"
+    )
+    folds: list[SplitId] = Field([], description="that divide its queries, for cross-validation")
+    residual_of: list[SplitId] = Field(
+        [], description="earlier splits, whose judged docs leave every run of the same query"
+    )
+    holdout: Holdout | None = None
+    part: Listed | None = None
+    adverse: Adverse | None = Field(None, description="another split's queries, reworded")
+    positive_level: Positive = Field(1, description="least relevance of a train positive")
+    measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
+
+    def check(self) -> None:
+        if self.questions and (self.queries or self.qrels or self.irds):
+            raise ValueError("questions brings the queries; leave out queries, qrels and irds")
+        given = {*self.model_dump(exclude_defaults=True)}
+        for key in [key for key in ("part", "adverse") if key in given]:
+            if others := sorted((OF_ORIGIN | {"part"} - {key}) & given):
+                text = f"queries, judgements and answers are those of '{getattr(self, key).of}'"
+                raise ValueError(f"{key}: {text}; leave out {', '.join(others)}")
+
+    @property
+    def derived(self) -> Holdout | Listed | Adverse | None:
+        """What makes it of another split's queries; None for one that a source has."""
+        return self.holdout or self.part or self.adverse
+
+    @property
+    def published(self) -> bool:
+        """Say whether its source has judgements of docs."""
+        return self.questions is None and not self.unjudged
+
+    @property
+    def answered(self) -> bool:
+        """Say whether its source has answers to its queries."""
+        return bool(self.questions or self.answers_field)
+
+    @property
+    def judged(self) -> bool:
+        """Say whether there are judgements of docs, published or made of answers."""
+        return self.published or self.relevant_by is not None
+
+
+MADE = {Holdout: ("holdout", "a holdout"), Listed: ("part", "a part"), Adverse: ("adverse",) * 2}
+OF_ORIGIN = {"irds", "queries", "query_field", "qrels", "docpairs", "questions", "answers_field"}
+OF_ORIGIN |= {"unjudged", "relevant_by", "residual_of", "holdout"}
+
+
+class SplitCount(Strict):
+    """Pinned size of one split, as its source has it.
+
+    That is before holdouts are drawn from it, and before judgements are made of answers.
+    """
+
+    queries: Positive
+    qrels: int = Field(ge=0)
+    relevance: dict[int, Positive] = Field({}, description="level of relevance: qrels of it")
+    docpairs: Positive | None = Field(None, description="training triples")
+
+
+Splits = Mapping[str, Split]
+
+
+def origin(splits: Splits, name: str) -> str:
+    """Return the split whose source a split is read from: itself, or what it is made of."""
+    derived = splits[name].derived
+    return origin(splits, derived.of) if derived else name
+
+
+def check(splits: Splits) -> None:
+    """Raise ValueError, with the key, if splits contradict themselves or one another."""
+    for name, split in splits.items():
+        _check_derived(f"splits.{name}", split, splits)
+    for name, split in splits.items():
+        _check_folds(f"splits.{name}", name, splits)
+        _check_residual(f"splits.{name}", name, splits)
+        _check_answers(f"splits.{name}", split)
+
+
+def _check_derived(key: str, split: Split, splits: Splits) -> None:
+    if (derived := split.derived) is None:
+        return
+    where = f"{key}.{MADE[type(derived)][0]}.of"
+    if derived.of not in splits:
+        raise ValueError(f"{where}: {unknown('split', derived.of, splits)}")
+    other, reworded = splits[derived.of], isinstance(derived, Adverse)
+    if other.derived and not (reworded and other.adverse is None):
+        raise ValueError(f"{where}: '{derived.of}' is {MADE[type(other.derived)][1]} too")
+    if reworded and not other.published:
+        raise ValueError(f"{where}: '{derived.of}' has no published judgements of docs")
+
+
+def _check_folds(key: str, name: str, splits: Splits) -> None:
+    folds = splits[name].folds
+    listed: dict[str, str] = {}  # the fold of each query
+    for fold in folds:
+        if fold == name or folds.count(fold) > 1:
+            raise ValueError(f"{key}.folds: '{fold}' is the split itself, or is given twice")
+        part = splits[fold].part if fold in splits else None
+        for query_id in part.ids if part else ():
+            if (other := listed.setdefault(query_id, fold)) != fold:
+                text = f"query {query_id} is in {other} and in {fold}"
+                raise ValueError(f"{key}.folds: {text}; folds divide the queries")
+
+
+def _check_residual(key: str, name: str, splits: Splits) -> None:
+    split = splits[name]
+    if split.holdout and split.residual_of:
+        raise ValueError(f"{key}.residual_of: a holdout has that of '{split.holdout.of}'")
+    for earlier in split.residual_of:
+        if earlier == name or split.residual_of.count(earlier) > 1:
+            text = f"'{earlier}' is the split itself, or is given twice"
+            raise ValueError(f"{key}.residual_of: {text}")
+        if earlier in splits and not splits[origin(splits, earlier)].judged:
+            raise ValueError(f"{key}.residual_of: '{earlier}' has no judgements of docs")
+
+
+def _check_answers(key: str, split: Split) -> None:
+    if split.relevant_by is None:
+        return
+    if split.holdout:
+        raise ValueError(f"{key}.relevant_by: a holdout has that of '{split.holdout.of}'")
+    if not split.answered:
+        text = "the split has no answers: give answers_field, or questions"
+        raise ValueError(f"{key}.relevant_by: {text}")
+    if split.residual_of:
+        text = "docs judged before leave every run, and may hold an answer; leave out residual_of"
+        raise ValueError(f"{key}.relevant_by: {text}")
