@@ -4,6 +4,7 @@ rule claims_judge:
         metrics=WIRING.claims.metrics,
         tables=WIRING.claims.tables,
         curves=WIRING.claims.curves,
+        groups=WIRING.claims.groups,
         learning=WIRING.claims.learning,
     output:
         **ONLY.pages(PATHS.pages["claims"], "claims").forms("md", "tex"),
@@ -21,9 +22,10 @@ rule claims_judge:
         metrics=PATHS.metrics_root,
         tables=options.each("table", "tables"),
         curves=options.each("depths", "curves"),
+        groups=options.each("groups", "groups"),
         learning=options.each("learning", "learning"),
     shell:
         "python -m residuum.claims judge --spec {params.spec:q} --metrics {params.metrics} "
-        "{params.tables} {params.curves} {params.learning} --tests {output.tests} "
-        "--output {output.tsv} "
+        "{params.tables} {params.curves} {params.groups} {params.learning} "
+        "--tests {output.tests} --output {output.tsv} "
         "2>&1 | tee {log}"

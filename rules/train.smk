@@ -8,6 +8,7 @@ rule train_train:
         rate=WIRING.models.rate,
         fixed=WIRING.models.fixed(PATHS.embeddings),
         fixed_queries=WIRING.models.fixed(PATHS.query_embeddings),
+        gate=WIRING.models.gate,
     output:
         ONLY.finished(PATHS.checkpoint),
     log:
@@ -30,9 +31,11 @@ rule train_train:
         rate=options.each("rate", "rate"),
         fixed=options.each("fixed", "fixed", folder_of),
         fixed_queries=WIRING.models.fixed_queries,
+        gate=options.each("gate", "gate", folder_of),
     shell:
         "{params.torchrun} "
         "python -m residuum.train train --tuples {input.tuples} --corpus {params.corpus} "
         "--queries {input.queries} --start {params.start} --spec {params.spec:q} "
-        "{params.rate} {params.fixed} {params.fixed_queries} --seed {wildcards.seed} {params.compute} --work {params.work} "
+        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} "
+        "--seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

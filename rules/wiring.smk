@@ -30,4 +30,5 @@ wildcard_constraints:
     page=ONLY.page,
     reranker="[^/]+",
     run=ONLY.run,
+    grouping="[^/]+",
     other=ONLY.other,

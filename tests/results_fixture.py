@@ -123,7 +123,7 @@ def make_pages(results: Path) -> None:
     sentences = results / "claims" / "toy-claims.tsv"
     tested = results / "significance" / "toy-claims.tsv"
     claims.judge(_claims_job(), results / "metrics", tested, sentences, [page])
-    ledger.write([made, counted], [page, second], [tests], results / "ledger.tsv", [sentences])
+    ledger.write([made, counted], [page, second], results / "ledger.tsv", [tests], [sentences])
 
 
 def _claims_job() -> str:
@@ -161,13 +161,14 @@ def _figure(results: Path) -> None:
         "id": "toy-figure1",
         "figure": FIGURE,
         "tests": job().tests.model_dump(mode="json"),
-        "place": "data/dev",
+        "places": {"base": "data/dev"},
         "runs": {"base": ["base-reranked"]},
         "scale": "toy",
         "reason": "a toy.",
     }
     output = results / "figures" / "toy-figure1.tsv"
-    figures.draw(canonical_json(made), [depths], [manifest.beside(scored)], output)
+    metrics = results / "metrics"
+    figures.draw(canonical_json(made), output, metrics, [depths], [manifest.beside(scored)])
 
 
 def change(path: Path, old: str, new: str) -> None:

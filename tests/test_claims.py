@@ -7,7 +7,8 @@ import pytest
 
 from residuum import claims, ledger, significance, tables
 from residuum.artefacts import trec
-from residuum.config.schema.papers import Claims, Figure, Tests
+from residuum.config.schema.figures import Figure
+from residuum.config.schema.papers import Claims, Tests
 from residuum.config.specs import canonical_json
 from residuum.pages import grids
 from residuum.pages.grids import GridCell
@@ -61,8 +62,8 @@ def bound(*made, comparable=True, absent=None, table=None):
     page = {"kind": "claims", "title": "What Toy says", "printed_in": "Toy, prose", "tests": "t"}
     figure = BoundFigure(
         id="toy-figure1", figure=Figure.model_validate(FIGURE), tests=Tests(**TESTS),
-        place="data/dev", runs={n: [n] for n in CURVE if n not in (absent or {})},
-        scale="toy", reason="a toy.",
+        places=dict.fromkeys(CURVE, "data/dev"), absent=absent or {},
+        runs={n: [n] for n in CURVE if n not in (absent or {})}, scale="toy", reason="a toy.",
     )  # fmt: skip
     return BoundClaims(
         id="toy-claims",
@@ -70,7 +71,6 @@ def bound(*made, comparable=True, absent=None, table=None):
         tests=Tests(**TESTS),
         tables={"table1": table or job()},
         figures={"figure1": figure},
-        absent={"figure1": absent or {}},
         scale="toy",
         comparable=comparable,
         reason="a toy.",
@@ -96,7 +96,7 @@ def judged(folder, made, depths=(), splits=None, learning=None):
             for split, of_runs in (splits or {"dev": CURVE}).items()
         ],
     )
-    claims.judge(text, metrics, tests, output, *read, learning)
+    claims.judge(text, metrics, tests, output, *read, learning=learning)
     rows = {row.row: row for row in grids.rows(output, LedgerRow)}
     return rows, grids.rows(tests, Comparison), output.with_suffix(".md").read_text()
 
@@ -196,9 +196,13 @@ def test_a_figure_without_a_split_or_with_one_depth_is_not_run(tmp_path):
         for relation in ("rises", "needs_largest")
     ]
     made = bound(above, *along, absent=dict.fromkeys(CURVE, why))
-    for figures in (made.figures, {}):
-        rows, tests, _ = judged(tmp_path / str(len(figures)),
-                                made.model_copy(update={"figures": figures}))  # fmt: skip
+    unbound = dict.fromkeys(CURVE)
+    for places in (made.figures["figure1"].places, unbound):
+        figure = made.figures["figure1"].model_copy(update={"places": places})
+        rows, tests, _ = judged(
+            tmp_path / str(places is unbound),
+            made.model_copy(update={"figures": {"figure1": figure}}),
+        )
         assert {(row.verdict, row.reason) for row in rows.values()} == {("not run", why)}
         assert tests == []
     alone = {run: {0: 0.9, 10: of[10]} for run, of in CURVE.items()}
@@ -259,6 +263,7 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
         update={
             "figure": Figure.model_validate({**FIGURE, "series": series}),
             "runs": {**figure.runs, "twin": ["up"]},
+            "places": {**figure.places, "twin": "data/dev"},
         }
     )
     made = made.model_copy(update={"figures": {"figure1": renamed}})
@@ -268,7 +273,7 @@ def test_a_sentence_that_rests_on_what_another_rests_on_is_counted_there(tmp_pat
     significance.compare(spec(job()), tmp_path / "metrics", tmp_path / "toy-table1.tsv")
     tests = tmp_path / "toy-table1.tsv"
     tables.render(spec(job()), tmp_path / "metrics", tests, table, [])
-    ledger.write([spec(job())], [table], [tests], tmp_path / "l.tsv", [rows_of])
+    ledger.write([spec(job())], [table], tmp_path / "l.tsv", [tests], [rows_of])
     listed = [row for row in grids.rows(tmp_path / "l.tsv", LedgerRow) if row.kind == "claim"]
     assert [row.same_as for row in listed] == [None, "toy/claims/c0", None, None, None]
 
@@ -306,3 +311,29 @@ def test_what_is_not_judged_says_why_and_the_page_shows_all(tmp_path):
     assert "correction holm, family: each claim." in page
     kept = json.loads((tmp_path / "claims" / "toy-claims.tsv.manifest.json").read_text())
     assert kept["artefact"] == {"claims": 2}
+
+
+def test_a_gap_narrows_by_its_own_per_query_values(tmp_path):
+    """Of 0.3 and 0.1 the second is the narrower gap; nothing is said of one depth."""
+    curve = {"up": {10: 0.8, 100: 0.6}, "flat": {10: 0.5, 100: 0.5}, "falls": {10: 0.4, 100: 0.3}}
+    narrows = {"relation": "narrows", "page": "figure1", "columns": ["after"]}
+    made = bound({**narrows, "rows": {"up": "flat"}}, {**narrows, "rows": {"flat": "falls"}})
+    rows, tests, page = judged(tmp_path, made, splits={"dev": curve})
+    assert [row.verdict for row in rows.values()] == ["holds", "reversed"]
+    assert [test.difference for test in tests] == pytest.approx([-0.2, 0.1])
+    assert (tests[0].a, tests[0].b) == ("up - flat at K 100", "up - flat at K 10")
+    assert rows["c0"].rests_on != rows["c1"].rests_on
+    assert "the gap of up less flat narrows with K in after (figure1)" in page
+    alone = {run: {10: of[10]} for run, of in curve.items()}
+    rows, _, _ = judged(tmp_path / "one", made, splits={"dev": alone})
+    assert {row.verdict for row in rows.values()} == {"not run"}
+
+
+def test_a_claim_leaves_out_the_points_that_it_names(tmp_path):
+    claim = {**between("above", {"falls": ["up"]}, ["after"], "figure1"), "but": ["10", "50"]}
+    _, tests, page = judged(tmp_path, bound(claim))
+    every = between("above", {"falls": ["up"]}, ["after"], "figure1")
+    _, all_of, _ = judged(tmp_path / "all", bound(every))
+    left = {test.column for test in all_of} - {"after/10", "after/50"}
+    assert {test.column for test in tests} == left and len(left) < len(all_of)
+    assert "falls above up in after (figure1) but 10, 50" in page

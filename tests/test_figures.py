@@ -53,7 +53,8 @@ def curve_text(recall=0.5):
 def job(tests=None, **changes):
     runs = {"ours": ["ours.seed1", "ours.seed2"], "base": ["base"]}
     return figures.BoundFigure.model_validate(
-        {"id": "toy-figure1", "figure": {**FIGURE, **changes}, "place": "data/dev", "runs": runs,
+        {"id": "toy-figure1", "figure": {**FIGURE, **changes}, "runs": runs,
+         "places": dict.fromkeys(runs, "data/dev"),
          "tests": {**TESTS, **(tests or {})}, "scale": "toy", "reason": "a toy."}
     )  # fmt: skip
 
@@ -66,7 +67,8 @@ def draw(folder, made=None, text=None, learning=None):
     facts = {"pairs": 4500, "pairs_without_sharing": 6000, "pairs_per_run": pairs}
     scored.write_text(json.dumps({"artefact": facts}))
     spec = canonical_json((made or job()).model_dump(mode="json"))
-    figures.draw(spec, [folder / "depths.tsv"], [scored], folder / "toy-figure1.tsv", learning)
+    output, curve = folder / "toy-figure1.tsv", folder / "depths.tsv"
+    figures.draw(spec, output, folder, [curve], [scored], learning=learning)
     return pl.read_csv(folder / "toy-figure1.tsv", separator="\t", infer_schema_length=None)
 
 

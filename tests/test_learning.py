@@ -16,19 +16,24 @@ from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import HeldOut, Start
 from residuum.neural.pretrained import Source
+from residuum.neural.termgate import TermGater
 from residuum.neural.termweighter import TermLearner
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
 from tiny_models import (
     cross_encoder_spec,
     model_spec,
+    term_gate_spec,
     term_weights_spec,
+    terms_spec,
     toy_docs,
     toy_queries,
     toy_tuples,
     train_toy,
     write_problem,
 )
+
+DEVICE = devices.Device("cpu", "fp32")
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +52,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def judged(toy: Path, folder: Path, spec: str, top: int = 20) -> tuple[pl.DataFrame, Learned]:
+def judged(
+    toy: Path, folder: Path, spec: str, top: int = 20, **training: Path
+) -> tuple[pl.DataFrame, Learned]:
     """Train, score and judge; return the scores and the verdict."""
-    model = train_toy(toy, folder / "model", spec)
+    model = train_toy(toy, folder / "model", spec, **training)
     output, qrels = folder / "model.tsv", toy / "qrels.trec"
     both = {"corpus": toy / "corpus", "queries": toy / "queries.tsv", "start": str(toy / "start")}
     both |= {"spec": spec, "device": "cpu"}
@@ -183,3 +190,29 @@ def test_a_training_takes_the_rate_of_the_record(toy: Path, tmp_path: Path) -> N
     record = json.loads((model / "manifest.json").read_text())
     assert record["spec"]["model"]["training"]["learning_rate"] == 0.002
     assert str(tmp_path / "rate.json") in record["inputs"]
+
+
+def test_a_gate_is_judged_by_the_best_constant_and_terms_behind_it_as_any_dual_encoder(
+    toy: Path, tmp_path: Path
+) -> None:
+    """Against a search over constants, and mean squares over the terms of the vocabulary."""
+    scores, verdict = judged(toy, tmp_path / "gate", term_gate_spec(steps=1, learning_rate=1e-9))
+    assert scores.columns == ["doc_id", "mean target", "trained"]
+    assert not verdict.learned and "that of the mean target" in verdict.reason
+    tokenizer = TermGater.load(tmp_path / "gate" / "model", DEVICE).tokenizer
+    special = {*tokenizer.all_special_tokens, "[QRY]", "[DOC]"}
+    words = [word for word in tokenizer.get_vocab() if word not in special]
+    about = {f"d{n}": {*tokenizer.tokenize(text)} for n, (_, text) in enumerate(toy_queries())}
+    share = [
+        np.mean([word in about[doc_id.partition("-")[0]] for word in words])
+        for doc_id in scores["doc_id"]
+    ]
+    constants = np.linspace(0, 1, 10_001)[:, None]
+    errors = np.array(share) * (1 - constants) ** 2 + (1 - np.array(share)) * constants**2
+    best = errors[errors.mean(axis=1).argmin()]
+    np.testing.assert_allclose(scores["mean target"], best, atol=1e-4)
+    trained = judged(toy, tmp_path / "more", term_gate_spec(steps=300, learning_rate=0.003))[1]
+    assert trained.means["trained"] < verdict.means["trained"]
+    gate = tmp_path / "more" / "model"
+    scores, _ = judged(toy, tmp_path / "terms", terms_spec(0.7, steps=2), gate=gate)
+    assert scores.columns == ["query_id", "doc_id", "start", "trained"]

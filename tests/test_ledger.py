@@ -22,7 +22,7 @@ def rows(tmp_path, made):
     tests = tmp_path / f"{made.id}.tsv"
     significance.compare(spec(made), metrics, tests)
     tables.render(spec(made), metrics, tests, tmp_path / "t.tsv", [])
-    ledger.write([spec(made)], [tmp_path / "t.tsv"], [tests], tmp_path / "l.tsv")
+    ledger.write([spec(made)], [tmp_path / "t.tsv"], tmp_path / "l.tsv", [tests])
     frame = pl.read_csv(tmp_path / "l.tsv", separator="\t")
     return {(r["row"], r["column"], r["claim"]): r for r in frame.iter_rows(named=True)}
 

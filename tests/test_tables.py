@@ -349,7 +349,7 @@ def test_a_row_whose_model_did_not_learn_is_no_result(tmp_path):
     assert "better on 3, worse on 9. First 1,000 examples at step 0: gap -0.762" in page
     assert "63% of the negatives above their positive, loss 2.35, of equal scores 1.21." in page
     assert "Active triplets have no gap to widen" in page
-    ledger.write([spec(bound)], [table], [tests], tmp_path / "l.tsv")
+    ledger.write([spec(bound)], [table], tmp_path / "l.tsv", [tests])
     rows = pl.read_csv(tmp_path / "l.tsv", separator="\t")
     verdicts = dict(rows.select("claim", "verdict").iter_rows())
     assert verdicts["RR@10 = 0.4"] == "not learned"

@@ -47,6 +47,11 @@ def toy_queries() -> list[tuple[str, str]]:
     return [(f"q{i}", f"about {topic}") for i, topic in enumerate(TOPICS)]
 
 
+def sharing_queries() -> list[tuple[str, str]]:
+    """Return one query for each topic that holds, beside it, a word of the docs that answer it."""
+    return [(f"q{i}", f"{ANSWERS[i]} {topic}") for i, topic in enumerate(TOPICS)]
+
+
 def toy_tuples() -> list[contracts.Tuple]:
     """Pair each query with the docs of its topic; the negatives are docs of two others."""
     docs = [doc_id for doc_id, _ in toy_docs()]
@@ -155,6 +160,22 @@ def term_weights_spec(**training: Any) -> str:
         "training": {**how, **training},
     }
     return json.dumps(spec)
+
+
+def term_gate_spec(**training: Any) -> str:
+    """Return the JSON of a gate of terms that is trained on the toy problem."""
+    how = {"learning_rate": 0.01, "batch_size": 8, "steps": 60, "dropout": 0.0}
+    both = {"kind": "term-gate", "backbone": "test", "train_on": "test", "length": 24}
+    return json.dumps({**both, "training": {**how, **training}})
+
+
+def terms_spec(threshold: float | None = None, **training: Any) -> str:
+    """Return the JSON of a dual encoder of terms, with a gate if a threshold is given."""
+    spec = json.loads(model_spec("nll", **training))
+    gate = threshold and {"model": "test", "threshold": threshold}
+    pooling = {"kind": "terms", "gate": gate}
+    own = {"pooling": pooling, "query_marker": "", "doc_marker": "", "score_scale": 1.0}
+    return json.dumps({**spec, "encoder": {**ENCODER, **own}})
 
 
 def cross_encoder_spec(group: int = 3, pooling: str = "mean", **training: Any) -> str:

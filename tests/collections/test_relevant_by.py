@@ -1,8 +1,10 @@
 """Judgements made of answers: the docs that hold one, by hand; Success is then AnswerAccuracy."""
 
+import fcntl
 import json
 import random
 import re
+import threading
 
 import polars as pl
 import pytest
@@ -12,6 +14,7 @@ from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.collections import irds
 from residuum.collections.records import Rows
+from residuum.config.schema.datasets import Collection
 from residuum.config.specs import canonical_json
 from residuum.tuning.evaluation import evaluate
 
@@ -173,6 +176,34 @@ def test_answers_decide_where_a_split_has_judgements_too(mine, tmp_path, monkeyp
     spec["editions"][0]["splits"]["dev"]["qrels"] = 3
     with pytest.raises(ResiduumError, match="mine/dev: 10 queries, 2 qrels"):
         exported(spec, tmp_path, "dev")
+
+
+def test_one_process_at_a_time_reads_what_ir_datasets_builds(tmp_path, monkeypatch):
+    """Queries and answers of a split are exported side by side; DPR's are built at first sight."""
+    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
+    reached = threading.Event()
+
+    def load(irds_id):
+        reached.set()
+        raise ResiduumError("far enough")
+
+    def reading():
+        with pytest.raises(ResiduumError, match="far enough"):
+            irds.split(collection, "dev")
+
+    monkeypatch.setattr(irds, "_load", load)
+    collection = Collection.model_validate({
+        "source": {"kind": "irds", "docs": "dpr-w100", "text_fields": ["text"]},
+        "splits": {"dev": {"irds": "dpr-w100/natural-questions/dev"}},
+        "editions": [{"name": "any", "docs": 1}],
+    })  # fmt: skip
+    with open(tmp_path / ".dpr-w100.lock", "a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        thread = threading.Thread(target=reading)
+        thread.start()
+        assert not reached.wait(0.3)
+    thread.join(10)
+    assert reached.is_set()
 
 
 def test_a_query_without_an_answer_is_named(mine, tmp_path, monkeypatch):

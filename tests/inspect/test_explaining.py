@@ -156,7 +156,7 @@ def test_a_cell_of_a_model_that_did_not_learn_leads_to_its_verdict(tmp_path):
     tests = results / "significance" / page.name
     significance.compare(spec(made), metrics, tests, learning=[path])
     tables.render(spec(made), metrics, tests, page, [], learning=[path])
-    ledger.write([spec(made)], [page], [tests], results / "ledger.tsv")
+    ledger.write([spec(made)], [page], results / "ledger.tsv", [tests])
     message = explaining.explain(results, "toy/table1/ours/rr")
     assert "measured   not learned: dual seed1: no better" in message
     assert "verdict    not learned: dual seed1: no better" in message

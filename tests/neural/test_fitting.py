@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from residuum.artefacts import contracts
+from residuum.artefacts import contracts, trec
 from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
     InverseCloze,
     MaskedLanguage,
+    TermGate,
     TermWeights,
 )
 from residuum.neural import devices, fitting
@@ -30,7 +31,10 @@ from tiny_models import (
     inverse_cloze_spec,
     masked_language_spec,
     model_spec,
+    sharing_queries,
+    term_gate_spec,
     term_weights_spec,
+    terms_spec,
     toy_docs,
     toy_queries,
     toy_tuples,
@@ -62,22 +66,27 @@ SPECS = {
     "vectors": with_negatives(loss="nll", encoder=MANY),
     "cross": cross_encoder_spec(**HOW),
     "terms": term_weights_spec(**HOW),
+    "sparse": terms_spec(**HOW),
+    "gate": term_gate_spec(**HOW),
     "masked": masked_language_spec(**HOW),
     "cloze": inverse_cloze_spec(**HOW),
 }
 FORMS = {
     "cross": CrossEncoder,
     "terms": TermWeights,
+    "gate": TermGate,
     "masked": MaskedLanguage,
     "cloze": InverseCloze,
 }
-JOINT = ("nll", "dpr", "several", "vectors", "cloze")
+JOINT = ("nll", "dpr", "several", "vectors", "sparse", "cloze")
 WHOLE = slice(0, 7)
 
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_problem(tmp_path_factory.mktemp("toy"))
+    folder = write_problem(tmp_path_factory.mktemp("toy"))
+    trec.write_queries(folder / "sharing.tsv", sharing_queries())
+    return folder
 
 
 def made(
@@ -93,7 +102,8 @@ def made(
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
         learner: Any = ADAPTED[spec.kind](spec, start, texts)
     else:
-        tuples, named = toy / "tuples.jsonl.gz", Texts(toy / "queries.tsv", toy / "corpus", "test")
+        queries = toy / ("sharing.tsv" if name == "sparse" else "queries.tsv")
+        tuples, named = toy / "tuples.jsonl.gz", Texts(queries, toy / "corpus", "test")
         learner = KINDS[spec.kind](spec, start, tuples, named)
     learner.model.train()
     return learner

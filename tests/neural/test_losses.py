@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch import Tensor
 from residuum.neural.losses import (
     LOSSES,
     Candidates,
+    gating,
     nll,
     residual_margin,
     squared_cosine,
@@ -151,6 +153,24 @@ def test_squared_errors_value_and_gradient() -> None:
     losses.mean().backward()
     # d/dy of the mean over all words, whichever doc's they are: 2 (y - t) / words
     assert predicted.grad.tolist() == pytest.approx([0.8 / 3, -0.4 / 3, 1.2 / 3])
+
+
+def test_a_gate_is_charged_for_terms_that_are_closed_and_for_those_that_are_open() -> None:
+    """G of 1/2, 3/4 and 1/5: -l1 log(1 - G) of what the query lacks, -l2 log G of what it has."""
+    logits = torch.tensor([[0.0, 3.0, 0.25], [0.0, 3.0, 0.25]], dtype=torch.float64)
+    logits[:, 1:] = logits[:, 1:].log()
+    logits.requires_grad_()
+    present = torch.tensor([[False, True, False], [True, False, True]])
+    losses = gating(logits, present, 2.0, 3.0)
+    by_hand = [
+        2 * math.log(2) + 3 * math.log(4 / 3) + 2 * math.log(5 / 4),
+        3 * math.log(2) + 2 * math.log(4) + 3 * math.log(5),
+    ]
+    assert losses.tolist() == pytest.approx(by_hand)
+    losses.sum().backward()
+    # of -log(1 - G) it is G, of -log G it is G - 1
+    gradient = [[2 / 2, -3 / 4, 2 / 5], [-3 / 2, 2 * 3 / 4, -3 * 4 / 5]]
+    np.testing.assert_allclose(logits.grad, gradient)
 
 
 @pytest.mark.parametrize("name", ["hinge", "nll"])

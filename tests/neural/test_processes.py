@@ -18,7 +18,7 @@ from contents import contents
 from killing import WORKFLOW, run_and_kill
 from residuum import pretrain
 from residuum import train as stage
-from residuum.artefacts import files
+from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.scales import Config
 from residuum.neural import processes
@@ -27,7 +27,10 @@ from tiny_models import (
     inverse_cloze_spec,
     masked_language_spec,
     model_spec,
+    sharing_queries,
+    term_gate_spec,
     term_weights_spec,
+    terms_spec,
     train_arguments,
     write_problem,
 )
@@ -39,6 +42,8 @@ SPECS = {
     "short": json.dumps({**json.loads(model_spec(**HOW)), "loss": "nll", "group": 2}),
     "cross": cross_encoder_spec(**HOW),
     "terms": term_weights_spec(**HOW),
+    "sparse": terms_spec(**HOW),
+    "gate": term_gate_spec(**HOW),
     "masked": masked_language_spec(**HOW),
     "cloze": inverse_cloze_spec(**HOW),
     "dropout": model_spec(**{**HOW, "dropout": 0.1, "checkpoint_every": 5}),
@@ -108,7 +113,8 @@ def torchrun(*command: str | Path) -> tuple[int, str]:
 def arguments(folder: Path, name: str, output: str) -> dict[str, Any]:
     """Return the arguments of `train` with the model below a folder."""
     corpus = folder / ("words" if name in ("masked", "cloze") else "corpus")
-    return train_arguments(folder, folder / output / name, SPECS[name], corpus=corpus)
+    changes = {"queries": folder / "sharing.tsv"} if name == "sparse" else {}
+    return train_arguments(folder, folder / output / name, SPECS[name], corpus=corpus, **changes)
 
 
 def train_alone(folder: Path, name: str) -> None:
@@ -124,6 +130,7 @@ def train_alone(folder: Path, name: str) -> None:
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the toy problem, trained by `one` process and by `two`."""
     folder = write_problem(tmp_path_factory.mktemp("toy"))
+    trec.write_queries(folder / "sharing.tsv", sharing_queries())
     for name in SPECS:
         train_alone(folder, name)
     work = {name: arguments(folder, name, "two") for name in SPECS}

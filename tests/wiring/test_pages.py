@@ -16,6 +16,7 @@ from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
 from residuum.wiring.claims import Claimed, bind_claims
+from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
 from residuum.wiring.pages import BINDERS, Pages, bind_cases, bind_table
 from residuum.wiring.paths import Paths
@@ -75,8 +76,8 @@ def test_characteristics_count_the_splits_that_have_data(pages):
     assert pages.counted_folders(page).count("--split ") == len(counted) // 2
 
 
-def test_a_figure_and_a_case_study_read_their_split(pages):
-    curves = pages.of_rerankers(Paths("r").depth_curve)(named(page="clear-figure1"))
+def test_a_figure_and_a_case_study_read_their_split(mini, pages):
+    curves = Figures(mini, Paths("r"), all_available).depths(named(page="clear-figure1"))
     assert all(path.startswith("r/rerank/generated-mini/dev/") for path in curves)
     assert len(curves) == len(set(curves)) > 0
     cases = named(page="clear-table3")
@@ -100,7 +101,7 @@ def test_claims_read_the_metrics_tables_and_curves_that_they_are_about(mini):
     assert "r/metrics/generated-mini/dev/bert-siamese.seed2.tsv" in claimed.metrics(page)
     assert claimed.all(None) == ["r/claims/clear-claims.tsv", "r/claims/dualrm-claims.tsv"]
     bound = bind_claims(load(scale="nfcorpus"), "dualrm-claims", no_hub)
-    assert set(bound.absent["figure2"]) == {"dualrm", "bm25"}, "a reason, and no error"
+    assert set(bound.figures["figure2"].absent) == {"dualrm", "bm25"}, "a reason, and no error"
 
 
 def test_a_table_says_what_plays_its_rerankers_and_what_a_released_one_saw(mini):

@@ -11,7 +11,7 @@ from residuum.pages import notes
 from residuum.tables import removed
 from residuum.wiring.availability import all_available, why_no_export
 from residuum.wiring.corpora import Corpora
-from residuum.wiring.pages import residual_of
+from residuum.wiring.part import residual_of
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs
 from tables_fixture import job

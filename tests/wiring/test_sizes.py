@@ -64,7 +64,7 @@ def test_shapes_have_the_published_parameters():
 
 def test_a_model_has_the_shape_of_what_it_starts_from():
     shape = sizes.shape(TOY, "cross")
-    assert shape == (2, 64, 128, 486)
+    assert shape == (2, 64, 128, 486, 0)
     assert shape.layer_parameters == 2 * (4 * 64 * 64 + 2 * 64 * 128) == 65_536
     assert shape.parameters == 65_536 + 1000 * 64
     assert sizes.shape(TOY, "inbatch") == sizes.BASE
@@ -73,7 +73,7 @@ def test_a_model_has_the_shape_of_what_it_starts_from():
 def test_a_model_in_a_folder_says_its_shape(tmp_path):
     options = {"num_hidden_layers": 3, "hidden_size": 96, "intermediate_size": 200, "vocab_size": 9}
     (tmp_path / "config.json").write_text(json.dumps(options))
-    assert sizes.shape(TOY, FromPath(path=str(tmp_path))) == (3, 96, 200, 9)
+    assert sizes.shape(TOY, FromPath(path=str(tmp_path))) == (3, 96, 200, 9, 0)
 
 
 def test_docs_in_windows_have_a_vector_for_each_passage():

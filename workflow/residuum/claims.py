@@ -14,14 +14,15 @@ import typer
 from residuum import paired
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
-from residuum.pages import curves, grids, layout, notes
+from residuum.pages import curves, grids, grouped, layout, notes
 from residuum.pages.claims import Values, compare, in_words
 from residuum.pages.claims import judge as judged
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
+from residuum.pages.points import Point
 from residuum.pages.verdicts import LedgerRow
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.bound import BoundClaims, BoundTable, metrics_files
+from residuum.wiring.bound import BoundClaims, BoundFigure, BoundTable, metrics_files
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
@@ -36,21 +37,29 @@ def judge(
     output: command.Page,
     table: Annotated[list[Path] | None, typer.Option(help="TSV of a table they are about")] = None,
     depths: Annotated[list[Path] | None, typer.Option(help="depth curve of a figure")] = None,
+    groups: Annotated[list[Path] | None, typer.Option(help="groups of a split's queries")] = None,
     learning: command.Learning = None,
 ) -> None:
     """Write the claims with their verdicts as .tsv, .md and .tex, and the tests as .tsv."""
     job = command.parse_spec(BoundClaims, spec)
     verdicts = read_all(learning or [])
     values = {name: of_table(bound, metrics, verdicts) for name, bound in job.tables.items()}
-    values |= {name: of_figure(job, name, depths or [], verdicts) for name in job.absent}
+    parted = grouped.read_all(groups or [])
+    for name, figure in job.figures.items():
+        kept = grouped.learned(figure, verdicts)
+        sweeps, read = figure.figure.sweeps, depths or []
+        points = _over_depths(figure, read) if sweeps else grouped.measured(kept, metrics, parted)
+        values[name] = of_figure(job, name, kept, points)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
     cells = {path.stem: grids.rows(path, GridCell, optional=grids.INDEX) for path in table or []}
     by_name = {name: grids.by_place(cells[bound.id]) for name, bound in job.tables.items()}
     rows = list(judged(job, values, made, by_name))
     own = layout.write(output, grids.frame(rows, LedgerRow), page(job, rows, made))
-    inputs = [metrics / name for name in metrics_files(job.tables.values())]
-    inputs += [*(table or []), *(depths or []), *(learning or [])]
+    names = {*metrics_files(job.tables.values())}
+    names |= {name for figure in job.figures.values() for name in figure.metrics()}
+    inputs = [metrics / name for name in sorted(names)]
+    inputs += [*(table or []), *(depths or []), *(groups or []), *(learning or [])]
     manifest.write(tests, {"comparisons": len(made)}, job, inputs, "residuum.claims")
     manifest.write(output, {"claims": len(rows)}, job, inputs, "residuum.claims", own)
 
@@ -64,26 +73,27 @@ def of_table(job: BoundTable, metrics: Path, verdicts: Mapping[str, Learned]) ->
     return Values(scores, {key: why for key, why in reasons.items() if why}, unlearned)
 
 
-def of_figure(
-    job: BoundClaims, name: str, depths: Sequence[Path], verdicts: Mapping[str, Learned]
-) -> Values:
-    """Return the values of a figure at each depth from 1, as (series, panel/depth).
+def _over_depths(figure: BoundFigure, depths: Sequence[Path]) -> list[Point]:
+    """Return the points of a figure at each depth from 1; of the curves, its own split's are read.
 
-    Of the depth curves, those of its own split are read. Without such a split, or without runs,
-    all its series are absent.
+    Without such a split, or without runs, there are none.
     """
+    if not figure.drawn():
+        return []
+    own = [trec.read_depths(path) for path in depths if _place(path) in figure.places.values()]
+    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.DEPTHS), *own]))
+    return [point for point in points if point.x > 0]
+
+
+def of_figure(job: BoundClaims, name: str, figure: BoundFigure, points: Sequence[Point]) -> Values:
+    """Return the values of a figure, as (series, panel/point), and why some series have none."""
     held = [claim.holds for claim in job.claims.claims if claim.holds and claim.holds.page == name]
     panels = dict.fromkeys(panel for holds in held for panel in holds.columns)
-    not_run = {(row, panel): why for row, why in job.absent[name].items() for panel in panels}
-    figure = job.figures.get(name)
-    if figure is None or not figure.runs:
-        return Values({}, not_run, {})
-    own = [trec.read_depths(path) for path in depths if _place(path) == figure.place]
-    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.DEPTHS), *own]))
-    scores = {(point.series.id, point.column): point.scores for point in points if point.depth > 0}
-    of = figure.runs.items()
-    reasons = {row: grids.why_not_learned(figure, runs, figure.place, verdicts) for row, runs in of}
-    unlearned = {(row, panel): why for row, why in reasons.items() if why for panel in panels}
+    scores = {(point.series.id, point.column): point.scores for point in points}
+    not_run, unlearned = (
+        {(row, panel): why for row, why in reasons.items() for panel in panels}
+        for reasons in (figure.absent, figure.unlearned)
+    )
     return Values(scores, not_run, unlearned)
 
 

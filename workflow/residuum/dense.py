@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -148,8 +149,11 @@ def hits_of(docs: Vectors, queries: Vectors, k: int, gpu: bool) -> Iterator[pl.D
 
 def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
     names = pl.Series("doc_id", docs.ids, pl.String)
-    for query, doc, score in products.best(queries, docs, k):
-        yield pl.DataFrame({"query": query, "doc_id": names[doc], "score": score})
+    most = max(Counter(docs.ids).values(), default=1)  # vectors of a doc, which scores by its best
+    for query, doc, score in products.best(queries, docs, k * most):
+        hits = pl.DataFrame({"query": query, "doc_id": names[doc], "score": score})
+        best = hits.group_by("query", "doc_id", maintain_order=True).agg(pl.col("score").max())
+        yield best if most > 1 else hits
 
 
 def best_hits(

@@ -79,7 +79,7 @@ def encode_docs(
         "weights": files.sha256(weights / pretrained.WEIGHTS),
     }
     with files.whole_directory(output) as folder:
-        contracts.write_vectors(folder, owners, vectors)
+        encoder.write(folder, owners, vectors)
         manifest.write(folder, facts, spec, [corpus / "manifest.json", model], "residuum.encode")
 
 
@@ -106,7 +106,7 @@ def encode_queries(
         for name, path in paths.items():
             texts = trec.read_queries(path)
             vectors = encoder.encode(list(texts.values()), "query", batch_size)
-            contracts.write_vectors(folder / name, list(texts), vectors)
+            encoder.write(folder / name, list(texts), vectors)
             counts[name] = len(texts)
         facts = {"queries": counts, **encoder.sizes.facts()}
         facts["weights"] = files.sha256(weights / pretrained.WEIGHTS)

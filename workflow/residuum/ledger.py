@@ -18,12 +18,12 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
 from residuum.pages.blanks import unmarked
-from residuum.pages.grids import Grid, GridCell
+from residuum.pages.grids import GridCell, Judged
 from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
 from residuum.paired import Comparison
-from residuum.wiring.bound import BoundCharacteristics, BoundTable
+from residuum.wiring.bound import BoundCharacteristics, BoundFigure, BoundTable, BoundVenn
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
@@ -31,24 +31,31 @@ HOLM = "comparisons, Holm"
 AGAINST = ("reversed", "differs")
 AGAIN = "as before"  # printed by a cell before, of the same runs, and counted there
 BLANK = "no marker"
-JUDGED: dict[str, type[Grid]] = {"table": BoundTable, "characteristics": BoundCharacteristics}
+JUDGED: dict[str, type[Judged]] = {
+    "table": BoundTable,
+    "characteristics": BoundCharacteristics,
+    "figure": BoundFigure,
+    "venn": BoundVenn,
+}
 Rows = Sequence[LedgerRow]
 
 
 @app.command()
 def write(
     spec: Annotated[list[str], typer.Option(help="page as JSON, one per --table")],
-    table: Annotated[list[Path], typer.Option(help="table TSV, in the order of --spec")],
-    significance: Annotated[list[Path], typer.Option(help="TSV of the tests, named as its table")],
+    table: Annotated[list[Path], typer.Option(help="TSV of a page, in the order of --spec")],
     output: Annotated[Path, typer.Option(help="ledger TSV to write")],
+    significance: Annotated[
+        list[Path] | None, typer.Option(help="TSV of the tests, named as its table")
+    ] = None,
     claims: Annotated[list[Path] | None, typer.Option(help="TSV of judged claims")] = None,
 ) -> None:
-    """Judge every reported number and comparison of the given tables; add judged claims."""
+    """Judge every reported number and comparison of the given pages; add judged claims."""
     ledger, before = list[LedgerRow](), Before()
-    kinds = [json.loads(text)["table"]["kind"] for text in spec]
+    kinds = [_kind(json.loads(text)) for text in spec]
     forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
     jobs = list(map(command.parse_spec, forms, spec))
-    tests = {path.stem: grids.rows(path, Comparison) for path in significance}
+    tests = {path.stem: grids.rows(path, Comparison) for path in significance or []}
     for job, path in zip(jobs, table, strict=True):
         if isinstance(job, BoundTable) and job.id not in tests:
             raise ResiduumError(f"{job.id}: no --significance named {job.id}.tsv")
@@ -64,9 +71,15 @@ def write(
     grids.write(output, ledger, LedgerRow)
     reading = output.with_suffix(".md")
     files.write_text(reading, page(ledger, jobs[0].scale, jobs[0].reason))
-    inputs, own = [*table, *significance, *(claims or [])], [output, reading]
+    inputs, own = [*table, *(significance or []), *(claims or [])], [output, reading]
     made_of = {"tables": [path.stem for path in table]}
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
+
+
+def _kind(spec: dict[str, dict[str, str]]) -> str:
+    """Return the kind of a bound page."""
+    page = spec["figure"] if "figure" in spec else spec["table"]
+    return page["kind"]
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:

@@ -16,6 +16,7 @@ import typer
 
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.base import named_for
 from residuum.config.schema.models import DualEncoder, Trained
 from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
@@ -50,15 +51,17 @@ def train(
     fixed_queries: Annotated[
         Path | None, typer.Option(help="folder of the queries' fixed vectors")
     ] = None,
+    gate: Annotated[Path | None, typer.Option(help="checkpoint of the fixed gate")] = None,
 ) -> None:
     """Train a model and write its checkpoint."""
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
     if isinstance(model.training.learning_rate, RateGrid):
         model = at_rate(model, chosen_rate(model, rate))
-    source = Source(start, revision, model.training.dropout)
+    _check_gate(model, gate)
+    source = Source(start, revision, model.training.dropout, gate=gate)
     beside = beside_it(model, fixed or [], fixed_queries)
     begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed, beside)
-    inputs = [tuples, queries, corpus / "manifest.json", *([rate] if rate else [])]
+    inputs = [tuples, queries, corpus / "manifest.json", *filter(None, [rate, gate])]
     if beside and fixed_queries:
         inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
     with processes.joined(begin.device.name):
@@ -74,6 +77,15 @@ def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVe
     if not docs or queries is None:
         raise ResiduumError(f"fixed: give --fixed and --fixed-queries, made by {fixed.model}")
     return FixedVectors(docs, queries, fixed.seed)
+
+
+def _check_gate(model: Trained, gate: Path | None) -> None:
+    """Refuse a model whose gate is not given, and a gate that no model asks for."""
+    named = named_for(model, "gate")
+    if named and gate is None:
+        raise ResiduumError(f"encoder.pooling.gate: give --gate, the checkpoint of {named}")
+    if gate and not named:
+        raise ResiduumError("--gate: the model names none in encoder.pooling.gate; leave it out")
 
 
 def chosen_rate(model: Trained, record: Path | None) -> float:

@@ -5,10 +5,11 @@ first and downloads what is missing; docs that it does not give as they are have
 (`READERS`). Must not know paths below results/.
 """
 
+import fcntl
 import heapq
 import locale
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -139,7 +140,7 @@ def split(collection: Collection, name: str) -> Rows:
     """Return queries, qrels and answers of a split, as ir_datasets has them."""
     entry = collection.splits[name]
     assert entry.irds is not None
-    with _explained(entry.irds, collection.access) as seen:
+    with _alone(entry.irds), _explained(entry.irds, collection.access) as seen:
         data = _load(entry.irds)
         known = data.queries_cls()._fields
         for key in ("query_field", "answers_field"):
@@ -187,6 +188,21 @@ def _load(irds_id: str) -> Any:
             f"ir_datasets knows no id {irds_id!r}. Fix source.docs, or the split's irds, in the "
             "dataset's YAML; https://ir-datasets.com lists the ids."
         ) from None
+
+
+@contextmanager
+def _alone(irds_id: str) -> Iterator[None]:
+    """Let one process at a time read splits of a collection, where its home can be written.
+
+    What ir_datasets makes of DPR's questions passes through a file whose name all processes share
+    (ir_datasets/datasets/dpr_w100.py, DprW100Manager).
+    """
+    with ExitStack() as held:
+        with suppress(OSError):
+            roots.irds().mkdir(parents=True, exist_ok=True)
+            lock = roots.irds() / f".{irds_id.partition('/')[0]}.lock"
+            fcntl.flock(held.enter_context(open(lock, "a")), fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from residuum.cli.errors import unknown
 from residuum.config.registry import Registry
-from residuum.config.schema.claims import Along, Claim, Factor
-from residuum.config.schema.papers import Claims, Figure, Table, parts_of
+from residuum.config.schema.claims import Along, Claim, Factor, Narrows
+from residuum.config.schema.figures import Figure
+from residuum.config.schema.papers import Claims, Table, parts_of
 
 
 def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
@@ -34,8 +35,12 @@ def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
     if claim.holds is None:
         return
     drawn = isinstance(page, Figure)
-    if isinstance(claim.holds, Along | Factor) and drawn != isinstance(claim.holds, Along):
+    along = isinstance(claim.holds, Along | Narrows)
+    if isinstance(claim.holds, Along | Narrows | Factor) and drawn != along:
         yield f"{claim.holds.relation} reads a {'table' if drawn else 'figure'}"
+        return
+    if along and isinstance(page, Figure) and not page.sweeps:
+        yield f"{claim.holds.relation} reads a figure over depths: other groups are other queries"
         return
     rows = [one.id for one in (page.series if isinstance(page, Figure) else page.rows)]
     columns = [one.id for one in page.panels] if isinstance(page, Figure) else _columns(claim, page)

@@ -14,9 +14,10 @@ from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.claims import claim_faults
 from residuum.config.registry import Place, Registry
-from residuum.config.schema.base import OWN, Name, Ref, references, walk
-from residuum.config.schema.models import OnPairs, TermWeights
-from residuum.config.schema.papers import Characteristics, Claims, Figure, Table, parts_of
+from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
+from residuum.config.schema.figures import Figure, Venn
+from residuum.config.schema.models import OnPairs, PairsAlone
+from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
@@ -114,13 +115,19 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     if isinstance(entry, OnPairs):
         if (name := entry.negatives.same_as) in registry.models:
             shared = getattr(registry.models[name], "negatives", None)
-            pairs_do = isinstance(entry, TermWeights)  # pairs alone are all that it needs
+            pairs_do = isinstance(entry, PairsAlone)  # pairs alone are all that it needs
             if shared is None or shared.same_as or not (shared.pools or shared.triples or pairs_do):
                 yield "negatives.same_as", f"'{name}' has no tuples of its own"
             on = getattr(registry.models[name], "train_on", None)
             if OWN in (on, entry.train_on) and on != entry.train_on:
                 text = f"'{name}' is trained on {on}, so its tuples are not of {entry.train_on}"
                 yield "negatives.same_as", text
+        on = getattr(
+            registry.models.get(named_for(entry, "gate") or ""), "train_on", entry.train_on
+        )
+        if OWN in (on, entry.train_on) and on != entry.train_on:
+            text = f"it is trained on {on}, and what it gates on {entry.train_on}"
+            yield "encoder.pooling.gate", text
         if isinstance(grid := entry.training.learning_rate, RateGrid):
             tried = registry.models.get(grid.of)
             if registry.scale.learning is None:
@@ -141,7 +148,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     """Yield markers that no row explains, and tests that do not fit what a page compares."""
     tests = registry.tests.get(getattr(page, "tests", ""))
     some = tests is not None and tests.compare == "with_baselines"
-    if isinstance(page, Table | Characteristics):
+    if isinstance(page, Table | Characteristics | Figure | Venn):
         below = {row.id: getattr(row, "below", None) for row in page.rows}
         rows: dict[int | None, str] = {}
         for line in page.rows:
@@ -150,7 +157,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                 yield f"rows.{line.id}.index", f"{index} is that of the row '{rows[index]}'"
         for row, column, cell in page.cells():
             key = f"reported.{row}.{column}"
-            if not {column, "default"} & {*page.tolerance}:
+            if not {column.partition("/")[0], "default"} & {*page.tolerance}:
                 yield key, "`tolerance:` has neither its column nor a default"
             if cell.below and not below.get(row):
                 yield key, "an arrow, but the row has no `below:`"
@@ -165,6 +172,12 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
         yield "tests", f"{page.tests}: its tests {need}"
     if isinstance(page, Claims):
         yield from claim_faults(registry, page)
+    if isinstance(page, Venn) and not measures.is_hit(page.measure):
+        yield "measure", f"{page.measure} is no measure of hits, 0 or 1; take such as Success@10"
+    for series in page.series if isinstance(page, Figure) and page.sweeps else ():
+        reranking = Ref("system", ("rerank",) if series.system in registry.systems else ())
+        for text in _reference_faults(registry, reranking, series.system, {}):
+            yield f"series.{series.id}.system", text
     if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
         cause = "a figure compares with its first series only, and is not in its paper's family"
         cure = "needs `compare: with_baselines` and `family: column` or `table`"
@@ -177,6 +190,7 @@ def _cycles(registry: Registry) -> Iterator[str]:
     for name, model in registry.models.items():
         starts = [registry.scale.backbones.get(role) for _, role in references(model, "backbone")]
         behind[name] += [bound.model for bound in starts if isinstance(bound, FromModel)]
+        behind[name] += filter(None, [named_for(model, "gate")])
     parts = {name: registry.parts(name) for name in registry.systems}
     for kind, graph in (("model", behind), ("system", parts)):
         try:

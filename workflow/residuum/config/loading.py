@@ -20,7 +20,7 @@ from residuum.config import entries
 from residuum.config.faults import between
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
-from residuum.config.schema import datasets, models, papers, systems
+from residuum.config.schema import datasets, groupings, models, pages, papers, systems
 from residuum.config.schema.base import ID
 from residuum.config.schema.scales import Config, Scale
 
@@ -29,9 +29,10 @@ FORMS: dict[str, Any] = {
     "datasets": datasets.Dataset,
     "models": models.Model,
     "systems": systems.System,
+    "groupings": groupings.Grouping,
     "tests": papers.Tests,
     "scales": Scale,
-    "papers": papers.Page,
+    "papers": pages.Page,
 }
 
 
@@ -52,7 +53,7 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     if name not in scales:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
         _refuse(faults + ([] if file.exists() else missing))
-    for kind in ("datasets", "models", "systems"):
+    for kind in ("datasets", "models", "systems", "groupings"):
         label = f"{folder}/{kind}/{{}}.yaml with budgets of {file}"
         faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], label)
     for dataset, editions in scales[name].editions.items():
@@ -72,19 +73,19 @@ def _refuse(faults: list[str]) -> NoReturn:
 
 def _load_pages(folder: Path, faults: list[str]) -> Entries:
     """Load the pages of each paper under the ids `<paper>-<page>`."""
-    pages: Entries = {}
+    loaded: Entries = {}
     if not folder.is_dir():
         faults.append(f"{folder}: no such folder")
-        return pages
+        return loaded
     for paper in sorted(path for path in folder.iterdir() if path.is_dir()):
         if not re.fullmatch(ID, paper.name):
             faults.append(f"{paper}: a paper's folder is named by small letters, digits, - and _")
             continue
-        for name, page in entries.load_folder(paper, papers.Page, faults).items():
-            pages[f"{paper.name}-{name}"] = page
+        for name, page in entries.load_folder(paper, pages.Page, faults).items():
+            loaded[f"{paper.name}-{name}"] = page
             if "-" in name:
                 faults.append(f"{paper}/{name}.yaml: a page's name has no hyphen; write _ for it")
-    return pages
+    return loaded
 
 
 def _lay_budgets(loaded: Entries, scale: Scale, form: object, label: str) -> Iterator[str]:

@@ -4,8 +4,8 @@ Made by `residuum.config.loading`; imports nothing heavy. Must not know results 
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
@@ -13,11 +13,14 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.base import OWN, Ref, references
+from residuum.config.schema.base import OWN, Ref, named_for, references
 from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.figures import Figure
+from residuum.config.schema.groupings import Grouping, Halves
 from residuum.config.schema.models import LexicalVectors, Model, OnPairs, ReleasedWeights
 from residuum.config.schema.negatives import Negatives
-from residuum.config.schema.papers import Page, Table, Tests, parts_of
+from residuum.config.schema.pages import Page
+from residuum.config.schema.papers import Tests, parts_of
 from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
 from residuum.config.schema.systems import RerankSystem, System
 from residuum.config.schema.training import RateGrid
@@ -45,6 +48,7 @@ class Registry:
     systems: dict[str, System]
     tests: dict[str, Tests]
     pages: dict[str, Page]
+    groupings: dict[str, Grouping] = field(default_factory=dict)
     folder: Path = Path("config")
 
     @cached_property
@@ -62,6 +66,7 @@ class Registry:
         """The entries that take part in this scale, but pages, by what names them."""
         chosen: dict[str, Mapping[str, BaseModel]] = {"scale": {self.config.scale: self.scale}}
         chosen |= {"dataset": self.datasets, "model": self.models}
+        chosen |= {"grouping": self.groupings}
         return chosen | {"system": self.systems, "tests": self.tests}
 
     def file(self, kind: str, name: str) -> str:
@@ -249,6 +254,10 @@ class Registry:
         fixed = getattr(self.models[FixedId.parse(model).name], "fixed", None)
         return fixed and str(fixed.model)
 
+    def gate_of(self, model: str) -> str | None:
+        """Return the model whose checkpoint is the fixed gate of another; None without one."""
+        return named_for(self.models[FixedId.parse(model).name], "gate")
+
     def tuned_on(self, system: str) -> str | None:
         """Return the role of the split on which something of a system is chosen, or None."""
         return next((name for ref, name in self._named[system] if ref.use == "tuning"), None)
@@ -294,11 +303,17 @@ class Registry:
         return [page for page in pages if not kinds or self.pages[page].kind in kinds]
 
     def measures(self, place: Place) -> list[str]:
-        """Return the measures evaluated on a split: its own and those of the tables' columns."""
-        tables = [page for page in self.pages.values() if isinstance(page, Table)]
-        columns = [c for table in tables for c in table.columns if not c.is_depth]
-        printed = [column.measure for column in columns if self.binding(column.role) == place]
+        """Return the measures evaluated on a split: its own, and those that pages show of runs."""
+        shown = (named for page in self.pages.values() for named in self._measured(page))
+        printed = [measure for role, measure in shown if self.binding(role) == place]
         return sorted({*self.datasets[place.dataset].splits[place.split].measures, *printed})
+
+    def _measured(self, page: Page) -> Iterator[tuple[str, str]]:
+        """Yield role and measure of what a page shows of runs, or groups its queries by."""
+        yield from page.measured()
+        grouping = self.groupings.get(page.over) if isinstance(page, Figure) else None
+        if isinstance(page, Figure) and isinstance(grouping, Halves):
+            yield from ((role, grouping.measure) for role in page.roles())
 
     @property
     def comparability(self) -> tuple[bool, str]:

@@ -15,20 +15,18 @@ import tempfile
 import zlib
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
-from residuum import __version__, characteristics, claims, figures, ledger, significance, tables
+from residuum import __version__
 from residuum.artefacts import files, manifest
 from residuum.cli.command import describe
 from residuum.cli.errors import ResiduumError, full
 from residuum.config.roots import ROOT
-from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
 from residuum.inspect.integrity import Change, Changes
+from residuum.inspect.remaking import REMADE, Bench, make
 from residuum.inspect.text import Finding
-from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
 from residuum.wiring.paths import Paths, Template
 
 FORMAT = 3
@@ -36,11 +34,9 @@ INDEX = "bundle.json"
 RESULTS, ENVIRONMENT = "results", "environment"
 MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|$))[^/\\]+)+")
 PATHS = Paths()
-REMADE = [PATHS.table, PATHS.pages["figure"], PATHS.pages["claims"], PATHS.ledger]
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.rate, PATHS.learning, PATHS.depth_curve]
-VALUES += [PATHS.significance]
-COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
+VALUES += [PATHS.significance, PATHS.groups]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"
@@ -169,21 +165,6 @@ def _refusal(archive: Path, why: str) -> ResiduumError:
     return ResiduumError(f"{archive}: {why}. {hint}")
 
 
-class Bench(NamedTuple):
-    """Where pages are made again: the bundle's results, its manifests, and an empty folder."""
-
-    results: Path
-    graph: provenance.Graph
-    made: Path
-
-    def files(self, path: str, template: Template) -> list[Path]:
-        """Return the inputs of one sort that a page records, as made again where they were."""
-        names = [name for name in self.graph.manifest(path).inputs if template.parse(name)]
-        if outside := [name for name in names if ".." in name.split("/")]:
-            raise ResiduumError(f"its input {outside[0]} lies outside the bundle")
-        return [self.made / n if (self.made / n).is_file() else self.results / n for n in names]
-
-
 def verify(archive: Path) -> list[Finding]:
     """Check an archive: a finding per faulty file and per page, the ledger last, and their sum."""
     with tempfile.TemporaryDirectory(prefix="residuum-bundle-") as folder:
@@ -220,7 +201,7 @@ def _page(bench: Bench, path: str) -> Finding:
     tests = PATHS.significance.fill(page=page)
     names = [tests, *(Template(path).beside(ending) for ending in (".tsv", ".md", ".tex"))]
     try:
-        note = _make(bench, path)
+        note = make(bench, path)
         written = [n for n in names if (bench.results / n).exists() or (bench.made / n).exists()]
         unlike = [_unlike(name, bench.results, bench.made) for name in written]
     except Exception as error:  # a file that was changed can raise whatever its reader raises
@@ -235,51 +216,6 @@ def _page(bench: Bench, path: str) -> Finding:
     others = [record.module for record in made if record and not manifest.same_code(record.code)]
     other = f" (made by other code of {', '.join(others)} than is installed)" if others else ""
     return Finding(page, fault + other, False)
-
-
-def _make(bench: Bench, path: str) -> str:
-    """Make a page again, as its stage does; return a note on how."""
-    record, output = bench.graph.manifest(path), bench.made / path
-    spec, learning = canonical_json(record.spec), bench.files(path, PATHS.learning)
-    if path == PATHS.ledger:
-        judged = [name for name in record.inputs if PATHS.table.parse(name)]
-        specs = [canonical_json(bench.graph.manifest(name).spec) for name in judged]
-        tests = bench.files(path, PATHS.significance)
-        sentences = bench.files(path, PATHS.pages["claims"])
-        ledger.write(specs, bench.files(path, PATHS.table), tests, output, sentences)
-        return ""
-    if PATHS.pages["claims"].parse(path):
-        read, curves = bench.files(path, PATHS.table), bench.files(path, PATHS.depth_curve)
-        made = bench.made / PATHS.significance.fill(page=output.stem)
-        claims.judge(spec, bench.results / PATHS.metrics_root, made, output, read, curves, learning)
-        return ""
-    if PATHS.pages["figure"].parse(path):
-        scored = bench.files(path, PATHS.pairs.manifest)
-        figures.draw(spec, bench.files(path, PATHS.depth_curve), scored, output, learning)
-        return "; drawings carried, checked by hash"
-    if "runs" not in record.spec:
-        counted = BoundCharacteristics.model_validate(record.spec)
-        characteristics.write(counted, record.artefact["counts"], output)
-        return ", from the counts in its manifest"
-    tests_made = bench.made / PATHS.significance.fill(page=output.stem)
-    metrics = bench.results / PATHS.metrics_root
-    of_all = bench.files(PATHS.significance.fill(page=output.stem), PATHS.learning)
-    others = _corrected_with(bench, output.stem)
-    significance.compare(spec, metrics, tests_made, together=others, learning=of_all)
-    computed = [p for form in COMPUTED for p in bench.files(path, form)]
-    tuned = [*bench.files(path, PATHS.tuning), *bench.files(path, PATHS.rate)]
-    tables.render(spec, metrics, tests_made, output, tuned, computed, learning)
-    return ""
-
-
-def _corrected_with(bench: Bench, page: str) -> list[str]:
-    """Return the specs of the other tables whose comparisons are corrected with a table's."""
-    names = [name for name in bench.graph if PATHS.table.parse(name)]
-    specs = {Path(name).stem: bench.graph.manifest(name).spec for name in names}
-    jobs = {n: BoundTable.model_validate(spec) for n, spec in specs.items() if "runs" in spec}
-    tables_of_all = {name: job.table for name, job in jobs.items()}
-    others = corrected_with(page, tables_of_all, jobs[page].tests)
-    return [canonical_json(specs[other]) for other in others]
 
 
 def _unlike(name: str, results: Path, made: Path) -> str | None:

@@ -7,15 +7,17 @@ AutoModel and sentence-transformers load a checkpoint too. Must not know where r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from residuum.artefacts import contracts
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
+from residuum.code.tables import OpenTable
 from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.models import Encoder as EncoderSchema
 from residuum.neural import devices, frames, pretrained
@@ -27,7 +29,10 @@ from residuum.neural.losses import Candidates
 from residuum.neural.tokens import Texts, padded, tokenise
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
     from torch import Tensor
+
+    Rows = np.ndarray | csr_array  # of vectors, dense or sparse
 
 
 class Encoder(Ranker):
@@ -44,16 +49,26 @@ class Encoder(Ranker):
     def __init__(
         self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
     ) -> None:
-        from transformers import AutoModel
-
         markers = (settings.query_marker, settings.doc_marker)
-        self.hold(*pretrained.load(AutoModel, source, markers), settings, device)
+        self.hold(*pretrained.load(self.form(), source, markers), settings, device)
         self.leads = {"query": settings.query_marker, "doc": settings.doc_marker}
         if not settings.keep_cls:
             self._take_cls_away()
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
         for key in ("query_length", "doc_length"):
             pretrained.check_length(self.model, f"encoder.{key}", getattr(settings, key))
+
+    @classmethod
+    def of(cls, settings: EncoderSchema) -> type[Self]:
+        kind = settings.pooling.kind
+        return cast(type[Self], ENCODERS[kind]) if kind in ENCODERS else cls
+
+    @staticmethod
+    def form() -> Any:
+        """Return the class by which transformers reads the model."""
+        from transformers import AutoModel
+
+        return AutoModel
 
     def _take_cls_away(self) -> None:
         """Let a marker, or [CLS] where there is none, be the first token."""
@@ -97,39 +112,55 @@ class Encoder(Ranker):
             hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
         return self.head.pool(hidden.float(), mask, kind) * math.sqrt(self.settings.score_scale)
 
-    def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> np.ndarray:
+    def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Rows:
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""
         return self.vectors(texts, kind, batch_size)[0]
 
-    def vectors(
-        self, texts: Sequence[str], kind: Kind, batch_size: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the vectors of texts, as `encode` does, and how many each text has: (texts,).
+    def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> tuple[Rows, np.ndarray]:
+        """Return the vectors of texts, as `encode` does, and how many each text has: (texts,)."""
+        tokens = list(self.tokenise(texts, kind))
+        counts = self.counts(tokens, kind)
+        starts = np.cumsum(counts) - counts
+        rows = np.empty((counts.sum(), self.dimensions), dtype=np.float32)
+
+        def keep(i: int, own: np.ndarray) -> None:
+            rows[starts[i] : starts[i] + counts[i]] = own[: counts[i]]
+
+        self.each(tokens, kind, batch_size, keep)
+        return rows, counts
+
+    def each(
+        self,
+        tokens: Sequence[np.ndarray],
+        kind: Kind,
+        batch_size: int,
+        keep: Callable[[int, np.ndarray], None],
+    ) -> None:
+        """Call `keep(number, vectors)` with each text's own vectors (most, dimensions).
 
         Batches hold texts of about one length, so that little is padding, as many as `batch_size`
         and a GPU's memory allow, which `sizes` knows, or as keep a CPU `busy`.
         """
         import torch
 
-        tokens = list(self.tokenise(texts, kind))
         order = sorted(range(len(tokens)), key=lambda i: (len(tokens[i]), i))
-        counts = self.counts(tokens, kind)
-        starts = np.cumsum(counts) - counts
-        rows = np.empty((counts.sum(), self.dimensions), dtype=np.float32)
 
         def encode(batch: Sequence[int], _: int) -> None:
             vectors = self.forward([tokens[i] for i in batch], kind).cpu().numpy()
             for i, own in zip(batch, vectors, strict=True):
-                rows[starts[i] : starts[i] + counts[i]] = own[: counts[i]]
+                keep(i, own)
 
         self.model.eval()
-        total = -(-len(order) // batch_size)
+        total, hidden = -(-len(order) // batch_size), self.model.config.hidden_size
         with torch.inference_mode():
             for batch in track(chunks(order, batch_size), f"encode {kind}", total, "batches"):
                 width = len(tokens[batch[-1]])
-                size = devices.busy(batch_size, width, self.dimensions, self.device.name)
+                size = devices.busy(batch_size, width, hidden, self.device.name)
                 self.sizes.each(batch, size, encode)
-        return rows, counts
+
+    def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
+        """Write vectors of this model into a folder, an id for each."""
+        contracts.write_vectors(folder, ids, np.asarray(rows))
 
     def relevance(
         self,
@@ -139,11 +170,11 @@ class Encoder(Ranker):
         batch_size: int,
     ) -> np.ndarray:
         """Return s_emb (pairs,) of pairs of ids: of a doc's vectors, that of the best."""
-        asked = dict(
-            zip(queries, self.encode(list(queries.values()), "query", batch_size), strict=True)
-        )
+        rows = np.asarray(self.encode(list(queries.values()), "query", batch_size))
+        asked = dict(zip(queries, rows, strict=True))
         vectors, counts = self.vectors(list(docs.values()), "doc", batch_size)
-        own = dict(zip(docs, np.split(vectors, np.cumsum(counts)[:-1]), strict=True))
+        parts = np.split(np.asarray(vectors), np.cumsum(counts)[:-1])
+        own = dict(zip(docs, parts, strict=True))
         return np.array([(own[doc] @ asked[query]).max() for query, doc in pairs], np.float32)
 
     def records(self) -> dict[str, Any]:
@@ -173,6 +204,11 @@ class Encoder(Ranker):
         }
 
 
+ENCODERS: OpenTable[type[Encoder]] = OpenTable(
+    {"terms": "residuum.neural.termencoder:TermEncoder"}, "pooling with an encoder of its own"
+)
+
+
 class DualLearner(ContrastiveLearner):
     """One shared encoder in training; its outputs are the vectors of queries and docs.
 
@@ -191,7 +227,7 @@ class DualLearner(ContrastiveLearner):
 
     @classmethod
     def begin(cls, spec: DualEncoder, start: Start) -> Encoder:
-        return Encoder(start.source, spec.encoder, start.device)
+        return Encoder.of(spec.encoder)(start.source, spec.encoder, start.device)
 
     def forward(self, batch: Batch) -> Outputs:
         """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.

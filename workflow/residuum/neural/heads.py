@@ -7,10 +7,12 @@ it. A new one is a class here and a line in HEADS. Must not know models, tokeniz
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from residuum.code.tables import OpenTable
-from residuum.config.schema.base import Positive
+from residuum.config.schema.base import Id, Positive, Ref, Strict
 from residuum.config.schema.models import Pooling
 
 if TYPE_CHECKING:
@@ -75,11 +77,34 @@ class First(Head):
         return pad(tokens, (0, 0, 0, self.most(kind) - tokens.shape[1]))
 
 
+class Gate(Strict):
+    """Which terms a text activates beside its own: those that a model of another training opens."""
+
+    model: Annotated[Id, Ref("model", kinds=("term-gate",), use="gate")]
+    threshold: float = Field(0.7, gt=0, lt=1, description="least probability that opens a term")
+
+
+class Terms(Head):
+    """A weight for each term of the vocabulary (SparTerm, Bai et al. 2020).
+
+    Of tokens' scores of all terms, the masked-language head's w_ij, it is sum_i ReLU(w_ij), as
+    Formal et al. 2021 (SPLADE), Eq. 1-2, print it. Without a gate a text has its own terms alone.
+    """
+
+    kind: Literal["terms"]
+    gate: Gate | None = None
+    sparse: ClassVar[bool] = True
+
+    def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:
+        return (hidden.relu() * mask.unsqueeze(-1)).sum(dim=1, keepdim=True)
+
+
 HEADS: OpenTable[type[Head]] = OpenTable(
     {
         "mean": "residuum.neural.heads:Mean",
         "cls": "residuum.neural.heads:Cls",
         "first": "residuum.neural.heads:First",
+        "terms": "residuum.neural.heads:Terms",
     },
     "pooling",
 )

@@ -25,7 +25,7 @@ from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.matching import masked
 from residuum.neural.optimisers import Moment
-from residuum.neural.pretrained import Source, TextModel
+from residuum.neural.pretrained import GATE, Source, TextModel
 from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts, TokenStore
 
@@ -145,6 +145,7 @@ KINDS: OpenTable[Kind] = OpenTable(
         "dual-encoder": "residuum.neural.encoders:DualLearner",
         "term-weights": "residuum.neural.termweighter:TermLearner",
         "cross-encoder": "residuum.neural.crossencoder:CrossLearner",
+        "term-gate": "residuum.neural.termgate:GateLearner",
     },
     "kind of trained model",
 )
@@ -231,7 +232,8 @@ class ContrastiveLearner(Learner[Batch]):
 
     @classmethod
     def on_held_out(cls, spec: Any, start: Start, trained: Path, held: HeldOut) -> Values:
-        begun = cls.begin(spec, start)
+        source = start.source._replace(gate=trained / GATE)  # the same before and after
+        begun = cls.begin(spec, start._replace(source=source))
         models = {"start": begun, "trained": begun.load(trained, start.device)}
         query_ids, doc_ids = map(list, zip(*held.candidates, strict=True))
         scores = {

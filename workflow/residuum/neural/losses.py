@@ -182,6 +182,19 @@ def weighted(
     return sum(rest, first), parts
 
 
+def gating(logits: Tensor, present: Tensor, absent_weight: float, present_weight: float) -> Tensor:
+    """Return -lambda_1 sum log(1 - G_j) over absent terms - lambda_2 sum log G_k over present ones.
+
+    G is the sigmoid of `logits` (docs, terms); `present` is boolean of the same shape, true for the
+    terms of the doc's query. One loss for each doc: (docs,). SparTerm's loss of its gate.
+    """
+    from torch.nn.functional import softplus
+
+    signed = logits.where(~present, -logits)
+    weight = (~present) * absent_weight + present * present_weight
+    return (weight * softplus(signed)).sum(dim=1)
+
+
 def squared_errors(predicted: Tensor, target: Tensor) -> Tensor:
     """Return (predicted - target)^2 of each word of a batch: both, and the result, are (words,).
 

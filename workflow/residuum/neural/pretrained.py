@@ -22,6 +22,7 @@ from residuum.neural import devices, frames
 
 Loaded = tuple[Any, Any]  # a model and its tokenizer
 SETTINGS = "residuum.json"
+GATE = "gate"  # folder of a checkpoint
 WEIGHTS = "model.safetensors"
 RECORDS = ("manifest.json", "training.tsv")  # of a checkpoint: how it was made, not what it is
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
@@ -30,13 +31,15 @@ DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "a
 class Source(NamedTuple):
     """A Hugging Face folder or hub id, its commit, and what replaces the model's own dropout.
 
-    Weights that the model lacks are drawn from a fixed seed, or refused if it must be `whole`.
+    Weights that the model lacks are drawn from a fixed seed, or refused if it must be `whole`. The
+    `gate` of a term encoder is a folder of its own, until a checkpoint holds it.
     """
 
     name: str
     revision: str | None = None
     dropout: float | None = None
     whole: bool = False
+    gate: Path | None = None
 
 
 def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any) -> Loaded:
@@ -47,7 +50,7 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
     change the model's configuration. [CLS] stands before a text, whatever a checkpoint of ours did.
     Raises ResiduumError if the model cannot be had.
     """
-    name, revision, dropout, whole = source
+    name, revision, dropout, whole, _ = source
     where = {"revision": revision} if revision else {}
     intact.check_folder(Path(name))  # one of the hub has none here
     with _explained(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
@@ -159,7 +162,12 @@ class TextModel(ABC):
             settings = entries.validate(str(path), json.loads(files.read_bytes(path)), cls.schema)
         except ValueError as error:
             raise ResiduumError(str(error)) from None
-        return cls(Source(str(folder)), settings, device)
+        return cls.of(settings)(Source(str(folder)), settings, device)
+
+    @classmethod
+    def of(cls, settings: Any) -> type[Self]:
+        """Return the class that reads a model with these settings."""
+        return cls
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder: Hugging Face files, settings and records."""

@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from residuum import paired
-from residuum.config.schema.claims import Between, Claim, Compared, Factor, Holding, Says
+from residuum.config.schema.claims import (
+    Between,
+    Claim,
+    Compared,
+    Factor,
+    Holding,
+    Narrows,
+    Says,
+)
 from residuum.config.schema.papers import parts_of
 from residuum.config.specs import canonical_json
 from residuum.pages.grids import GridCell, Key
@@ -53,13 +61,23 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
             compared = list(claim.holds.compared(scores))
             pairs = [paired.Pair(c.a, c.b, c.column, family=claim.id) for c in compared]
             sides = {
-                key: scores[point]
+                key: _side(scores, c, number)
                 for c, pair in zip(compared, pairs, strict=True)
-                for key, point in zip(pair.sides, c.sides, strict=True)
+                for number, key in enumerate(pair.sides)
             }
             rows = paired.compare(sides, pairs, job.tests)
             tests += paired.adjust(rows, job.tests.correction, job.tests.alpha)
     return tests
+
+
+def _side(scores: Mapping[Key, ScoreMatrix], of: Compared, number: int) -> ScoreMatrix:
+    """Return the values of a side, less those that are subtracted from it, if any are."""
+    own = scores[of.sides[number]]
+    if of.less is None:
+        return own
+    other = scores[of.less[number]]
+    paired.same_queries({of.a: own.query_ids, of.b: other.query_ids})
+    return ScoreMatrix(own.query_ids, own.values - other.values)
 
 
 def judge(
@@ -126,7 +144,7 @@ def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Valu
         basis = [
             job.tests.model_dump(mode="json"),
             *(
-                [c.says, *(job.point(holds.page, *p) for p in c.sides)]
+                [c.says, *(job.point(holds.page, *p) for p in (*c.sides, *(c.less or ())))]
                 for c in holds.compared(points)
             ),
         ]
@@ -212,7 +230,11 @@ def in_words(holds: Holding | None) -> str:
     where = f"in {', '.join(holds.columns)} ({holds.page})"
     if isinstance(holds, Between):
         pairs = (f"{row} {holds.relation} {', '.join(of)}" for row, of in holds.rows.items())
-        return f"{'; '.join(pairs)} {where}"
+        but = f" but {', '.join(holds.but)}" if holds.but else ""
+        return f"{'; '.join(pairs)} {where}{but}"
+    if isinstance(holds, Narrows):
+        pairs = (f"{row} less {other}" for row, other in holds.rows.items())
+        return f"the gap of {'; '.join(pairs)} narrows with K {where}"
     if isinstance(holds, Factor):
         least, most = holds.between
         pairs = (f"{a} is {least:g} to {most:g} times {b}" for a, b in holds.rows.items())

@@ -5,38 +5,16 @@ know tests that are made of them, nor how docs were reranked.
 """
 
 import itertools
-from typing import NamedTuple, cast
+from typing import cast
 
-import numpy as np
 import polars as pl
 
 from residuum import paired
 from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Panel, Series
 from residuum.pages import grids
+from residuum.pages.points import Point
 from residuum.wiring.bound import BoundFigure
-
-
-class Point(NamedTuple):
-    """A series at one depth in one panel, and its test against the first series, if any."""
-
-    panel: Panel
-    series: Series
-    depth: int
-    scores: paired.ScoreMatrix
-    docs_reranked: float | None  # per query, where the depth curve has it
-    test: paired.Comparison | None = None
-
-    @property
-    def column(self) -> str:
-        """Name what is tested together: the series of one panel at one depth."""
-        return f"{self.panel.id}/{self.depth}"
-
-    @property
-    def means(self) -> np.ndarray:
-        """Return the mean over queries of each run."""
-        return np.asarray(self.scores.values.mean(axis=0))
 
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
@@ -58,7 +36,8 @@ def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
             tables = {run: parts.get((depth, run), own.clear()) for run in runs}
             scores = grids.matrix(tables, measure, f"{job.id}, depth {depth}: ")
             lengths = own.filter(depth=depth, measure=trec.DOCS_RERANKED)["value"]
-            points.append(Point(panel, series, depth, scores, cast("float | None", lengths.mean())))
+            reranked = cast("float | None", lengths.mean())
+            points.append(Point(panel, series, depth, str(depth), scores, reranked))
     sides = {f"{point.series.id} in {point.column}": point.scores.query_ids for point in points}
     paired.same_queries(sides, f"{job.id}: ")
     return points

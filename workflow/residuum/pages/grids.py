@@ -17,13 +17,20 @@ import polars as pl
 
 from residuum.artefacts import files, intact, trec
 from residuum.cli.errors import NotRun, ResiduumError
-from residuum.config.schema.papers import PrintedCell
+from residuum.config.schema.papers import PrintedCell, Reported
 from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.tuning.learned import Learned
-from residuum.wiring.bound import Bound, BoundCharacteristics, BoundTable
+from residuum.wiring.bound import (
+    Bound,
+    BoundCharacteristics,
+    BoundFigure,
+    BoundTable,
+    BoundVenn,
+)
 
 Grid = BoundTable | BoundCharacteristics
+Judged = Grid | BoundFigure | BoundVenn  # whose numbers the ledger judges
 Key = tuple[str, str]  # (row id, column id)
 AGAIN = "make it again: delete it, then snakemake --cores all"
 TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
@@ -137,7 +144,12 @@ class GridCell:
 def blank(job: Grid, row: str, column: str, measure: str, not_run: str | None) -> GridCell:
     """Return a cell without a value, with what the paper prints in it."""
     cell = GridCell(job.id, row, column, measure, job.places[column], not_run=not_run)
-    text = job.table.reported.get(row, {}).get(column)
+    return with_reported(cell, job.table)
+
+
+def with_reported(cell: GridCell, page: Reported) -> GridCell:
+    """Return a cell with what the paper prints in it, if it prints anything."""
+    text = {**page.reported.get(cell.row, {})}.get(cell.column)
     if text is None:
         return cell
     printed = PrintedCell.parse(text)

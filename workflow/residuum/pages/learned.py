@@ -38,10 +38,14 @@ def _before(facts: Mapping[str, float]) -> str:
     return seen + warning * turned
 
 
+def _why(job: BoundFigure, series: str, verdicts: Mapping[str, Learned]) -> str | None:
+    return why_not_learned(job, job.runs.get(series, []), job.places[series], verdicts)
+
+
 def labelled(job: BoundFigure, verdicts: Mapping[str, Learned]) -> tuple[BoundFigure, list[str]]:
     """Say in its label which series is not learned; return too those that are, to be tested."""
-    every, runs = job.figure.series, job.runs
-    faulty = [s.id for s in every if why_not_learned(job, runs.get(s.id, []), job.place, verdicts)]
+    every = job.figure.series
+    faulty = [s.id for s in every if _why(job, s.id, verdicts)]
     labels = [f"{s.label} (not learned)" if s.id in faulty else s.label for s in every]
     pairs = zip(every, labels, strict=True)
     series = [one.model_copy(update={"label": label}) for one, label in pairs]

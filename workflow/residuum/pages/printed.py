@@ -7,7 +7,7 @@ cells with one value of one measure of the same runs print one number. Must not 
 from collections.abc import Hashable
 
 from residuum.config.schema.papers import parts_of
-from residuum.pages.grids import Grid, GridCell
+from residuum.pages.grids import GridCell, Judged
 from residuum.wiring.bound import BoundTable
 
 
@@ -17,11 +17,11 @@ class Before:
     def __init__(self) -> None:
         self._first: dict[Hashable, str] = {}
 
-    def number(self, job: Grid, cell: GridCell) -> str | None:
+    def number(self, job: Judged, cell: GridCell) -> str | None:
         """Return the cell that printed a cell's number first, None if it is this one."""
         return self._same(cell, _number(job, cell))
 
-    def comparison(self, job: Grid, cell: GridCell, other: GridCell, claim: str) -> str | None:
+    def comparison(self, job: Judged, cell: GridCell, other: GridCell, claim: str) -> str | None:
         """Return the cell that first claimed that one lies above or below the other, alike."""
         both = _number(job, cell), _number(job, other)
         tests = job.tests if isinstance(job, BoundTable) else None
@@ -44,9 +44,9 @@ def cell_name(cell: GridCell) -> str:
     return "/".join([*parts_of(cell.table), cell.row, cell.column])
 
 
-def _number(job: Grid, cell: GridCell) -> Hashable | None:
+def _number(job: Judged, cell: GridCell) -> Hashable | None:
     """Return what decides a number: runs, split, measure, printed value; None of what has none."""
-    runs = job.runs.get(cell.row) if isinstance(job, BoundTable) else []
+    runs = job.runs_of(cell.row)
     if runs is None or cell.split_ref is None:
         return None
     return tuple(runs), cell.split_ref, cell.measure, cell.reported

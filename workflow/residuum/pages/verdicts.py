@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import NamedTuple
 
 from residuum.config.schema.papers import PrintedCell, parts_of
-from residuum.pages.grids import Grid, GridCell, by_place
+from residuum.pages.grids import GridCell, Judged, by_place
 from residuum.pages.printed import Before
 from residuum.paired import Comparison, adjust, reproduction
 from residuum.wiring.bound import BoundTable
@@ -66,7 +66,7 @@ class LedgerRow:
 
 
 def judge(
-    job: Grid, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
+    job: Judged, cells: Sequence[GridCell], tests: Sequence[Comparison], before: Before
 ) -> list[LedgerRow]:
     """Return the ledger rows of one table: first the number of a cell, then its comparisons.
 
@@ -91,7 +91,7 @@ def judge(
 
 
 def _number(
-    job: Grid, where: Where, reported: float, cell: GridCell, tolerance: float
+    job: Judged, where: Where, reported: float, cell: GridCell, tolerance: float
 ) -> LedgerRow:
     verdict, why = number_verdict(job, reported, cell, tolerance)
     return LedgerRow(
@@ -116,14 +116,14 @@ def by_pair(tests: Sequence[Comparison]) -> dict[tuple[str, str, str], Tested]:
     }
 
 
-def _under_holm(job: Grid, tests: Sequence[Comparison]) -> list[Comparison]:
+def _under_holm(job: Judged, tests: Sequence[Comparison]) -> list[Comparison]:
     """Correct the tests by Holm within each column, whatever the paper corrects."""
     if not isinstance(job, BoundTable):
         return []
     return adjust([replace(t, family=t.column) for t in tests], "holm", job.tests.alpha)
 
 
-def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
+def _claims(job: Judged, name: str, printed: PrintedCell) -> Iterator[tuple[str, str]]:
     """Yield (other row, claim) for each marker of a printed cell; only tables have any."""
     if isinstance(job, BoundTable):
         for index in printed.beats:
@@ -133,7 +133,7 @@ def _claims(job: Grid, name: str, printed: PrintedCell) -> Iterator[tuple[str, s
             yield below, "below"
 
 
-def number_verdict(job: Grid, reported: float, cell: GridCell, tolerance: float) -> Verdict:
+def number_verdict(job: Judged, reported: float, cell: GridCell, tolerance: float) -> Verdict:
     """Return (verdict, reason) for a number: within tolerance, within the seeds' spread, or not."""
     if cell.measured is None:
         return cell.absence, str(cell.not_run)

@@ -82,7 +82,7 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     if place and registry.negatives(name).triples:
         yield why_no_docpairs(registry, place)
     on = place and place.dataset  # what is behind it belongs to this collection
-    for other in registry.mined_models(name):
+    for other in filter(None, [*registry.mined_models(name), registry.gate_of(name)]):
         yield from _model(registry, other, on, hub)
     for _, role in references(model, "backbone"):
         yield from _start(registry, registry.backbone(role), role, on, hub)

@@ -11,15 +11,14 @@ from pydantic import Field
 
 from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config.schema.base import Strict
+from residuum.config.schema.figures import Figure, Series, Venn
 from residuum.config.schema.papers import (
     Cases,
     Characteristics,
     Claims,
     Column,
-    Figure,
     QuerySet,
     Row,
-    Series,
     Table,
     Tests,
     parts_of,
@@ -48,6 +47,13 @@ class Bound(Strict):
         of = self.models.get(str(place).partition("/")[0], {})
         return list(dict.fromkeys(name for run in runs for name in of.get(run, [])))
 
+    def runs_of(self, row: str) -> list[str] | None:
+        """Return the runs that a row's numbers are of, none where they are counted of a split.
+
+        None of a row that has no runs at this scale.
+        """
+        return []
+
 
 class BoundTable(Bound):
     """A table, where its columns are measured and which runs make its rows."""
@@ -61,6 +67,9 @@ class BoundTable(Bound):
     unlearned: dict[str, dict[str, str]] = Field(default={})  # the same, once models are trained
     rerankers: dict[str, str] = Field(default={})  # id: what plays it
     comparable: bool
+
+    def runs_of(self, row: str) -> list[str] | None:
+        return self.runs.get(row)
 
     def not_run(self, row: Row, column: Column) -> str | None:
         """Return why a cell has no value at this scale, or None if it has one."""
@@ -127,18 +136,62 @@ class BoundCharacteristics(Bound):
 
 
 class BoundFigure(Bound):
-    """A figure: where it is measured and which runs make each series."""
+    """A figure: where each series is measured, which runs make it, and why others have none."""
 
     figure: Figure
     tests: Tests
-    place: SplitRef
-    runs: dict[str, list[RunName]]
+    places: dict[str, SplitRef | None]
+    runs: dict[str, list[RunName]]  # of series, and as <panel>/than of what they are better than
+    absent: dict[str, str] = Field(default={})  # series: why it has no runs
+    unlearned: dict[str, str] = Field(default={})  # the same, once models are trained
+    comparable: bool = False
+
+    @property
+    def table(self) -> Figure:
+        """Return what the ledger judges."""
+        return self.figure
+
+    def drawn(self) -> list[Series]:
+        """Return the series that have runs, in the figure's order."""
+        return [series for series in self.figure.series if self.runs.get(series.id)]
 
     def series(self) -> list[Series]:
-        """Return the series that have runs, in the figure's order; none at all is an error."""
-        if drawn := [series for series in self.figure.series if self.runs.get(series.id)]:
+        """Return them; none at all is an error."""
+        if drawn := self.drawn():
             return drawn
         raise ResiduumError(f"{self.id}: no series has runs at scale {self.scale}")
+
+    def runs_of(self, row: str) -> list[str] | None:
+        return self.runs.get(row)
+
+    def parts(self) -> Iterator[tuple[str, str]]:
+        """Yield what is measured over groups: a series, or what a panel compares it with, where."""
+        than = [f"{panel.id}/than" for panel in self.figure.panels if panel.than]
+        for series in () if self.figure.sweeps else self.drawn():
+            yield from ((part, str(self.places[series.id])) for part in (series.id, *than))
+
+    def metrics(self) -> list[str]:
+        """Return the metrics files of a figure over groups, each once, sorted."""
+        return sorted({below_metrics(at, r) for part, at in self.parts() for r in self.runs[part]})
+
+
+class BoundVenn(Bound):
+    """Circles: where hits are measured, which runs make both sides, and why others have none."""
+
+    table: Venn
+    place: SplitRef | None
+    runs: dict[str, list[RunName]]  # <diagram>/dense, <diagram>/lexical
+    absent: dict[str, str] = Field(default={})  # diagram: why it has no runs
+    comparable: bool
+
+    def runs_of(self, row: str) -> list[str] | None:
+        sides = [self.runs.get(f"{row}/{side}") for side in ("dense", "lexical")]
+        return [run for side in sides if side for run in side] if all(sides) else None
+
+    def metrics(self) -> list[str]:
+        """Return the metrics files of all sides, each once, sorted."""
+        named = (run for runs in self.runs.values() for run in runs)
+        return sorted({below_metrics(str(self.place), run) for run in named})
 
 
 class BoundCases(Bound):
@@ -151,13 +204,12 @@ class BoundCases(Bound):
 
 
 class BoundClaims(Bound):
-    """A paper's claims, the tables and figures they are about, and which rows have no runs."""
+    """A paper's claims, and the tables and figures they are about."""
 
     claims: Claims
     tests: Tests
     tables: dict[str, BoundTable]
     figures: dict[str, BoundFigure]
-    absent: dict[str, dict[str, str]] = Field(default={})  # figure: series: why
     comparable: bool
 
     def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
@@ -165,13 +217,12 @@ class BoundClaims(Bound):
         if table := self.tables.get(page):
             [measure] = [own.measure for own in table.table.columns if own.id == column]
             return table.runs.get(row, []), table.places[column], measure
-        figure, (name, _, depth) = self.figures[page], column.partition("/")
+        figure, (name, _, at) = self.figures[page], column.partition("/")
         [panel] = [own for own in figure.figure.panels if own.id == name]
-        return (
-            figure.runs.get(row, []),
-            figure.place,
-            f"{panel.measure or panel.shows} at K {depth}",
-        )
+        what = f"{panel.measure or panel.shows} at K {at}"
+        if not figure.figure.sweeps:
+            what = f"{panel.value} in {figure.figure.over} {at}"
+        return figure.runs.get(row, []), figure.places[row], what
 
 
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:

@@ -3,16 +3,21 @@
 Usage: `Claimed(registry, paths, hub).metrics(wildcards)`. Must not know how a claim is judged.
 """
 
-from residuum.cli.errors import not_bound
+from collections.abc import Callable
+
 from residuum.config.registry import Registry
-from residuum.config.schema.papers import Claims, Figure, parts_of
+from residuum.config.schema.figures import Figure
+from residuum.config.schema.papers import Claims, parts_of
 from residuum.config.specs import canonical_json
 from residuum.wiring.answers import kept
-from residuum.wiring.availability import Hub, why_unavailable
+from residuum.wiring.availability import Hub
 from residuum.wiring.bound import BoundClaims, metrics_files
+from residuum.wiring.figures import Figures, bind_figure
 from residuum.wiring.learned import verdicts
-from residuum.wiring.pages import bind_figure, bind_table
+from residuum.wiring.pages import bind_table
 from residuum.wiring.part import Part, Wildcards
+
+OfPage = Callable[[Figures, str], list[str]]
 
 
 @kept
@@ -22,30 +27,17 @@ def bind_claims(registry: Registry, page: str, hub: Hub) -> BoundClaims:
     paper, _ = parts_of(page)
     short = dict.fromkeys(claim.holds.page for claim in claims.claims if claim.holds)
     named = {name: registry.pages[f"{paper}-{name}"] for name in short}
-    drawn = {name: entry for name, entry in named.items() if isinstance(entry, Figure)}
-    bound = [name for name, figure in drawn.items() if registry.binding(figure.role)]
+    drawn = [name for name, entry in named.items() if isinstance(entry, Figure)]
     return BoundClaims(
         id=page,
         claims=claims,
         tests=registry.tests[claims.tests],
         tables={n: bind_table(registry, f"{paper}-{n}", hub) for n in named if n not in drawn},
-        figures={name: bind_figure(registry, f"{paper}-{name}", hub) for name in bound},
-        absent={name: _undrawn(registry, figure, hub) for name, figure in drawn.items()},
+        figures={name: bind_figure(registry, f"{paper}-{name}", hub) for name in drawn},
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,
     )
-
-
-def _undrawn(registry: Registry, figure: Figure, hub: Hub) -> dict[str, str]:
-    """Return why series of a figure have no runs at this scale."""
-    if (place := registry.binding(figure.role)) is None:
-        return dict.fromkeys(
-            (series.id for series in figure.series), not_bound(registry.config.scale, figure.role)
-        )
-    systems = registry.players(figure).items()
-    reasons = {series: why_unavailable(registry, system, place, hub) for series, system in systems}
-    return {series: why for series, why in reasons.items() if why}
 
 
 class Claimed(Part):
@@ -59,9 +51,11 @@ class Claimed(Part):
         return canonical_json(self._bound(wildcards).model_dump(mode="json"))
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
-        """Return the metrics files of the tables that claims are about."""
-        names = metrics_files(self._bound(wildcards).tables.values())
-        return [f"{self.paths.metrics_root}/{name}" for name in names]
+        """Return the metrics files of the tables and figures that claims are about."""
+        bound = self._bound(wildcards)
+        names = {*metrics_files(bound.tables.values())}
+        names |= {name for figure in bound.figures.values() for name in figure.metrics()}
+        return [f"{self.paths.metrics_root}/{name}" for name in sorted(names)]
 
     def learning(self, wildcards: Wildcards) -> list[str]:
         """Return what tells whether the models behind those tables and figures learned."""
@@ -74,16 +68,20 @@ class Claimed(Part):
         tables = self._bound(wildcards).tables.values()
         return [self.paths.table.fill(page=table.id) for table in tables]
 
+    def _of_figures(self, wildcards: Wildcards, files: OfPage) -> list[str]:
+        """Return what belongs to the figures that claims are about, each once."""
+        figures = Figures(self.registry, self.paths, self.hub)
+        pages = [figure.id for figure in self._bound(wildcards).figures.values()]
+        return list(dict.fromkeys(path for page in pages for path in files(figures, page)))
+
     def curves(self, wildcards: Wildcards) -> list[str]:
         """Return the depth curves behind the figures that claims are about."""
-        files: dict[str, None] = {}
-        for figure in self._bound(wildcards).figures.values():
-            place = self.registry.place(figure.figure.role)
-            for series, system in self.registry.players(figure.figure).items():
-                if series in figure.runs:
-                    reranker = self.registry.reranker(system)
-                    files[self.fill(self.paths.depth_curve, place, reranker=reranker)] = None
-        return list(files)
+        curve = self.paths.depth_curve
+        return self._of_figures(wildcards, lambda figures, page: figures.of_rerankers(curve, page))
+
+    def groups(self, wildcards: Wildcards) -> list[str]:
+        """Return the groups of the queries of those figures."""
+        return self._of_figures(wildcards, Figures.groups_of)
 
     def all(self, wildcards: object) -> list[str]:
         """Return the chosen papers' claims, judged."""

@@ -348,6 +348,14 @@ class Models(Part):
         place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
         return [self.run(source.system, source.seed, place) for source in sources]
 
+    def gate(self, wildcards: Wildcards) -> list[str]:
+        """Return the checkpoint that is a training's fixed gate, of its seed; none for most."""
+        name = self.registry.gate_of(wildcards.model)
+        if name is None:
+            return []
+        model = self.registry.model_for(name, self._pairs(wildcards).dataset)
+        return [self.paths.checkpoint.fill(model=model, seed=wildcards.seed)]
+
     def fixed(self, template: Template) -> Callable[[Wildcards], list[str]]:
         """Return an input function: what stands fixed beside a training; nothing for most."""
 

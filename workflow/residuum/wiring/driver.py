@@ -26,7 +26,9 @@ from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
+from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
+from residuum.wiring.groups import Groups
 from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of
@@ -54,6 +56,7 @@ class Wiring:
         self.models = Models(registry, paths, hub)
         self.runs = Runs(registry, paths, hub)
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
+        self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)
         self.arithmetic = Arithmetic(registry, paths, hub)
 
     def shell_prefix(self) -> str:

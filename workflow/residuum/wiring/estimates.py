@@ -171,6 +171,10 @@ class Estimates:
         texts = self._answers_s(w.dataset) if needs_answers(self.registry, place_of(w)) else 0
         return Estimate(core_s=texts + self._lines(w) * MICRO * assumed.LINE_US)
 
+    def lengths(self, w: Wildcards) -> Estimate:
+        """Estimate groups by length: the corpus is read once."""
+        return Estimate(assumed.LINE_BYTES * self._queries(w), self._export_s(w.dataset))
+
     def page(self, w: Wildcards) -> Estimate:
         """Estimate a page: tests, tables, figures, case studies, the ledger."""
         return Estimate(core_s=assumed.PAGE_S)
@@ -225,7 +229,7 @@ class Estimates:
         """Estimate the vectors of texts that have `tokens` each."""
         shape = sizes.shape(self.registry, w.model)
         read = _read(shape, texts * tokens, self.registry.scale.batch_size * limit)
-        return read._replace(disk=4.0 * shape.hidden * texts)
+        return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * texts)
 
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""
@@ -273,14 +277,14 @@ class Estimates:
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w), self._shard(w.dataset)
-        products = 2.0 * sizes.shape(self.registry, w.model).hidden * vectors * queries
+        products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
         return _run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs: the vectors are read once."""
         model = self.registry.entry(run_of(w).system, DenseSystem).model
-        hidden, lines = sizes.shape(self.registry, model).hidden, self._scored(w)
-        read = 4.0 * hidden * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
+        stored, lines = sizes.stored(self.registry, model), self._scored(w)
+        read = 4.0 * stored * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
         return _run(lines, read + lines * MICRO * assumed.LINE_US)
 
     def pair_scores(self, w: Wildcards) -> Estimate:

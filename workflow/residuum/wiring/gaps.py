@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from residuum.config.registry import Registry
 from residuum.wiring.availability import Hub
+from residuum.wiring.figures import bind_venn
 from residuum.wiring.pages import BINDERS, bind_characteristics, bind_table, why_not_made
 
 
@@ -36,6 +37,10 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
         for split in counts.table.columns:
             if why := counts.not_counted(split):
                 yield Gap(why, page, split.id, counts.places[split.id] is None)
+    for page in registry.chosen("venn"):
+        circles = bind_venn(registry, page, hub)
+        for diagram, why in circles.absent.items():
+            yield Gap(why, page, diagram, circles.place is None)
     for page in registry.chosen(*BINDERS):
         if why := why_not_made(registry, page, hub):
             yield Gap(why, page)

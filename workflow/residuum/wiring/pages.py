@@ -4,13 +4,14 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from shlex import quote
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
-from residuum.config.schema.papers import Cases, Characteristics, Claims, Figure, Table
+from residuum.config.schema.figures import Figure
+from residuum.config.schema.papers import Cases, Characteristics, Claims, Printed, Reported, Table
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.answers import kept
@@ -19,25 +20,16 @@ from residuum.wiring.bound import (
     Bound,
     BoundCases,
     BoundCharacteristics,
-    BoundFigure,
     BoundTable,
     corrected_with,
     metrics_files,
 )
 from residuum.wiring.corpora import rate_record
+from residuum.wiring.figures import bind_figure, bind_venn
 from residuum.wiring.learned import models_behind, verdicts
-from residuum.wiring.part import Part, Wildcards
+from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template, folder_of
 from residuum.wiring.runs import played_rerankers, tuning_place
-
-
-def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str, list[str]]:
-    """Return the earlier rounds of those splits that are residual, all as <dataset>/<split>."""
-    of: dict[str, list[str]] = {}
-    for dataset, split in filter(None, places):
-        if earlier := registry.datasets[dataset].judged_before(split):
-            of[f"{dataset}/{split}"] = [f"{dataset}/{name}" for name in earlier]
-    return of
 
 
 @kept
@@ -90,26 +82,6 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
 
 
 @kept
-def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
-    """Bind a figure: its split, and the runs of each series that can be made at this scale."""
-    figure, (_, reason) = registry.entry(page, Figure), registry.comparability
-    place = registry.place(figure.role)
-    systems = registry.players(figure)
-    drawn = [s for s in systems if not why_unavailable(registry, systems[s], place, hub)]
-    return BoundFigure(
-        id=page,
-        figure=figure,
-        tests=registry.tests[figure.tests],
-        place="/".join(place),
-        residual=residual_of(registry, [place]),
-        runs={series: registry.runs(systems[series]) for series in drawn},
-        models=models_behind(registry, ((systems[series], place) for series in drawn)),
-        scale=registry.config.scale,
-        reason=reason,
-    )
-
-
-@kept
 def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     """Bind a case study: its split, and the run of each list, that of its first seed."""
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
@@ -134,6 +106,7 @@ BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
     "table": bind_table,
     "characteristics": bind_characteristics,
     "figure": bind_figure,
+    "venn": bind_venn,
     "cases": bind_cases,
 }
 
@@ -152,16 +125,23 @@ def family(registry: Registry, page: str) -> list[str]:
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
-    """Return why a page cannot be made at this scale; tables and claims always can."""
+    """Return why a page cannot be made at this scale; what the ledger judges, and claims, can."""
     entry = registry.pages[page]
-    if isinstance(entry, Table | Characteristics | Claims):
+    if reports(entry) or isinstance(entry, Claims):
         return None
-    place = registry.binding(entry.role)
-    if place is None:
-        return not_bound(registry.config.scale, entry.role)
-    reasons = [why_unavailable(registry, s, place, hub) for s in registry.players(entry).values()]
-    needed = all(reasons) if isinstance(entry, Figure) else any(reasons)
-    return next(filter(None, reasons)) if needed else None
+    if isinstance(entry, Figure):
+        bound = bind_figure(registry, page, hub)
+        return None if bound.runs else next(iter(bound.absent.values()))
+    [(_, role)] = references(entry, "role")
+    if (place := registry.binding(role)) is None:
+        return not_bound(registry.config.scale, role)
+    reasons = (why_unavailable(registry, s, place, hub) for s in registry.players(entry).values())
+    return next(filter(None, reasons), None)
+
+
+def reports(entry: Printed) -> bool:
+    """Say whether the ledger judges numbers of a page: all but figures and claims without any."""
+    return isinstance(entry, Reported) and (not isinstance(entry, Figure) or bool(entry.reported))
 
 
 class Pages(Part):
@@ -242,17 +222,6 @@ class Pages(Part):
         queries = {c: self.fill(self.paths.queries, p) for c, p in self._counted(wildcards).items()}
         return " ".join(f"--split {name}={folder_of(path)}" for name, path in queries.items())
 
-    def of_rerankers(self, template: Template) -> Callable[[Wildcards], list[str]]:
-        """Return an input function: a file of each reranker behind a figure."""
-
-        def of(wildcards: Wildcards) -> list[str]:
-            series = bind_figure(self.registry, wildcards.page, self.hub).series()
-            players = self.registry.players(self.registry.pages[wildcards.page])
-            names = dict.fromkeys(self.registry.reranker(players[one.id]) for one in series)
-            return [self.fill(template, self._place(wildcards), reranker=name) for name in names]
-
-        return of
-
     def _place(self, wildcards: Wildcards) -> Place:
         """Return the split of a page that has one."""
         [(_, role)] = references(self.registry.pages[wildcards.page], "role")
@@ -276,11 +245,14 @@ class Pages(Part):
         return " ".join(f"--list {name}={path}" for name, path in self._lists(wildcards).items())
 
     def _judged(self) -> list[str]:
-        return self.registry.chosen("table") + self.registry.chosen("characteristics")
+        pages, kinds = self.registry.pages, ("table", "characteristics", "figure", "venn")
+        every = (page for kind in kinds for page in self.registry.chosen(kind))
+        return [page for page in every if reports(pages[page])]
 
     def judged(self, wildcards: object) -> list[str]:
-        """Return the tables that the ledger judges: those of systems, then characteristics."""
-        return [self.paths.table.fill(page=page) for page in self._judged()]
+        """Return the pages that the ledger judges: tables of systems, characteristics, figures."""
+        pages = self.registry.pages
+        return [self.paths.pages[pages[page].kind].fill(page=page) for page in self._judged()]
 
     def judged_specs(self, wildcards: object) -> str:
         """Return the options that give their specs."""

@@ -50,6 +50,15 @@ def decided_by(module: str, verb: str, spec: Params | None = None) -> dict[str, 
     return {"code": code, "spec": spec} if spec else {"code": code}
 
 
+def residual_of(registry: Registry, places: Iterable[Place | None]) -> dict[str, list[str]]:
+    """Return the earlier rounds of those splits that are residual, all as <dataset>/<split>."""
+    of: dict[str, list[str]] = {}
+    for dataset, split in filter(None, places):
+        if earlier := registry.datasets[dataset].judged_before(split):
+            of[f"{dataset}/{split}"] = [f"{dataset}/{name}" for name in earlier]
+    return of
+
+
 class Part:
     """What the parts decide from: the entries of a scale, where files lie, what the hub has."""
 
@@ -130,6 +139,11 @@ class Constraints:
     def pages(self, path: Template, kind: str) -> Template:
         """Return the path of the chosen papers' pages of a kind only."""
         return path.only("page", either(self._registry.chosen(kind)))
+
+    def groupings(self, path: Template, kind: str) -> Template:
+        """Return the path of the groupings of a kind only."""
+        named = self._registry.groupings.items()
+        return path.only("grouping", either(name for name, entry in named if entry.kind == kind))
 
     def runs(self, path: Template, kind: str, tunes_rm3: bool | None = None) -> Template:
         """Return that of the runs of a kind of system: all, or those that tune RM3, or not."""

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import get_args
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Page
+from residuum.config.schema.pages import Page
 
 MANIFEST = ".manifest.json"  # beside a file; in a folder it is manifest.json
 SPLIT = "{dataset}/{split}"
@@ -119,6 +119,7 @@ class Paths:
         self.rate = self._below(f"rates/{SPLIT}/{{model}}.json")
         self.metrics_root = self._below("metrics")
         self.metrics = self._below(f"metrics/{below_metrics(SPLIT, '{run}')}")
+        self.groups = self._below(f"groups/{SPLIT}/{{grouping}}.tsv")
         self.significance = self._below("significance/{page}.tsv")
         forms = get_args(get_args(Page)[0])
         kinds = [get_args(form.model_fields["kind"].annotation)[0] for form in forms]

@@ -11,7 +11,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import specs
 from residuum.config.measures import reads
 from residuum.config.registry import Place, Registry
-from residuum.config.schema.papers import Figure
+from residuum.config.schema.figures import Figure
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import (
     ExternalSystem,
@@ -227,7 +227,7 @@ class Runs(Part):
         registry, place, runs = self.registry, place_of(wildcards), self._reranked(wildcards)
         measures = {of.system.depth.measure for of in runs.values()}
         for page in (registry.entry(name, Figure) for name in registry.chosen("figure")):
-            if registry.binding(page.role) == place:
+            if page.sweeps and registry.binding(page.role) == place:
                 measures |= {panel.measure for panel in page.panels}
         grids = {name: sorted(of.grid) for name, of in runs.items()}
         return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})

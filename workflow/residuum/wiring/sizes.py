@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.adverse import Adverse
-from residuum.config.schema.models import Backbone, LexicalVectors
+from residuum.config.schema.models import Backbone, DualEncoder, LexicalVectors, Model, TermGate
 from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
@@ -48,17 +48,24 @@ class Shape(NamedTuple):
     hidden: int
     intermediate: int
     vocabulary: int = 30522
+    scorers: int = 0  # networks whose heads score every term at every token
 
     @property
     def layer_parameters(self) -> int:
-        """Return the weights of all layers' matrices, which do the work."""
+        """Return the weights of all layers' matrices, which do the work, and of scorers' heads."""
         attention, forward = 4 * self.hidden**2, 2 * self.hidden * self.intermediate
-        return self.layers * (attention + forward)
+        head = self.hidden * (self.hidden + self.vocabulary) if self.scorers else 0
+        return max(1, self.scorers) * (self.layers * (attention + forward) + head)
 
     @property
     def parameters(self) -> int:
-        """Return all weights but biases and norms: the layers' and the embeddings'."""
-        return self.layer_parameters + (self.vocabulary + 514) * self.hidden
+        """Return all weights but biases and norms: the layers' and the embeddings'.
+
+        A head that scores terms has its weights, but for one matrix, from the embeddings.
+        """
+        networks = max(1, self.scorers)
+        shared = self.scorers * self.vocabulary * self.hidden
+        return self.layer_parameters - shared + networks * (self.vocabulary + 514) * self.hidden
 
 
 BASE = Shape(12, 768, 3072)
@@ -78,7 +85,7 @@ def shape(registry: Registry, start: Start | str) -> Shape:
     if isinstance(start, FromPath):
         entry = json.loads((Path(start.path) / "config.json").read_text(encoding="utf-8"))
         names = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")
-        return Shape(*(entry.get(name, size) for name, size in zip(names, BASE, strict=True)))
+        return Shape(*(entry.get(name, size) for name, size in zip(names, BASE[:4], strict=True)))
     if isinstance(start, FromHub):
         return shape_of_hub(start.hub)
     name = start.model if isinstance(start, FromModel) else start
@@ -87,7 +94,19 @@ def shape(registry: Registry, start: Start | str) -> Shape:
         return Shape(0, model.dimensions or int(DOC_TERMS), 0, 0)
     if isinstance(model, Backbone):
         return Shape(model.layers, model.hidden, model.intermediate, model.vocabulary)
-    return shape(registry, start_of(registry, name))
+    networks = [isinstance(model, TermGate), is_sparse(model), registry.gate_of(name) is not None]
+    scorers = sum(networks)
+    return shape(registry, start_of(registry, name))._replace(scorers=scorers)
+
+
+def is_sparse(model: Model) -> bool:
+    """Say whether a model learns vectors with a dimension for each term."""
+    return isinstance(model, DualEncoder) and model.encoder.pooling.sparse
+
+
+def stored(registry: Registry, model: str) -> int:
+    """Return how many numbers a vector takes, 4 bytes each."""
+    return int(DOC_TERMS) if is_sparse(registry.model(model)) else shape(registry, model).hidden
 
 
 def docs(registry: Registry, dataset: str) -> int:

@@ -73,7 +73,7 @@ class Ref(NamedTuple):
     but: tuple[str, ...] = ()  # kinds that do not fit
     besides: tuple[str, ...] = ()  # words that may stand in its place
     # What it is named for, where that counts.
-    use: Literal["", "tuning", "tuples", "released", "rate", "fixed"] = ""
+    use: Literal["", "tuning", "tuples", "released", "rate", "fixed", "gate"] = ""
 
 
 class Name(NamedTuple):
@@ -133,6 +133,11 @@ def references(entry: BaseModel, *to: str) -> Iterator[tuple[Ref, str]]:
     for _, mark, value in walk(entry):
         if isinstance(mark, Ref) and mark.to in to:
             yield mark, value
+
+
+def named_for(entry: BaseModel, use: str) -> str | None:
+    """Return the model that an entry names for a use, such as gate; None without one."""
+    return next((name for ref, name in references(entry, "model") if ref.use == use), None)
 
 
 def _walk(value: object, members: Iterable[Member], key: str) -> Iterator[Named]:

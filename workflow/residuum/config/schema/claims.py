@@ -24,10 +24,11 @@ class Compared(NamedTuple):
     column: str
     sides: tuple[Point, Point]
     says: Says
+    less: tuple[Point, Point] | None = None  # what is subtracted from each side, for a gap
 
 
 class Between(Strict):
-    """Rows lie above, below or apart from others in each column; in a panel, at every depth."""
+    """Rows lie above, below or apart from others in each column; in a panel, at every point."""
 
     relation: Literal["above", "below", "apart"]
     page: Id = Field(description="table or figure of the same paper, such as table1")
@@ -35,6 +36,7 @@ class Between(Strict):
         min_length=1, description="row or series: the others"
     )
     columns: list[Id] = Field(min_length=1, description="columns, or panels of a figure")
+    but: list[str] = Field([], description="depths or groups of a figure that are left out")
 
     def named(self) -> list[str]:
         """Return the rows that the claim is about."""
@@ -45,7 +47,8 @@ class Between(Strict):
         for column in self.columns:
             for row, others in self.rows.items():
                 for other in others:
-                    for at in along(points, row, column):
+                    every = along(points, row, column)
+                    for at in (at for at in every if at.partition("/")[2] not in self.but):
                         yield Compared(row, other, at, ((row, at), (other, at)), self.relation)
 
 
@@ -78,6 +81,29 @@ class Along(Strict):
                         yield _within(row, column, larger, smaller, "not below")
 
 
+class Narrows(Strict):
+    """A series' lead over another one is smaller at the largest depth than at the smallest."""
+
+    relation: Literal["narrows"]
+    page: Id = Field(description="figure of the same paper")
+    rows: dict[Id, Id] = Field(min_length=1, description="series: the one that it leads")
+    columns: list[Id] = Field(min_length=1, description="its panels")
+
+    def named(self) -> list[str]:
+        """Return the series that the claim is about."""
+        return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
+
+    def compared(self, points: Collection[Point]) -> Iterator[Compared]:
+        """Yield the comparison of both gaps for each pair; none of one depth."""
+        for column in self.columns:
+            for row, other in self.rows.items():
+                every = list(along(points, row, column))
+                for first, last in [(every[0], every[-1])] if len(every) > 1 else ():
+                    names = [f"{row} - {other} at K {at.partition('/')[2]}" for at in (last, first)]
+                    sides, less = ((row, last), (row, first)), ((other, last), (other, first))
+                    yield Compared(names[0], names[1], column, sides, "below", less)
+
+
 class Factor(Strict):
     """What a column shows of a row is so many times that of another row."""
 
@@ -96,7 +122,7 @@ class Factor(Strict):
         yield from ()
 
 
-Holding = Annotated[Between | Along | Factor, Field(discriminator="relation")]
+Holding = Annotated[Between | Along | Narrows | Factor, Field(discriminator="relation")]
 
 
 class Claim(Strict):

@@ -18,7 +18,8 @@ Needs = Literal["negatives", "candidates", "vectors", "fixed"]
 NEEDS: dict[Needs, str] = {
     "negatives": "sampled negatives with lexical scores: give negatives.pools, triples or same_as",
     "candidates": "the scores of more docs than the positive",
-    "vectors": "the vectors of queries and docs: only a dual encoder has them",
+    "vectors": "dense vectors of queries and docs: only a dual encoder has them, and not one whose "
+    "pooling is terms",
     "fixed": "vectors of the same texts by a model without training: give fixed",
 }
 BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
@@ -52,6 +53,7 @@ class Pooling(Strict):
     """Base of what makes vectors of a text's tokens; an entry of residuum.neural.heads.HEADS."""
 
     kind: str
+    sparse: ClassVar[bool] = False  # has a dimension for each term
 
 
 class Encoder(Strict):
@@ -116,6 +118,10 @@ class InverseCloze(OnTexts):
         super().check()
         if self.span[0] > self.span[1]:
             raise ValueError(f"span {list(self.span)}: the first number exceeds the second")
+        if self.encoder.pooling.sparse:
+            raise ValueError(
+                "encoder.pooling: a start for all models has a dense one, such as mean"
+            )
 
 
 class OnPairs(Entry):
@@ -129,18 +135,33 @@ class OnPairs(Entry):
     seeds: base.Seeds | None = Field(None, description="of its trainings; absent: the scale's")
 
 
-class TermWeights(OnPairs):
+class PairsAlone(OnPairs):
+    """What models share that compare no docs."""
+
+    kind: str
+
+    def check(self) -> None:
+        if self.negatives.pools:
+            raise ValueError(f"a {self.kind} model learns from pairs alone: leave out the pools")
+        if self.training.visits != "pairs":
+            raise ValueError(f"training.visits: no choice for a {self.kind} model; leave it out")
+
+
+class TermWeights(PairsAlone):
     """DeepCT: a BERT that predicts the recall of each word of a doc in the doc's queries."""
 
     kind: Literal["term-weights"]
     length: Positive = Field(128, description="tokens kept of a doc, special ones included")
     scale: Positive = Field(100, description="a word's tf is its weight times this, rounded")
 
-    def check(self) -> None:
-        if self.negatives.pools:
-            raise ValueError("a term-weights model learns from pairs alone: leave out the pools")
-        if self.training.visits != "pairs":
-            raise ValueError("training.visits: a term-weights model visits docs; leave it out")
+
+class TermGate(PairsAlone):
+    """SparTerm's gating controller: how likely each term of the vocabulary is in a query."""
+
+    kind: Literal["term-gate"]
+    length: Positive = Field(description="tokens kept of a doc, special ones included")
+    absent: float = Field(1.0, gt=0, description="lambda_1, of terms that the query lacks")
+    present: float = Field(1.0, gt=0, description="lambda_2, of terms that the query has")
 
 
 class ReleasedWeights(Entry):
@@ -267,7 +288,9 @@ class DualEncoder(Contrastive):
 
     @property
     def given(self) -> frozenset[Needs]:
-        return self.gives | ({"fixed"} if self.fixed else set())
+        sparse = self.encoder.pooling.sparse
+        own: frozenset[Needs] = self.gives - {"vectors"} if sparse else self.gives
+        return own | ({"fixed"} if self.fixed else set())
 
     def check(self) -> None:
         super().check()
@@ -275,7 +298,9 @@ class DualEncoder(Contrastive):
             raise ValueError("fixed: no loss looks at these vectors; leave it out")
 
 
-Trained = Annotated[DualEncoder | TermWeights | CrossEncoder, Field(discriminator="kind")]
+Trained = Annotated[
+    DualEncoder | TermWeights | CrossEncoder | TermGate, Field(discriminator="kind")
+]
 Adapted = Annotated[MaskedLanguage | InverseCloze, Field(discriminator="kind")]
 Untrained = Annotated[ReleasedWeights | LexicalVectors, Field(discriminator="kind")]
 Model = Annotated[Backbone | Adapted | Trained | Untrained, Field(discriminator="kind")]

@@ -1,4 +1,4 @@
-"""config/papers/<paper>/*.yaml: tables, dataset characteristics, cases, figures and claims."""
+"""config/papers/<paper>/*.yaml: tables, dataset characteristics, cases and claims."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from residuum.config.schema.base import Id, JudgedMeasure, Name, Positive, Ref, Role, Strict
+from residuum.config.schema.base import Id, Name, Positive, Ref, Role, Strict
 from residuum.config.schema.claims import Claim
 
 DEPTH = "depth"
@@ -36,7 +36,8 @@ class PrintedCell(Strict):
         return cls(value=float(match[1]), beats=beats, below=bool(match[3]))
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
+    """Return the text of a reported cell; one that cannot be read raises ValueError."""
     PrintedCell.parse(text)
     return text
 
@@ -111,12 +112,16 @@ class Printed(Strict):
         """Return the system named for each part: a row, a series, a list."""
         return {}
 
+    def measured(self) -> Iterator[tuple[str, str]]:
+        """Yield role and measure of what is shown, where runs must be evaluated for it."""
+        yield from ()
+
 
 class Reported(Printed):
     """A page with numbers that the paper printed."""
 
     tolerance: dict[AnyColumn, float] = Field(description="column, or default: largest |delta|")
-    reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(_readable)]]] = Field(
+    reported: dict[RowId, dict[ColumnId, Annotated[str, AfterValidator(readable)]]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats) or '0.241 ↓'"
     )
 
@@ -152,6 +157,9 @@ class Table(Reported):
 
     def systems(self) -> dict[str, str]:
         return {row.id: row.system for row in self.rows if row.system}
+
+    def measured(self) -> Iterator[tuple[str, str]]:
+        return ((column.role, column.measure) for column in self.columns if not column.is_depth)
 
 
 class Characteristic(Strict):
@@ -198,47 +206,9 @@ class Cases(Printed):
         return self.lists
 
 
-class Series(Strict):
-    """A line of a figure: a rerank system, measured at each depth."""
-
-    id: Annotated[Id, Name("series")]
-    label: str
-    system: Annotated[Id, Ref("system", kinds=("rerank",))]
-
-
-class Panel(Strict):
-    """A plot of a figure: the candidates' recall, or a measure after reranking, at each depth."""
-
-    id: Annotated[Id, Name("panel")]
-    shows: Literal["recall", "reranked"]
-    measure: JudgedMeasure | None = Field(None, description="ir_measures name, for reranked")
-    header: str = Field(description="the axis as the paper prints it")
-
-    def check(self) -> None:
-        if (self.measure is None) != (self.shows == "recall"):
-            raise ValueError("give measure for reranked, and none for recall")
-
-
-class Figure(Printed):
-    """Recall and accuracy at every rerank depth, with a paired test between the first series (the
-    baseline) and each other one at every depth."""
-
-    kind: Literal["figure"]
-    role: Role
-    series: list[Series] = Field(min_length=1)
-    panels: list[Panel] = Field(min_length=1)
-    tests: TestsId = Field(description="an entry of config/tests that compares with_baselines")
-
-    def systems(self) -> dict[str, str]:
-        return {series.id: series.system for series in self.series}
-
-
 class Claims(Printed):
     """What a paper says of its results in words, each claim a family of comparisons of its own."""
 
     kind: Literal["claims"]
     tests: TestsId = Field(description="an entry of config/tests; its family `column` is a claim")
     claims: list[Claim] = Field(min_length=1)
-
-
-Page = Annotated[Table | Characteristics | Cases | Figure | Claims, Field(discriminator="kind")]

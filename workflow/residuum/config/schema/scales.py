@@ -57,6 +57,13 @@ class RerankerModel(FromModel):
     model: Annotated[Id, Ref("model", kinds=("cross-encoder",), use="released")]
 
 
+class TrainedReranker(RerankerModel):
+    """A cross-encoder that the graph trains for its own sake, in no released one's place."""
+
+    def described(self) -> str:
+        return f"{self.model}, trained here with seed {self.seed}"
+
+
 class Learning(Strict):
     """How it is told whether a model learned: by what it makes of candidates that no step saw.
 

@@ -7,7 +7,7 @@ from pydantic import Field, PositiveFloat
 
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
-from residuum.config.schema.scales import HubReranker, RerankerModel
+from residuum.config.schema.scales import HubReranker, TrainedReranker
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 Part = Annotated[Id, Ref("part")]
@@ -212,7 +212,7 @@ class RerankSystem(Strict):
     kind: Literal["rerank"]
     label: Label = ""
     first_stage: Annotated[Id, Ref("system", but=("rerank", "external"))]  # gives the candidates
-    reranker: Annotated[Id, Ref("reranker")] | HubReranker | RerankerModel  # a role, or itself
+    reranker: Annotated[Id, Ref("reranker")] | HubReranker | TrainedReranker  # a role, or itself
     depth: Depth
     budgets: base.Budgets = Field(default=[])
 

@@ -1,0 +1,22 @@
+rule venn_draw:
+    """Draw what a dense and a lexical part answer, as circles."""
+    input:
+        metrics=WIRING.figures.circles,
+        learning=WIRING.pages.learning,
+    output:
+        **PATHS.pages["venn"].forms("md", "pdf", "png"),
+    log:
+        PATHS.log("venn/{page}"),
+    benchmark:
+        PATHS.time("venn/{page}")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.venn", "draw", WIRING.pages.spec),
+        metrics=PATHS.metrics_root,
+        learning=options.each("learning", "learning"),
+    shell:
+        "python -m residuum.venn draw --spec {params.spec:q} --metrics {params.metrics} "
+        "{params.learning} --output {output.tsv} 2>&1 | tee {log}"

@@ -1,0 +1,153 @@
+"""Figures of config/papers: measures over rerank depths or groups of queries, hits as circles.
+
+What is reported of a figure is judged like the numbers of a table. Must not know results.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from residuum.cli.errors import unknown
+from residuum.config.schema.base import Id, JudgedMeasure, Measure, Name, Ref, Role, Strict
+from residuum.config.schema.papers import Reported, RowId, TestsId, readable
+
+DEPTH = "depth"
+SeriesId = Annotated[Id, Ref("series")]
+PrintedText = Annotated[str, AfterValidator(readable)]
+QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
+
+
+class Series(Strict):
+    """A line of a figure: a system, measured at each depth, or in each group of the queries."""
+
+    id: Annotated[Id, Name("series")]
+    label: str
+    system: Annotated[Id, Ref("system")] = Field(description="over depth: a rerank system")
+    role: Role | None = Field(None, description="where it is measured, if not where the figure is")
+
+
+class Panel(Strict):
+    """A plot of a figure.
+
+    Over depths it shows the candidates' recall, or a measure after reranking. Over groups it shows
+    a measure's mean, or the share of queries for which a series is better than a system.
+    """
+
+    id: Annotated[Id, Name("panel")]
+    shows: Literal["recall", "reranked", "measure", "better"]
+    measure: JudgedMeasure | None = Field(None, description="ir_measures name; none for recall")
+    than: Annotated[Id, Ref("system")] | None = Field(None, description="of better: the system")
+    change_from: SeriesId | None = Field(None, description="shown is the change from this series")
+    header: str = Field(description="the axis as the paper prints it")
+
+    def check(self) -> None:
+        if (self.measure is None) != (self.shows == "recall"):
+            raise ValueError("give measure for reranked, measure or better, and none for recall")
+        if (self.than is None) == (self.shows == "better"):
+            raise ValueError("give than for better, and only for it")
+        if self.change_from and self.sweeps:
+            raise ValueError("change_from is of figures over groups")
+
+    @property
+    def value(self) -> str:
+        """Name what it shows of a series over groups."""
+        text = f"{self.measure} above that of {self.than}" if self.than else str(self.measure)
+        return f"change from {self.change_from} of {text}" if self.change_from else text
+
+    @property
+    def sweeps(self) -> bool:
+        """Say whether it shows something of each rerank depth."""
+        return self.shows in ("recall", "reranked")
+
+
+class Figure(Reported):
+    """Series over rerank depths or groups of the queries, with a paired test between the first
+    series (the baseline) and each other one at every point."""
+
+    kind: Literal["figure"]
+    over: Annotated[Id, Ref("grouping", besides=(DEPTH,))] = Field(
+        DEPTH, description="depth, or a grouping of the queries: an entry of config/groupings"
+    )
+    groups: list[str] = Field([], description="groups that are shown; none: all")
+    role: Role
+    series: list[Series] = Field(min_length=1)
+    panels: list[Panel] = Field(min_length=1)
+    tests: TestsId = Field(description="an entry of config/tests that compares with_baselines")
+    tolerance: dict[str, float] = Field({}, description="panel, or default: largest |delta|")
+    reported: dict[SeriesId, dict[str, PrintedText]] = Field(
+        {}, description="series id: <panel>/<group>: the number that the paper prints"
+    )
+
+    def check(self) -> None:
+        if any(panel.sweeps != self.sweeps for panel in self.panels):
+            raise ValueError("over depth panels show recall or reranked, else measure or better")
+        if self.sweeps and (self.reported or self.groups or any(s.role for s in self.series)):
+            raise ValueError("over depth there are no groups, roles of series, reported numbers")
+        known = [panel.id for panel in self.panels]
+        for _, column, cell in self.cells():
+            panel, _, group = column.partition("/")
+            if panel not in known or not group or cell.beats or cell.below:
+                text = f"reported: write <panel>/<group> with a panel of {', '.join(known)}"
+                raise ValueError(f"{text}, and a number alone; found {column}")
+
+    @property
+    def sweeps(self) -> bool:
+        """Say whether it goes over rerank depths."""
+        return self.over == DEPTH
+
+    @property
+    def rows(self) -> list[Series]:
+        """Return what its reported numbers are of."""
+        return self.series
+
+    def tolerated(self, column: str) -> float:
+        """Return the largest |delta| at which a number of a panel is reproduced."""
+        return super().tolerated(column.partition("/")[0])
+
+    def systems(self) -> dict[str, str]:
+        than = {f"{panel.id}/than": panel.than for panel in self.panels if panel.than}
+        return {series.id: series.system for series in self.series} | than
+
+    def roles(self) -> list[str]:
+        """Return the roles of the splits that its series are measured on."""
+        return list(dict.fromkeys(series.role or self.role for series in self.series))
+
+    def measured(self) -> Iterator[tuple[str, str]]:
+        panels = [] if self.sweeps else self.panels
+        return ((role, str(panel.measure)) for panel in panels for role in self.roles())
+
+
+class Diagram(Strict):
+    """Two circles: the queries that a dense and a lexical part answer."""
+
+    id: Annotated[Id, Name("row")]
+    label: str
+    dense: Annotated[Id, Ref("system")] = Field(description="D: the dense part alone, no hybrid")
+    lexical: Annotated[Id, Ref("system")] = Field(description="S")
+    disjoint: bool = Field(False, description="hypothetical: as large, and without an overlap")
+
+
+class Venn(Reported):
+    """What two systems answer, as circles; shares of the queries, and the residual over D (RoC)."""
+
+    kind: Literal["venn"]
+    role: Role
+    measure: Measure = Field(description="of hits, 0 or 1 for a query, such as Success@10")
+    rows: list[Diagram] = Field(min_length=1)
+    tolerance: dict[str, float] = Field({}, description="quantity, or default: largest |delta|")
+    reported: dict[RowId, dict[str, PrintedText]] = Field(
+        {}, description="diagram: quantity: share of the queries, or RoC"
+    )
+
+    def check(self) -> None:
+        named = [*self.tolerance, *(column for _, column, _ in self.cells())]
+        if odd := [name for name in named if name not in (*QUANTITIES, "default")]:
+            raise ValueError(unknown("quantity", odd[0], QUANTITIES))
+
+    def systems(self) -> dict[str, str]:
+        sides = ((row, side) for row in self.rows for side in ("dense", "lexical"))
+        return {f"{row.id}/{side}": getattr(row, side) for row, side in sides}
+
+    def measured(self) -> Iterator[tuple[str, str]]:
+        yield self.role, self.measure

@@ -1,0 +1,15 @@
+"""Every kind of page that a file of config/papers can be, told apart by its `kind`.
+
+A new kind is a class and a member of the union here. Must not know what a page holds.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from residuum.config.schema.figures import Figure, Venn
+from residuum.config.schema.papers import Cases, Characteristics, Claims, Table
+
+Page = Annotated[
+    Table | Characteristics | Cases | Figure | Venn | Claims, Field(discriminator="kind")
+]

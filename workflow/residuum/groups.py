@@ -1,0 +1,113 @@
+"""The queries of a split in groups: by the length of their relevant docs, or by how hard they are.
+
+Command: `python -m residuum.groups lengths ...`, `python -m residuum.groups halves ...`. Every
+judged query is in one group, so that sizes add up. Must not know figures, nor how a run was made.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from residuum.artefacts import contracts, groupings, manifest, trec
+from residuum.artefacts.groupings import Line
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.groupings import Halves, Lengths
+
+app = command.app(__doc__)
+Output = Annotated[Path, typer.Option(help="groups TSV to write")]
+NO_DOC = "no relevant doc"
+HARD, EASY = "hard", "easy"
+
+
+@app.command()
+def lengths(
+    spec: Annotated[str, typer.Option(help="grouping of kind lengths as JSON")],
+    qrels: command.Qrels,
+    corpus: command.Corpus,
+    output: Output,
+) -> None:
+    """Group queries by the words of their relevant docs (1 or more), the mean of several."""
+    job, judged = command.parse_spec(Lengths, spec), trec.read_qrels(qrels)
+    relevant = judged.filter(pl.col("relevance") >= 1)
+    counts = words(corpus, set(relevant["doc_id"]))
+    of = {query: [] for query in judged["query_id"].unique().sort()}  # type: dict[str, list[int]]
+    for query, doc in relevant.select(*trec.PAIR).iter_rows():
+        of[query] += [counts[doc]] if doc in counts else []
+    made = groupings.write(output, by_length(of, job.width))
+    _record(output, made, job, [qrels, corpus / "manifest.json"])
+
+
+@app.command()
+def halves(
+    spec: Annotated[str, typer.Option(help="grouping of kind halves as JSON")],
+    metrics: Annotated[list[Path], typer.Option(help="metrics of a run of the system; repeat")],
+    output: Output,
+) -> None:
+    """Group queries into the half of lower values of a measure and the half of higher ones."""
+    job = command.parse_spec(Halves, spec)
+    values = pl.concat(map(trec.read_metrics, metrics)).filter(measure=job.measure)
+    if values.is_empty():
+        raise ResiduumError(f"{metrics[0]}: no values of {job.measure}")
+    means = values.group_by("query_id").agg(pl.col("value").mean())
+    _record(output, groupings.write(output, by_halves(dict(means.iter_rows()))), job, metrics)
+
+
+def words(corpus: Path, docs: set[str]) -> dict[str, int]:
+    """Return how many words, apart by white space, the texts of some docs have."""
+    count = contracts.corpus_manifest(corpus)["docs"]
+    stream = track(contracts.read_corpus(corpus), "count words", count, "docs")
+    found = ((doc, len(text.split())) for doc, text in stream if doc in docs)
+    return dict(islice(found, len(docs)))
+
+
+def by_length(lengths_of: Mapping[str, list[int]], width: int) -> Iterator[Line]:
+    """Yield the queries from the shortest group: `0-40` holds lengths from 0 to under 40.
+
+    Queries without a length form the last group.
+    """
+    means = {q: sum(of) / len(of) if of else None for q, of in lengths_of.items()}
+    for query, mean in sorted(means.items(), key=lambda item: (_group(item[1], width), item[0])):
+        low = width * int(_group(mean, width)) if mean is not None else 0
+        yield (NO_DOC if mean is None else f"{low}-{low + width}"), query, mean
+
+
+def _group(mean: float | None, width: int) -> float:
+    return float("inf") if mean is None else mean // width
+
+
+def by_halves(values: Mapping[str, float]) -> Iterator[Line]:
+    """Yield the queries by value, equal ones by a hash of their ids, each half by its ids.
+
+    The lower half is hard (Wei and Zou, EMNLP 2019); of an odd number it has the smaller one.
+    """
+    ordered = sorted(values, key=lambda query: (values[query], _hash(query)))
+    half = len(ordered) // 2
+    for group, queries in ((HARD, ordered[:half]), (EASY, ordered[half:])):
+        yield from ((group, query, values[query]) for query in sorted(queries))
+
+
+def _hash(query_id: str) -> str:
+    return hashlib.sha256(query_id.encode()).hexdigest()
+
+
+def _record(
+    output: Path, made: groupings.Groups, job: Lengths | Halves, inputs: Iterable[Path]
+) -> None:
+    """Write the manifest, with the size of each group and what a bound parts, and print both."""
+    sizes = {group: len(queries) for group, queries in made.members.items()}
+    cuts = [str(cut) for cut in made.cuts()]
+    print(" ".join([", ".join(f"{n} {group}" for group, n in sizes.items()) + ".", *cuts]))
+    facts = {"queries": sum(sizes.values()), "groups": sizes, "cuts": cuts}
+    spec = job.model_dump(mode="json", exclude={"description", "budgets"})
+    manifest.write(output, facts, spec, inputs, "residuum.groups")
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,142 @@
+"""Encoders whose vectors have a dimension for each term of the vocabulary: SparTerm.
+
+Usage: as any encoder's, with `pooling: terms`. Two networks: one weighs terms, and a gate, trained
+before and fixed, says which ones a text has beside its own (Bai et al. 2020, as Formal et al. 2021,
+section 3.1, describe it). Must not know losses, nor how the gate learns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from residuum.artefacts import termvectors
+from residuum.artefacts.termvectors import TermVectors
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.neural import devices, pretrained
+from residuum.neural.encoders import Encoder
+from residuum.neural.heads import Kind, Terms
+from residuum.neural.termgate import TermGater, ordinary
+from residuum.neural.tokens import padded
+from residuum.sparse import products
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from residuum.neural.encoders import Rows
+
+
+class TermEncoder(Encoder):
+    """An encoder that gives a text weights of terms; special tokens are none.
+
+    AutoModelForMaskedLM loads a checkpoint's weights; the gate stands in a folder of its own.
+    """
+
+    head: Terms
+
+    def __init__(
+        self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
+    ) -> None:
+        super().__init__(source, settings, device)
+        self.is_term = devices.put(ordinary(self.tokenizer, self.dimensions), device.name)
+        self.gate = self._gate(source) if self.head.gate else None
+
+    @staticmethod
+    def form() -> Any:
+        from transformers import AutoModelForMaskedLM
+
+        return AutoModelForMaskedLM
+
+    def _gate(self, source: pretrained.Source) -> TermGater:
+        """Load the fixed gate, which must read the same tokens."""
+        folder = source.gate or Path(source.name) / pretrained.GATE
+        gate = TermGater.load(folder, self.device)
+        if gate.tokenizer.get_vocab() != self.tokenizer.get_vocab():
+            raise ResiduumError(
+                f"{folder}: its vocabulary is not that of {source.name}. Start both from one "
+                'backbone, with the markers "" or those that its tokenizer has'
+            )
+        gate.model.requires_grad_(False).eval()
+        return gate
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.model.get_input_embeddings().num_embeddings)
+
+    def forward(self, tokens: Sequence[np.ndarray], kind: Kind) -> Tensor:
+        """Return the weights of terms: float32 (texts, 1, vocabulary), with gradient."""
+        ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0, self.device.name)
+        with self.device.autocast():
+            scores = self.model(input_ids=ids, attention_mask=mask).logits
+        weights = self.head.pool(scores.float(), mask, kind)
+        return weights * self._active(ids, mask)[:, None] * math.sqrt(self.settings.score_scale)
+
+    def _active(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return which terms texts have, boolean (texts, vocabulary): their own, the gate's."""
+        import torch
+
+        counts = torch.zeros(len(ids), self.dimensions, device=ids.device)
+        active = counts.scatter_add(1, ids, mask.to(counts.dtype)) > 0
+        if self.gate and self.head.gate:
+            with torch.no_grad():
+                active |= self.gate.logits(ids, mask).sigmoid() >= self.head.gate.threshold
+        return active & self.is_term
+
+    def vectors(self, texts: Sequence[str], kind: Kind, batch_size: int) -> tuple[Rows, np.ndarray]:
+        """Return sparse vectors, one a text; memory holds the weights that are not 0."""
+        tokens = list(self.tokenise(texts, kind))
+        none = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        kept = [none] * len(tokens)
+
+        def keep(i: int, own: np.ndarray) -> None:
+            places = np.flatnonzero(own[0])
+            kept[i] = places, own[0, places]
+
+        self.each(tokens, kind, batch_size, keep)
+        starts = np.cumsum([0, *(len(places) for places, _ in kept)])
+        places, weights = map(np.concatenate, zip(none, *kept, strict=True))
+        rows = csr_array((weights, places, starts), shape=(len(kept), self.dimensions))
+        return rows, np.ones(len(kept), np.int64)
+
+    def named(self, ids: Sequence[str], rows: Rows) -> TermVectors:
+        """Return vectors with ids, and with the terms that any of them has as columns."""
+        sparse = csr_array(rows)
+        used = np.unique(sparse.indices)
+        names = dict(zip(self.tokenizer.convert_ids_to_tokens(used.tolist()), used, strict=True))
+        columns = np.array([names[term] for term in sorted(names)], dtype=np.int64)
+        return TermVectors(list(ids), sorted(names), csr_array(sparse[:, columns]))
+
+    def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
+        termvectors.write(folder, *self.named(ids, rows))
+
+    def relevance(
+        self,
+        queries: Mapping[str, str],
+        docs: Mapping[str, str],
+        pairs: Sequence[tuple[str, str]],
+        batch_size: int,
+    ) -> np.ndarray:
+        """Return the inner products (pairs,) of pairs of ids."""
+        texts = {"query": queries, "doc": docs}
+        asked, own = (
+            self.named([*of], self.encode([*of.values()], kind, batch_size))
+            for kind, of in (("query", queries), ("doc", docs))
+        )
+        left, right = ({key: n for n, key in enumerate(of)} for of in texts.values())
+        numbers = np.array([(left[query], right[doc]) for query, doc in pairs], dtype=np.int64)
+        return products.pairs(asked, own, *numbers.reshape(-1, 2).T).astype(np.float32)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        if self.gate:
+            self.gate.save(Path(folder) / pretrained.GATE)
+
+    def records(self) -> dict[str, Any]:
+        """Return nothing: no other library reads these vectors."""
+        return {}

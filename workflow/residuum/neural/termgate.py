@@ -1,0 +1,155 @@
+"""Term gates: a BERT that reads a text and says which terms of its vocabulary its queries have.
+
+Usage: `TermGater.load(folder, device).logits(ids, mask)`. SparTerm's first phase of training (Bai
+et al. 2020): the gate learns from pairs, and is fixed while weights of terms are learned.
+AutoModelForMaskedLM loads a checkpoint too. Must not know weights of terms, or who is gated.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from residuum.artefacts import contracts
+from residuum.config.schema.base import Positive, Strict
+from residuum.config.schema.models import TermGate
+from residuum.neural import devices, pretrained
+from residuum.neural.batches import in_fixed_order
+from residuum.neural.heads import Kind
+from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
+from residuum.neural.losses import gating
+from residuum.neural.tokens import Texts, TokenStore, padded, tokenise
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Gating(Strict):
+    """Settings of a checkpoint: tokens read of a doc."""
+
+    length: Positive
+
+
+class TermGater(pretrained.TextModel):
+    """A masked-language model, whose best score of a term over all tokens is its logit.
+
+    How SparTerm makes one probability of the scores at all tokens is not known to us; a sum of
+    ReLUs, as of its weights, would leave none below a half.
+    """
+
+    schema, remedy = Gating, "length"
+    settings: Gating
+
+    def __init__(self, source: pretrained.Source, settings: Gating, device: devices.Device) -> None:
+        from transformers import AutoModelForMaskedLM
+
+        self.hold(*pretrained.load(AutoModelForMaskedLM, source), settings, device)
+        pretrained.check_length(self.model, "length", settings.length)
+        terms = int(self.model.get_input_embeddings().num_embeddings)
+        self.is_term = ordinary(self.tokenizer, terms)
+
+    def tokenise(self, texts: Iterable[str], kind: Kind) -> Iterator[np.ndarray]:
+        """Yield each text's token ids: [CLS] text [SEP], a doc's cut to the length."""
+        return tokenise(self.tokenizer, texts, self.settings.length if kind == "doc" else None)
+
+    def logits(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return the logit of each term: float32 (texts, vocabulary), with gradient.
+
+        `ids` and `mask` are (texts, tokens), the mask 0 beyond a text's end.
+        """
+        with self.device.autocast():
+            scores = self.model(input_ids=ids, attention_mask=mask).logits.float()
+        best: Tensor = scores.masked_fill(mask[..., None] == 0, float("-inf")).max(dim=1).values
+        return best
+
+
+def ordinary(tokenizer: Any, terms: int) -> np.ndarray:
+    """Return which ids are terms: boolean (terms,), false of special tokens and of none at all."""
+    added = tokenizer.added_tokens_decoder.items()
+    special = [*tokenizer.all_special_ids, *(key for key, token in added if token.special)]
+    known = np.arange(terms) < len(tokenizer)
+    known[special] = False
+    return known
+
+
+class GateBatch(NamedTuple):
+    """Docs, and the terms of a query of each, as token ids."""
+
+    docs: list[np.ndarray]
+    queries: list[np.ndarray]
+
+
+class GateLearner(Learner[GateBatch]):
+    """A gate in training on pairs; its outputs are the logits of all terms."""
+
+    spec: TermGate
+    encoder: TermGater
+
+    def __init__(self, spec: TermGate, start: Start, tuples: Path, texts: Texts) -> None:
+        self.encoder = TermGater(start.source, Gating(length=spec.length), start.device)
+        self.pairs = in_fixed_order(contracts.read_tuples(tuples))
+        read = self.encoder.tokenise
+        queries, docs = {p.query_id for p in self.pairs}, {p.positive for p in self.pairs}
+        self.queries = TokenStore(texts, "query", queries, read)
+        self.docs = TokenStore(texts, "doc", docs, read)
+        super().__init__(self.encoder.model, spec, start, len(self.pairs))
+
+    def batch(self, step: int) -> GateBatch:
+        pairs = [self.pairs[visit.number] for visit in self.sampler.visits(step)]
+        docs, queries = [p.positive for p in pairs], [p.query_id for p in pairs]
+        return GateBatch(self.docs.of(docs), self.queries.of(queries))
+
+    def forward(self, batch: GateBatch) -> Outputs:
+        """Return the logits (rows, vocabulary) of some docs."""
+        return [_logits(self.encoder, batch.docs)]
+
+    def losses(self, batch: GateBatch, outputs: Outputs, rows: slice) -> BatchLoss:
+        """Return the loss of each pair, and how likely the terms of its query are."""
+        terms, device = self.encoder.is_term, self.encoder.device.name
+        present = devices.put(targets(batch.queries, terms), device)
+        logits = outputs[0][:, devices.put(np.flatnonzero(terms), device)]
+        losses = gating(logits, present, self.spec.absent, self.spec.present)
+        chances = logits.detach().sigmoid()
+        return BatchLoss(losses, {"present": chances[present], "absent": chances[~present]})
+
+    @classmethod
+    def on_held_out(cls, spec: TermGate, start: Start, trained: Path, held: HeldOut) -> Values:
+        """Return each relevant doc's mean squared error, and that of the best constant probability.
+
+        The terms are those of all queries that the doc is relevant to.
+        """
+        import torch
+
+        gate = TermGater.load(trained, start.device)
+        queries_of: defaultdict[str, list[str]] = defaultdict(list)
+        for query, doc in held.relevant:
+            queries_of[doc].append(held.queries[query])
+        texts = list(gate.tokenise([held.docs[doc] for doc in queries_of], "doc"))
+        asked = [np.concatenate([*gate.tokenise(of, "query")]) for of in queries_of.values()]
+        shares = [targets([row], gate.is_term).mean() for row in asked]
+        constant, errors = float(np.mean(shares)), []
+        gate.model.eval()
+        with torch.inference_mode():
+            for doc, row in zip(texts, asked, strict=True):
+                chance = _logits(gate, [doc]).sigmoid().cpu().numpy()[:, gate.is_term]
+                wanted = targets([row], gate.is_term)
+                errors.append(np.mean((chance - wanted) ** 2))
+        equal = [share * (1 - constant) ** 2 + (1 - share) * constant**2 for share in shares]
+        values = {"mean target": np.array(equal), "trained": np.array(errors, dtype=np.float64)}
+        return Values({"doc_id": list(queries_of)}, values)
+
+
+def _logits(gate: TermGater, docs: Sequence[np.ndarray]) -> Tensor:
+    return gate.logits(*padded(docs, gate.tokenizer.pad_token_id or 0, gate.device.name))
+
+
+def targets(queries: Sequence[np.ndarray], is_term: np.ndarray) -> np.ndarray:
+    """Return which terms queries have, given their token ids: boolean (queries, terms)."""
+    present = np.zeros((len(queries), len(is_term)), dtype=bool)
+    for row, own in zip(present, queries, strict=True):
+        row[own] = True
+    return present[:, is_term]

@@ -1,0 +1,181 @@
+"""Drawings of figures: lines over rerank depths or groups, bars where there is one point alone.
+
+Usage: `save(job, points, output)`; `written(figure, output)` inside `styled()` for other drawings.
+Equal data is equal bytes. Must not know tests, nor where values come from.
+"""
+
+import itertools
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from residuum.artefacts import files
+from residuum.config import measures
+from residuum.config.schema.figures import Panel
+from residuum.pages.points import Point
+from residuum.wiring.bound import BoundFigure
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
+
+Legend = dict[str, object]  # label: what is drawn
+LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
+# Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
+LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
+    ("#000000", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#0072B2", "^", "-."),
+    ("#009E73", "D", ":"),
+    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
+]
+DIFFERS = [(6, 2, 0), "x", "+", (3, 2, 0)]
+STYLE: "dict[RcKeyType, object]" = {
+    **{"font.family": "DejaVu Sans", "font.size": 8, "pdf.fonttype": 42, "savefig.dpi": 200},
+    **{"errorbar.capsize": 2, "lines.linewidth": 1.2, "lines.markersize": 4},
+}
+WITHOUT = {"pdf": ["Creator", "Producer", "CreationDate"], "png": ["Software"]}  # metadata
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Set how everything is drawn, whatever this machine's own settings are."""
+    import matplotlib
+
+    whole: dict[RcKeyType, object] = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context(rc=whole):
+        yield
+
+
+def written(figure: "Figure", output: Path) -> list[Path]:
+    """Write a drawing as .pdf and .png beside `output`; return both files."""
+    for form, left_out in WITHOUT.items():
+        with files.whole(output.with_suffix(f".{form}")) as temporary:
+            figure.savefig(temporary, format=form, metadata=dict.fromkeys(left_out))
+    return [output.with_suffix(f".{form}") for form in WITHOUT]
+
+
+def save(job: BoundFigure, points: Sequence[Point], output: Path) -> list[Path]:
+    """Draw a figure, a plot for each panel; return the files that were written."""
+    from matplotlib.figure import Figure
+
+    panels = job.figure.panels
+    with styled():
+        figure = Figure(figsize=(3.4 * len(panels), 3.4), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        legend: Legend = {}
+        for ax, panel in zip(axes, panels, strict=True):
+            own = [point for point in points if point.panel == panel]
+            if own:
+                legend |= _plot(ax, job, panel, own)
+            else:
+                nothing(ax)
+        if legend:
+            handles = cast("list[Artist]", [*legend.values()])
+            figure.legend(handles, [*legend], loc="outside lower center", ncols=2)
+        return written(figure, output)
+
+
+def nothing(ax: "Axes") -> None:
+    """Leave a plot empty of which nothing has runs."""
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, "not run", ha="center", va="center")
+
+
+def _plot(ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point]) -> Legend:
+    """Draw one panel; return what the legend shows."""
+    alone = len({point.x for point in points}) == 1 and not job.figure.sweeps
+    legend = (_bars if alone else _lines)(ax, job, points) | _marks(ax, job, points)
+    _axis(ax, job, points)
+    ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}{_queries(job, points)}")
+    ax.grid(color="0.9", linewidth=0.5)
+    return legend
+
+
+def _axis(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
+    """Name the depths or groups along the axis; groups with their sizes."""
+    named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
+    if job.figure.sweeps:
+        if max(named) >= LOG_FROM * min(named):
+            ax.set_xscale("log")
+        labels = [f"{depth:,}" for depth in named]
+    else:
+        labels = [f"{p.at}\n(n = {len(p.scores.query_ids):,})" for p in named.values()]
+    ax.set_xticks([*named], labels=labels)
+    ax.minorticks_off()
+    ax.set_xlabel("Rerank depth K" if job.figure.sweeps else f"Group of {job.figure.over}")
+
+
+def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
+    """Say how many queries a panel is of, where no group does."""
+    return f"\nn = {len(points[0].scores.query_ids):,} queries" if job.figure.sweeps else ""
+
+
+def _bars(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
+    """Draw a bar per series, all at one point, with the spread over seeds."""
+    legend: Legend = {}
+    places = np.linspace(-0.3, 0.3, len(points)) if len(points) > 1 else np.zeros(1)
+    for (color, _, _), place, point in zip(itertools.cycle(LINES), places, points):
+        mean, spread = point.means.mean(), None
+        if len(point.means) > 1:
+            spread = np.maximum([[mean - point.means.min()], [point.means.max() - mean]], 0.0)
+        bar = ax.bar(point.x + place, mean, 0.5 / len(points), yerr=spread, color=color, alpha=0.8)
+        legend[point.series.label] = bar
+    ax.set_axisbelow(True)
+    ax.set_xlim(points[0].x - 0.7, points[0].x + 0.7)
+    return legend
+
+
+def _lines(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
+    """Draw each series, thick where docs are reranked; return what the legend shows."""
+    legend: Legend = {}
+    for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.drawn()):
+        own = [point for point in points if point.series == series]
+        reranked = [point for point in own if point.x > 0]
+        means = np.array([point.means for point in reranked])
+        mean = means.mean(axis=1)
+        spread = np.maximum([mean - means.min(axis=1), means.max(axis=1) - mean], 0.0)
+        bars = spread if means.shape[1] > 1 else None
+        legend[series.label] = ax.errorbar(
+            [p.x for p in reranked], mean, bars, color=color, marker=marker, linestyle=dashes
+        )
+        for first_stage in (point.means.mean() for point in own if point.x == 0):
+            thin = ax.axhline(first_stage, color=color, linestyle=dashes, linewidth=0.6)
+            legend[f"{series.label}, first stage alone"] = thin
+    return legend
+
+
+def _marks(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
+    """Put a row of marks above the frame for each other series, where it differs from the first."""
+    first, *others = job.drawn()
+    legend: Legend = {}
+    for row, (sign, series) in enumerate(zip(itertools.cycle(DIFFERS), others)):
+        depths = [p.x for p in points if p.series == series and p.test and p.test.significant]
+        if not depths:
+            continue  # a line without points would collapse the axes
+        (legend[f"{first.label} and {series.label} differ significantly"],) = ax.plot(
+            depths,
+            [1.03 + 0.05 * row] * len(depths),
+            transform=ax.get_xaxis_transform(),
+            clip_on=False,
+            linestyle="none",
+            marker=sign,
+            markersize=6,
+            color="black",
+        )
+    return legend
+
+
+def panel_name(panel: Panel) -> str:
+    """Write what a panel shows in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
+    if panel.than:
+        text = f"Share of queries of which {panel.measure} is above that of {panel.than}"
+    else:
+        text = measures.words(panel.measure) if panel.measure else "Recall of candidates"
+    return f"{text}, change from {panel.change_from}" if panel.change_from else text

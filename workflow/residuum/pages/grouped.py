@@ -1,0 +1,146 @@
+"""The values behind a figure over groups of the queries: a point per panel, series and group.
+
+Usage: `measured(job, metrics, read_all(paths))`, then `cells(job, points)` for the data beside the
+drawing. Must not know tests, nor how queries are grouped.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from residuum.artefacts import groupings, trec
+from residuum.artefacts.groupings import Groups
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.schema.figures import Panel, Series
+from residuum.pages import grids
+from residuum.pages.grids import GridCell
+from residuum.pages.points import Point
+from residuum.paired import ScoreMatrix, same_queries
+from residuum.tuning.learned import Learned
+from residuum.wiring.bound import BoundFigure
+from residuum.wiring.paths import Paths, below_metrics
+
+GROUPS = Paths().groups
+Values = Callable[[str, Panel], ScoreMatrix]  # of a series, or of what a panel compares it with
+
+
+def read_all(paths: Iterable[Path]) -> dict[str, Groups]:
+    """Read groups by the split that they are of, as <dataset>/<split>."""
+    parts = {path: GROUPS.parse(path) or {} for path in paths}
+    return {f"{of['dataset']}/{of['split']}": groupings.read(p) for p, of in parts.items()}
+
+
+def learned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> BoundFigure:
+    """Return a figure without the series behind which a model stands that did not learn."""
+    runs = {series: job.runs[series] for series in job.places if series in job.runs}
+    reasons = {
+        series: grids.why_not_learned(job, own, job.places[series], verdicts)
+        for series, own in runs.items()
+    }
+    unlearned = {series: why for series, why in reasons.items() if why}
+    kept = {part: own for part, own in job.runs.items() if part not in unlearned}
+    return job.model_copy(update={"runs": kept, "unlearned": unlearned})
+
+
+def measured(job: BoundFigure, metrics: Path, groups: Mapping[str, Groups]) -> list[Point]:
+    """Return a point per panel, series and group; each query of the metrics is in one group."""
+    read = cache(trec.read_metrics)
+    points: list[Point] = []
+    for panel, series in product(job.figure.panels, job.drawn()):
+        if panel.change_from and panel.change_from not in job.runs:
+            continue
+        own = groups[str(job.places[series.id])]
+        for group in job.figure.groups:
+            if group not in own.members:
+                raise ResiduumError(f"{job.id}: {unknown('group', group, own.members)}")
+        scores = _shown(job, panel, series, partial(_values, job, metrics, read, series))
+        members = [query for queries in own.members.values() for query in queries]
+        sides = {series.id: scores.query_ids, job.figure.over: sorted(members)}
+        same_queries(sides, f"{job.id}: ")
+        points += _in_groups(job, panel, series, scores, own)
+    return points
+
+
+def _values(
+    job: BoundFigure,
+    metrics: Path,
+    read: Callable[[Path], pl.DataFrame],
+    series: Series,
+    part: str,
+    panel: Panel,
+) -> ScoreMatrix:
+    """Return the panel's measure of a part's runs, on the split of a series."""
+    names = [below_metrics(str(job.places[series.id]), run) for run in job.runs[part]]
+    tables = {name: read(metrics / name) for name in names}
+    return grids.matrix(tables, str(panel.measure), f"{job.id}, {part}: ")
+
+
+def _shown(job: BoundFigure, panel: Panel, series: Series, values: Values) -> ScoreMatrix:
+    """Return what a panel shows of a series, per query: the measure, whether it is better, change.
+
+    Seeds go together in pairs; what has none stands beside each.
+    """
+    own = _better(panel, values(series.id, panel), values)
+    if panel.change_from is None:
+        return own
+    other = _better(panel, values(panel.change_from, panel), values)
+    same_queries({series.id: own.query_ids, panel.change_from: other.query_ids}, f"{job.id}: ")
+    return ScoreMatrix(own.query_ids, own.values - other.values)
+
+
+def _better(panel: Panel, own: ScoreMatrix, values: Values) -> ScoreMatrix:
+    """Return 1 for a query of a higher value than what the panel compares with, else 0."""
+    if panel.than is None:
+        return own
+    other = values(f"{panel.id}/than", panel)
+    same_queries({panel.id: own.query_ids, panel.than: other.query_ids}, "")
+    return ScoreMatrix(own.query_ids, np.where(own.values > other.values, 1.0, 0.0))
+
+
+def _in_groups(
+    job: BoundFigure, panel: Panel, series: Series, scores: ScoreMatrix, groups: Groups
+) -> Iterator[Point]:
+    """Yield the points of a series: those groups that the figure shows, in their order."""
+    place = {query: row for row, query in enumerate(scores.query_ids)}
+    for number, (group, queries) in enumerate(groups.members.items(), start=1):
+        if group in (job.figure.groups or groups.members):
+            ids = sorted(queries)
+            values = scores.values[[place[query] for query in ids]]
+            yield Point(panel, series, number, group, ScoreMatrix(ids, values))
+
+
+def cells(job: BoundFigure, points: Iterable[Point]) -> list[GridCell]:
+    """Return a cell per point, then one per reported number that has none, with the reason."""
+    made = {(point.series.id, point.column): _cell(job, point) for point in points}
+    for row, column, _ in job.figure.cells():
+        if (row, column) not in made:
+            reason = {"not_run": _why_not(job, row, column), "not_learned": row in job.unlearned}
+            made[row, column] = _blank(job, row, column, **reason)
+    return list(made.values())
+
+
+def _cell(job: BoundFigure, point: Point) -> GridCell:
+    blank = _blank(job, point.series.id, point.column)
+    return blank.measured_as([float(mean) for mean in point.means], len(point.scores.query_ids))
+
+
+def _blank(job: BoundFigure, row: str, column: str, **changes: object) -> GridCell:
+    name, _, group = column.partition("/")
+    panel = next(panel for panel in job.figure.panels if panel.id == name)
+    what = f"{panel.value} in {job.figure.over} {group}"
+    cell = GridCell(job.id, row, column, what, job.places[row], **changes)  # type: ignore[arg-type]
+    return grids.with_reported(cell, job.figure)
+
+
+def _why_not(job: BoundFigure, row: str, column: str) -> str:
+    """Return why a reported number has no point: its series, what it changes from, or the group."""
+    name, _, group = column.partition("/")
+    panel = next(panel for panel in job.figure.panels if panel.id == name)
+    for series in filter(None, (row, panel.change_from)):
+        if why := job.unlearned.get(series) or job.absent.get(series):
+            return why if series == row else f"{series}: {why}"
+    return f"no query is in the group {group} of {job.figure.over}"

@@ -1,0 +1,125 @@
+"""Figures and circles of the chosen papers: bound to a scale, and what they read.
+
+Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, hub)
+.metrics(wildcards)`. Must not know how anything is drawn.
+"""
+
+from residuum.cli.errors import not_bound
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.figures import Figure, Venn
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub, why_unavailable
+from residuum.wiring.bound import BoundFigure, BoundVenn
+from residuum.wiring.learned import models_behind
+from residuum.wiring.part import Part, Wildcards, residual_of
+from residuum.wiring.paths import Template
+
+
+@kept
+def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
+    """Bind a figure: its splits, the runs of each series that can be made, and why others not."""
+    figure, (comparable, reason) = registry.entry(page, Figure), registry.comparability
+    roles = {series.id: series.role or figure.role for series in figure.series}
+    places = {series: registry.binding(role) for series, role in roles.items()}
+    systems = registry.players(figure)
+    than = [name for name in systems if name not in places]
+    absent = {
+        series: why
+        for series, place in places.items()
+        if (why := _absent(registry, roles[series], [systems[n] for n in (series, *than)], hub))
+    }
+    drawn = [series for series in places if series not in absent]
+    cells = [(systems[name], places[one]) for one in drawn for name in (one, *than)]
+    return BoundFigure(
+        id=page,
+        figure=figure,
+        tests=registry.tests[figure.tests],
+        places={series: "/".join(place) if place else None for series, place in places.items()},
+        residual=residual_of(registry, dict.fromkeys(places.values())),
+        runs={name: registry.runs(systems[name]) for name in (*drawn, *than * bool(drawn))},
+        absent=absent,
+        models=models_behind(registry, cells),
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )
+
+
+def _absent(registry: Registry, role: str, systems: list[str], hub: Hub) -> str | None:
+    """Return why one of some systems has no run for a role; None if all have."""
+    if (place := registry.binding(role)) is None:
+        return not_bound(registry.config.scale, role)
+    reasons = (why_unavailable(registry, system, place, hub) for system in systems)
+    return next(filter(None, reasons), None)
+
+
+@kept
+def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
+    """Bind circles: their split, the runs of both sides of each diagram, and what is absent."""
+    venn, (comparable, reason) = registry.entry(page, Venn), registry.comparability
+    place, systems = registry.binding(venn.role), registry.players(venn)
+    sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}
+    absent = {
+        row: why
+        for row, of in sides.items()
+        if (why := _absent(registry, venn.role, [systems[side] for side in of], hub))
+    }
+    drawn = [side for row, of in sides.items() if row not in absent for side in of]
+    return BoundVenn(
+        id=page,
+        table=venn,
+        place="/".join(place) if place else None,
+        residual=residual_of(registry, [place]),
+        runs={side: registry.runs(systems[side]) for side in drawn},
+        absent=absent,
+        models=models_behind(registry, ((systems[side], place) for side in drawn)),
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )
+
+
+class Figures(Part):
+    """Inputs of the stages figures and venn."""
+
+    def _bound(self, wildcards: Wildcards) -> BoundFigure:
+        return bind_figure(self.registry, wildcards.page, self.hub)
+
+    def of_rerankers(self, template: Template, page: str) -> list[str]:
+        """Return a file of each reranker behind a figure over depths; none of another figure."""
+        bound = bind_figure(self.registry, page, self.hub)
+        players, files = self.registry.players(bound.figure), dict[str, None]()
+        for series in bound.runs if bound.figure.sweeps else ():
+            place = Place(*str(bound.places[series]).split("/"))
+            reranker = self.registry.reranker(players[series])
+            files[self.fill(template, place, reranker=reranker)] = None
+        return list(files)
+
+    def depths(self, wildcards: Wildcards) -> list[str]:
+        """Return the depth curves of a figure over depths."""
+        return self.of_rerankers(self.paths.depth_curve, wildcards.page)
+
+    def scored(self, wildcards: Wildcards) -> list[str]:
+        """Return the manifests of the pairs that were scored for those."""
+        return self.of_rerankers(self.paths.pairs.manifest, wildcards.page)
+
+    def metrics(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics of the runs of a figure over groups."""
+        return [f"{self.paths.metrics_root}/{name}" for name in self._bound(wildcards).metrics()]
+
+    def groups(self, wildcards: Wildcards) -> list[str]:
+        """Return the groups of the queries of a figure over groups."""
+        return self.groups_of(wildcards.page)
+
+    def groups_of(self, page: str) -> list[str]:
+        """Return the groups of each split that such a figure is measured on."""
+        bound = bind_figure(self.registry, page, self.hub)
+        drawn = [] if bound.figure.sweeps else bound.drawn()
+        splits = dict.fromkeys(str(bound.places[series.id]) for series in drawn)
+        places = (Place(*split.split("/")) for split in splits)
+        return [self.fill(self.paths.groups, p, grouping=bound.figure.over) for p in places]
+
+    def circles(self, wildcards: Wildcards) -> list[str]:
+        """Return the metrics of the runs that circles show."""
+        bound = bind_venn(self.registry, wildcards.page, self.hub)
+        return [f"{self.paths.metrics_root}/{name}" for name in bound.metrics()]
