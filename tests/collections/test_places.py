@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from corpora import digests_of_other_processes
-from residuum.collections import places
+from residuum.collections import place_facts as places
 from residuum.collections.places import generate
 from residuum.collections.worlds import Generated
 
@@ -24,6 +24,8 @@ SMOKE = {
     "tune": 40,
     "dev": 60,
     "judged": 20,
+    "questions": 0,
+    "topics": 0,
     "shift": 0.75,
 }
 MINI = SMOKE | {

@@ -358,7 +358,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("scales/mini.yaml", {"editions": {"cacn": [{"name": "x", "docs": 1}]}},
          "editions.cacn: no dataset 'cacn'; known: cacm, "),
         ("scales/mini.yaml", {"roles": {"msmarco-train": "generated-mini/tran"}},
-         "roles.msmarco-train: no split 'tran'; known: dev, judged, train, tune. Did you mean t"),
+         "roles.msmarco-train: no split 'tran'; known: dev, dev-adverse, fold1, "),
         ("scales/mini.yaml", {"base": "ful"}, "scales without a base 'ful'; known: full, "),
         ("datasets/generated-mini.yaml", {"splits": {"test": {}}},
          "a generated collection has train, tune, dev, judged"),

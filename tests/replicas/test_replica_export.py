@@ -2,12 +2,14 @@
 
 import csv
 import json
+import re
 import tarfile
 from gzip import decompress
 
 import polars as pl
 import pytest
 
+import wordnets
 from corpora import form
 from replicas import (
     cord19,
@@ -183,6 +185,28 @@ def test_a_holdout_is_drawn_from_the_training_queries(written):
     )
     assert (len(tune), len(train)) == (500, 640 - 500)
     assert train | tune == set(written("msmarco-passage").replica.queries["msmarco-passage/train"])
+
+
+def test_adverse_queries_are_reworded_by_a_wordnet_and_refused_without(written):
+    place = written("msmarco-passage")
+    entry, output = exporting.dataset(place.name, place.replica), place.base / "dev-adverse"
+    done = exporting.split(place.folders, place.name, entry, "dev-adverse", output)
+    folder = place.folders.data / "wordnet" / "dict"
+    assert done.returncode and f"{folder}: no such folder. Get WordNet" in done.stderr
+    wordnets.write(folder, wordnets.OF_PLACES)
+    place.split("dev-adverse")
+    before, docs = place.replica.queries["msmarco-passage/dev/small"], dict(place.replica.docs)
+    [qrels] = {(f / "qrels.trec").read_bytes() for f in (output, place.split("dev"))}
+    other = {a: b for own in wordnets.OF_PLACES.values() for a, b in own}
+    other = {key: b.replace("_", " ") for a, b in other.items() for key, b in ((a, b), (b, a))}
+    target = {row.split()[0]: row.split()[2] for row in qrels.decode().splitlines()}
+    after = trec.read_queries(output / "queries.tsv")
+    for query_id, text in before.items():
+        held = {*re.findall(r"[a-z-]+", str(docs[target[query_id]]).lower())}
+        words = re.findall(r"[a-z-]+|[^a-z-]+", text)
+        new = [other[w] if w in other and w in held else w for w in words]
+        assert after[query_id] == "".join(new)
+    assert before.keys() == after.keys() and before != after
 
 
 def test_answers_are_those_that_csv_reads(written):

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import yaml
 
+import wordnets
 from conftest import ROOT
 from projects import copy_project, snakemake
 from replicas import hub, msmarco_passage, writing
@@ -52,6 +53,7 @@ def made(tmp_path_factory):
     home, data = folder / "irds", folder / "data"
     replicas = writing.write_all(home, data)
     msmarco_passage.write_weights(replicas["msmarco-passage"], data)
+    wordnets.write(data / "wordnet" / "dict", wordnets.OF_PLACES)
     texts = [" ".join(map(str, doc.values())) for r in replicas.values() for _, doc in r.docs]
     hub.write(folder / "hf", texts)
     env = {

@@ -11,9 +11,10 @@ from plan_fixture import BM25, DATASET, MODEL, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
 from residuum.config.registry import Place
-from residuum.config.schema.datasets import Dataset, FilesSource
+from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.scales import Config, FromModel, FromPath
+from residuum.config.schema.sources import FilesSource
 from residuum.wiring import assumptions, options, sizes
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora, Models, encoded_splits, searched

@@ -5,7 +5,7 @@ is the business of residuum.collections. Must not know models, indexes or measur
 """
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
-from residuum.collections import splits
+from residuum.collections import adverse, splits
 from residuum.collections.files import resolve
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
@@ -202,7 +202,7 @@ def load_split(dataset: str, name: str, collection: Collection) -> Rows:
 
     It is read until there. Other corpora are pinned, and an absent file is the corpus's affair.
     """
-    rows = splits.load(dataset, collection, name)
+    rows = _reworded(dataset, name, collection, splits.load(dataset, collection, name))
     judged = {doc_id for _, doc_id, _ in rows.qrels}
     paths = [roots.data() / file for file in collection.source_files(None)]
     if not judged or not paths or not all(path.is_file() for path in paths):
@@ -214,6 +214,32 @@ def load_split(dataset: str, name: str, collection: Collection) -> Rows:
             f"{', '.join(map(str, paths))}. Are the qrels of this corpus, with the same ids?"
         )
     return rows
+
+
+def _reworded(dataset: str, name: str, collection: Collection, rows: Rows) -> Rows:
+    """Return the rows of an adverse split, whose relevant docs are looked up; others unchanged."""
+    entry = collection.splits[name].adverse
+    if entry is None:
+        return rows
+    synonyms = adverse.SYNONYMS[entry.synonyms.kind](entry.synonyms)
+    relevant = [row for row in rows.qrels if row[2] >= splits.LEAST_RELEVANT]
+    stream = track(DOCS[collection.source.kind](collection), f"docs of {dataset}/{name}")
+    found = _texts(stream, {doc_id for _, doc_id, _ in relevant})
+    texts = defaultdict[str, list[str]](list)
+    for query_id, doc_id, _ in relevant:
+        texts[query_id] += [found[doc_id]] if doc_id in found else []
+    return adverse.reworded(rows, texts, synonyms)
+
+
+def _texts(docs: Iterable[Doc], ids: set[str]) -> dict[str, str]:
+    """Return the texts of some docs; others are read until all of them were there."""
+    found: dict[str, str] = {}
+    for doc_id, fields in docs:
+        if doc_id in ids:
+            found[doc_id] = fields["text"]
+            if len(found) == len(ids):
+                break
+    return found
 
 
 @app.command()

@@ -16,7 +16,8 @@ from residuum.artefacts.files import damaged
 from residuum.cli.errors import ResiduumError
 from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
-from residuum.config.schema.datasets import Collection, FilesSource
+from residuum.config.schema.datasets import Collection
+from residuum.config.schema.sources import FilesSource
 
 
 def resolve(name: str, access: str) -> Path:

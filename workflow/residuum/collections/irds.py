@@ -18,7 +18,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.collections import cord19, faults
 from residuum.collections.records import Rows, join_fields, unquoted
 from residuum.config import roots
-from residuum.config.schema.datasets import Collection, IrdsSource
+from residuum.config.schema.datasets import Collection
+from residuum.config.schema.sources import IrdsSource
 
 MOST_SHOWN = 300  # characters of somebody else's error
 CORD19 = "2020-05-01"  # of TREC-COVID round 2; ir_datasets lists its metadata without the bodies

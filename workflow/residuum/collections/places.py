@@ -1,114 +1,61 @@
-"""Docs about invented places, made from a seed, with train, tune, dev and judged queries.
+"""Docs about invented places, made from a seed, with the queries of all splits.
 
 Usage: `generate(recipe)`, of source `generated`; docs/generated-collection.md says what is
 modelled: a passage answers a query; listing pages and question stubs distract.
 """
 
-from collections.abc import Iterator
-from itertools import chain, islice, product, repeat
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice, repeat
 
-from residuum.collections import worlds
-from residuum.collections.worlds import Attribute, Concept, Grades, Key, Stream, Topic, Zipf
-from residuum.config import entries
-from residuum.config.roots import packaged
-from residuum.config.schema.base import Strict
-from residuum.config.schema.generated import GENERATED_SPLITS, GeneratedSource
+from residuum.collections import place_facts, worlds
+from residuum.collections.place_facts import (
+    LISTED,
+    SIZES,
+    Doc,
+    Forms,
+    patterns,
+    with_article,
+    words,
+)
+from residuum.collections.worlds import Concept, Grades, Stream, Topic, Zipf
+from residuum.config.schema.generated import FOLDS, LATER, GeneratedSource
 
-SPLITS = GENERATED_SPLITS["generated"]
+SPLITS = ("train", "tune", "dev", "judged")
 MENTION, ASIDE, FILLER = 0.75, 0.75, 0.2
 BY_NAME, BY_DESCRIPTION = 0.55, 0.25  # the rest of the queries give one word of the name
 BOTH_MODIFIERS = 0.5
-LISTED = 6
 NOT_RELEVANT = 20
 REWORDINGS = 200
-
-
-class Words(Strict):
-    """The layout of words/places.yaml; concepts of one kind have equally many forms."""
-
-    attributes: list[Attribute]
-    types: list[Concept]
-    modifiers: list[Concept]
-    features: list[Concept]
-    name_starts: tuple[list[str], list[str]]
-    name_ends: tuple[list[str], list[str]]
-    values: list[str]
-    patterns: dict[str, list[str]]
-
-
-words: Words = entries.parse(packaged("collections/words/places.yaml"), Words)
-patterns = words.patterns
-
-Forms = tuple[int, ...]  # which form a text has of its attribute, type, two modifiers and feature
-_CONCEPTS = (words.attributes[0].forms, words.types[0], *words.modifiers[:2], words.features[0])
-_SIZES = [len(concept) for concept in _CONCEPTS]
-
-
-class Doc(NamedTuple):
-    """A text and what it names; a passage states its first attribute of its first place."""
-
-    kind: str
-    text: str
-    places: tuple[int, ...]
-    attributes: tuple[int, ...]
-    forms: Forms
-
-    def names(self) -> list[Key]:
-        """Every place, and the attribute that a passage states."""
-        stated = self.attributes[: self.kind == "passage"]
-        return [*(("place", place) for place in self.places), *(("attribute", a) for a in stated)]
-
-    @property
-    def topic(self) -> Topic:
-        """What a passage states, a stub asks for or a listing names first."""
-        return {"place": self.places[0], "attribute": self.attributes[0]}
+GRADED = {"judged": "judgements", "topics": "topic-judgements"}  # and the stream of judgements
+Asks = Callable[[Stream, Doc], str]  # what is asked of the place of a passage
 
 
 def generate(recipe: GeneratedSource) -> worlds.Generated:
     """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
-    worlds.refuse("the generated collection", _faults(recipe))
+    place_facts.refuse(recipe)
     world = World(recipe)
     passages = world.draw_answers()
-    # train comes last: it gives way where its wording would repeat a tune, dev or judged query
-    queries = {split: world.queries(split, passages[split]) for split in (*SPLITS[1:], SPLITS[0])}
+    later = [split for split in LATER if passages[split]]
+    # train gives way where its wording would repeat a tune, dev or judged query; later splits to it
+    order = (*SPLITS[1:], SPLITS[0], *later)
+    queries = {split: world.queries(split, passages[split]) for split in order}
     docs = ({"text": doc.text} for doc in world.docs)
-    return worlds.named("d", docs, {split: queries[split] for split in SPLITS})
+    made = worlds.named("d", docs, {split: queries[split] for split in (*SPLITS, *later)})
+    if "topics" in later:
+        _divide(made)
+    asked = [query_id for query_id, _ in made.queries.get("questions", [])]
+    names = map(world.name, passages["questions"])
+    answers = {query_id: [name] for query_id, name in zip(asked, names, strict=True)}
+    return made._replace(answers={"questions": answers})
 
 
-def _faults(recipe: GeneratedSource) -> Iterator[ValueError]:
-    entities, attributes, most = recipe.entities, len(words.attributes), len(names())
-    if not LISTED <= entities <= most:
-        yield worlds.fault(
-            f"entities: {entities} requested, {LISTED} to {most} possible; change entities"
-        )
-    if recipe.passages > entities * attributes:
-        yield worlds.fault(
-            f"passages: {recipe.passages} requested, {entities} entities with {attributes} "
-            f"attributes give {entities * attributes}; lower passages or raise entities"
-        )
-    if recipe.stubs and not recipe.passages:
-        yield worlds.fault(
-            f"stubs: {recipe.stubs} requested, but no passage to ask about; raise passages"
-        )
-    train = round(recipe.train_share * recipe.passages)
-    queries = recipe.tune + recipe.dev + recipe.judged
-    if recipe.train_pairs and not train:
-        yield worlds.fault(
-            f"train_pairs: {recipe.train_pairs} requested, but train_share {recipe.train_share} "
-            f"of {recipe.passages} passages is none; raise train_share or passages"
-        )
-    if queries > recipe.passages - train:
-        yield worlds.fault(
-            f"tune + dev + judged: {queries} queries requested, {recipe.passages - train} passages "
-            "lie outside the train share; lower one of the three or train_share, or raise passages"
-        )
-
-
-def names() -> list[str]:
-    """Every two-word name that can be made, each once."""
-    syllables = zip(words.name_starts, words.name_ends, strict=True)
-    return [" ".join(name) for name in product(*(map("".join, product(*s)) for s in syllables))]
+def _divide(made: worlds.Generated) -> None:
+    """Deal the topics out to the folds in turn; ids stay, and so do judgements."""
+    topics = made.queries["topics"]
+    for number, fold in enumerate(FOLDS):
+        made.queries[fold] = own = topics[number :: len(FOLDS)]
+        ids = {query_id for query_id, _ in own}
+        made.qrels[fold] = [row for row in made.qrels["topics"] if row[0] in ids]
 
 
 class World:
@@ -119,7 +66,7 @@ class World:
         rng = Stream(recipe.seed, "docs")
         tables = (words.types, words.modifiers, words.features, words.attributes)
         types, modifiers, features, self.attributes = (Zipf(rng, len(table)) for table in tables)
-        self.names = rng.sample(names(), recipe.entities)
+        self.names = rng.sample(place_facts.names(), recipe.entities)
         self.concepts: list[tuple[Concept, ...]] = []  # of each place: type, modifiers and feature
         for _ in self.names:
             kind = words.types[types.draw(rng)]
@@ -139,7 +86,7 @@ class World:
 
     def _passage(self, rng: Stream, place: int, attribute: int) -> Doc:
         name, collocates = self.names[place], words.attributes[attribute].collocates
-        forms = tuple([rng.below(size) for size in _SIZES])
+        forms = tuple([rng.below(size) for size in SIZES])
         opening = [self._statement(rng, place, attribute, forms)]
         part, (first, second, third) = rng.pick(name.split()), rng.sample(collocates, 3)
         detail = rng.pick(patterns["details"])
@@ -161,11 +108,11 @@ class World:
     def _statement(self, rng: Stream, place: int, attribute: int, forms: Forms) -> str:
         """What a passage says of its place, in answer to a query."""
         stated, kind, *modifiers, feature = self._phrases(place, attribute, forms)
-        description = f"{_with_article(', '.join(rng.shuffled(modifiers)))} {kind}"
+        description = f"{with_article(', '.join(rng.shuffled(modifiers)))} {kind}"
         return rng.pick(patterns["statements"]).format(
             attribute=stated,
             name=self.names[place],
-            description=f"{description} with {_with_article(feature)}",
+            description=f"{description} with {with_article(feature)}",
             value=rng.pick(words.values),
         )
 
@@ -173,12 +120,12 @@ class World:
         """A page that names places and attributes and describes the first place alone."""
         places = tuple(rng.sample(range(len(self.names)), LISTED))
         attributes = self.attributes.draw_distinct(rng, LISTED)
-        forms = tuple([rng.below(size) for size in _SIZES])
+        forms = tuple([rng.below(size) for size in SIZES])
         _, kind, modifier, _, feature = self._phrases(places[0], attributes[0], forms)
         text = rng.pick(patterns["listings"]).format(
             type=kind,
             modifier=modifier,
-            feature=_with_article(feature),
+            feature=with_article(feature),
             names=worlds.enumerated([self.names[place] for place in places]),
             attributes=worlds.enumerated([rng.pick(words.attributes[a].forms) for a in attributes]),
         )
@@ -198,20 +145,35 @@ class World:
         return Doc("stub", text, (place, other), (attribute, aside), passage.forms)
 
     def _question(self, rng: Stream, passage: Doc) -> str:
-        """What a query asks of a place, given by name, by description or in part; forms shift."""
-        shift, sizes = self.recipe.shift, zip(_SIZES, passage.forms, strict=True)
-        forms = tuple([rng.another(n, f) if rng.happens(shift) else f for n, f in sizes])
-        place, attribute = passage.places[0], passage.attributes[0]
-        requested, kind, *modifiers, feature = self._phrases(place, attribute, forms)
-        name = self.names[place]
+        """What a query asks of a place, given by name, by description or in part."""
+        requested, kind, *others = self._requested(rng, passage)
+        name = self.names[passage.places[0]]
         pattern, chance = rng.pick(patterns["queries"]), rng.random()
         if chance >= BY_NAME + BY_DESCRIPTION:
             name = rng.pick(patterns["parts"]).format(part=rng.pick(name.split()), type=kind)
         elif chance >= BY_NAME:
-            description = rng.pick(patterns["descriptions"])
-            used = rng.sample(modifiers, 2 if rng.happens(BOTH_MODIFIERS) else 1)
-            name = description.format(modifiers=" ".join(used), type=kind, feature=feature)
+            name = _description(rng, kind, others)
         return pattern.format(attribute=requested, place=name)
+
+    def _which_place(self, rng: Stream, passage: Doc) -> str:
+        """Ask for the name of the place that a description fits."""
+        requested, kind, *others = self._requested(rng, passage)
+        pattern = rng.pick(patterns["questions"])
+        return pattern.format(attribute=requested, place=_description(rng, kind, others))
+
+    def _keywords(self, rng: Stream, passage: Doc) -> str:
+        """Name the attribute and the place, and no more."""
+        return f"{self._requested(rng, passage)[0]} {self.names[passage.places[0]]}"
+
+    def name(self, doc: int) -> str:
+        """The name of the first place of a doc, given by its position."""
+        return self.names[self.docs[doc].places[0]]
+
+    def _requested(self, rng: Stream, passage: Doc) -> list[str]:
+        """The phrases of a passage in the words of its query: forms shift."""
+        shift, sizes = self.recipe.shift, zip(SIZES, passage.forms, strict=True)
+        forms = tuple([rng.another(n, f) if rng.happens(shift) else f for n, f in sizes])
+        return self._phrases(passage.places[0], passage.attributes[0], forms)
 
     def _phrases(self, place: int, attribute: int, forms: Forms) -> list[str]:
         """The attribute, and its place's type, modifiers and feature, in the words of one text."""
@@ -224,38 +186,47 @@ class World:
         passages = rng.shuffled([i for i, doc in enumerate(self.docs) if doc.kind == "passage"])
         trained = round(recipe.train_share * recipe.passages)
         train, held_out = passages[:trained], passages[trained:]
-        grades = ((i, set(self.grades.of(self.docs[i].topic).values())) for i in held_out)
-        complete = (i for i, occurring in grades if occurring >= {0, 1, 2, 3})
-        judged = dict.fromkeys(islice(complete, recipe.judged))
-        if len(judged) < recipe.judged:
-            raise ValueError(
-                f"judged: {recipe.judged} queries requested, {len(judged)} passages outside "
-                "the train share have docs of all grades; lower judged or raise passages"
-            )
+        judged = set(chosen := self._graded("judged", held_out, recipe.judged))
         free = [i for i in held_out if i not in judged]
+        left = free[recipe.tune + recipe.dev :]
         # a passage comes once in every round, so that any half of the train pairs covers them all
         rounds = chain.from_iterable(rng.shuffled(train) for _ in repeat(None))
         return {
             "train": list(islice(rounds, recipe.train_pairs)),
             "tune": free[: recipe.tune],
             "dev": free[recipe.tune : recipe.tune + recipe.dev],
-            "judged": list(judged),
+            "judged": chosen,
+            "questions": left[: recipe.questions],
+            "topics": self._graded("topics", left[recipe.questions :][::-1], recipe.topics),
         }
 
+    def _graded(self, split: str, passages: Iterable[int], count: int) -> list[int]:
+        """The first passages that have docs of all grades."""
+        grades = ((i, set(self.grades.of(self.docs[i].topic).values())) for i in passages)
+        complete = list(islice((i for i, own in grades if own >= {0, 1, 2, 3}), count))
+        if len(complete) < count:
+            raise ValueError(
+                f"{split}: {count} queries requested, {len(complete)} passages that are left for "
+                f"it have docs of all grades; lower {split} or raise passages"
+            )
+        return complete
+
     def queries(self, split: str, passages: list[int]) -> worlds.Drawn:
-        """A query for each passage: graded as in TREC DL if judged, else as in MS MARCO."""
+        """A query for each passage: graded as in TREC DL, or with one relevant doc as MS MARCO."""
         rng = Stream(self.recipe.seed, split)
-        texts = [self._new_query(rng, self.docs[passage]) for passage in passages]
-        if split != "judged":
+        own: dict[str, Asks] = {"questions": self._which_place, "topics": self._keywords}
+        asks = own.get(split, self._question)
+        texts = [self._new_query(rng, self.docs[passage], asks) for passage in passages]
+        if split not in GRADED:
             return texts, [(query, passage, 1) for query, passage in enumerate(passages)]
-        rng = Stream(self.recipe.seed, "judgements")
+        rng = Stream(self.recipe.seed, GRADED[split])
         topics = [self.docs[passage].topic for passage in passages]
         return texts, list(self.grades.judged(rng, topics, NOT_RELEVANT))
 
-    def _new_query(self, rng: Stream, passage: Doc) -> str:
+    def _new_query(self, rng: Stream, passage: Doc, asks: Asks) -> str:
         """A query text that no other query of the collection has."""
         for _ in range(REWORDINGS):
-            text = self._question(rng, passage).lower()
+            text = asks(rng, passage).lower()
             if text not in self.worded:
                 self.worded.add(text)
                 return text
@@ -280,7 +251,9 @@ class World:
         return int(attributes[0] == attribute and alike)
 
 
-def _with_article(phrase: str) -> str:
-    """The phrase after "a" or "an"; "university" is spoken with a consonant."""
-    vowel = phrase[0] in "aeiou" and not phrase.startswith("uni")
-    return f"{'an' if vowel else 'a'} {phrase}"
+def _description(rng: Stream, kind: str, others: Sequence[str]) -> str:
+    """A place by its type, its feature and one of its modifiers, or both."""
+    *modifiers, feature = others
+    description = rng.pick(patterns["descriptions"])
+    used = rng.sample(modifiers, 2 if rng.happens(BOTH_MODIFIERS) else 1)
+    return description.format(modifiers=" ".join(used), type=kind, feature=feature)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.datasets import FilesSource, IrdsSource
+from residuum.config.schema.sources import FilesSource, IrdsSource
 
 MOST_QUOTED = 60  # characters of an offending value
 

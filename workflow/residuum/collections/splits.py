@@ -30,10 +30,13 @@ LEAST_RELEVANT = 1  # what a measure without a level of its own counts
 def load(dataset: str, collection: Collection, name: str) -> Rows:
     """Return the rows of a split, with holdouts drawn from it taken away.
 
+    Those of an adverse split are its origin's, for `residuum.collections.adverse` to reword.
     The source is counted as it is, before anything is drawn from it, because those are the
     counts that others publish. A split without published judgements has no qrels, whatever is made
     of its answers.
     """
+    if adverse := collection.splits[name].adverse:
+        return load(dataset, collection, adverse.of)
     of = collection.origin(name)
     if collection.splits[of].questions:
         rows = files.questions(collection, of)

@@ -23,16 +23,20 @@ Key = tuple[str, int]  # kind and position of something that docs name and topic
 Topic = Mapping[str, int]  # what a query asks for: positions by kind
 Judgement = tuple[int, int, int]  # position of the query in its split, position of the doc, grade
 Drawn = tuple[list[str], list[Judgement]]  # the queries of a split, judged
-STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")
+STREAMS = ("docs", "splits", "tune", "dev", "judged", "train", "judgements")  # no more: see Stream
 ZIPF_OFFSET = 2
 
 
 class Generated(NamedTuple):
-    """Docs as (doc_id, fields); per split, (query_id, text) and (query_id, doc_id, relevance)."""
+    """Docs as (doc_id, fields); per split, (query_id, text) and (query_id, doc_id, relevance).
+
+    Of a split of questions, the answers by query_id.
+    """
 
     docs: list[tuple[str, dict[str, str]]]
     queries: dict[str, list[tuple[str, str]]]
     qrels: dict[str, list[tuple[str, str, int]]]
+    answers: Mapping[str, dict[str, list[str]]] = {}
 
 
 MAKERS: OpenTable[Callable[..., Generated]] = OpenTable(
@@ -63,7 +67,9 @@ def split(collection: Collection, name: str) -> Rows:
     if name not in generated.queries:
         made = ", ".join(generated.queries)
         raise ResiduumError(f"source: this recipe makes no split {name}, but {made}")
-    return Rows(generated.queries[name], generated.qrels[name])
+    answered = collection.splits[name].answers_field is not None
+    answers = generated.answers[name] if answered else {}
+    return Rows(generated.queries[name], generated.qrels[name], answers)
 
 
 def named(prefix: str, docs: Iterable[dict[str, str]], splits: Mapping[str, Drawn]) -> Generated:
@@ -88,10 +94,17 @@ def refuse(what: str, faults: Iterator[ValueError]) -> None:
 
 
 class Stream:
-    """Seeded draws, a stream for each part: more train pairs leave docs and dev queries alone."""
+    """Seeded draws, a stream for each part: more train pairs leave docs and dev queries alone.
+
+    The seeds of the first parts are their places among STREAMS, which a further name would move;
+    all others are seeded by their names.
+    """
 
     def __init__(self, seed: int, part: str) -> None:
-        self.random = Random(seed * len(STREAMS) + STREAMS.index(part)).random
+        first = part in STREAMS
+        self.random = Random(
+            seed * len(STREAMS) + STREAMS.index(part) if first else f"{seed}/{part}"
+        ).random
 
     def happens(self, probability: float) -> bool:
         """Whether something of this probability comes about."""

@@ -91,7 +91,11 @@ def needed(dataset: Dataset, split: str | None, docpairs: bool = False) -> list[
     corpus = [file for file in files if not file.splits or kept & set(file.splits)]
     if split is None:
         return corpus
-    return [file for file in files if dataset.origin(split) in file.splits] or corpus
+    read = {split, dataset.origin(split)}
+    own = [file for file in files if read & {*file.splits}]
+    if dataset.splits[split].adverse:
+        return [*corpus, *(file for file in own if file not in corpus)]
+    return own or corpus
 
 
 def files_of(dataset: Dataset) -> list[File]:
@@ -101,7 +105,7 @@ def files_of(dataset: Dataset) -> list[File]:
         Download.model_validate({"file": name, "splits": [split] if split else []})
         for split in (None, *dataset.splits)
         for name in dataset.source_files(split)
-        if name not in listed
+        if not {name, str(Path(name).parent)} & listed
     ]
     own += [
         Download.model_validate({"file": name, "splits": [split], "docpairs": True})

@@ -99,8 +99,10 @@ class Estimates:
         return Estimate(disk, self._export_s(w.dataset))
 
     def split(self, w: Wildcards) -> Estimate:
-        """Estimate the export of queries and judgements, or of answers."""
-        return Estimate(disk=1.5 * assumed.QUERY_BYTES * self._queries(w))
+        """Estimate the export of queries and judgements, or of answers; adverse ones read docs."""
+        adverse = self.registry.datasets[w.dataset].splits[w.split].adverse
+        read = self._export_s(w.dataset) if adverse else 0
+        return Estimate(1.5 * assumed.QUERY_BYTES * self._queries(w), read)
 
     def judged_split(self, w: Wildcards) -> Estimate:
         """Estimate that of a split, whose judgements may be made of answers and the corpus."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from residuum.config.registry import Place, Registry, Start
+from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.models import Backbone, DualEncoder, LexicalVectors, Model, TermGate
 from residuum.config.schema.scales import FromHub, FromModel, FromPath
 from residuum.config.schema.splits import Listed, SplitCount
@@ -172,6 +173,8 @@ def examples(registry: Registry, model: str) -> int:
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
     dataset, name = registry.datasets[place.dataset], place.split
     if derived := dataset.splits[name].derived:
+        if isinstance(derived, Adverse):
+            return _pinned(registry, Place(place.dataset, derived.of), count)
         return len(derived.ids) if isinstance(derived, Listed) else derived.queries
     drawn = [other.holdout for other in dataset.splits.values() if other.holdout]
     held_out = sum(holdout.queries for holdout in drawn if holdout.of == name)

@@ -2,73 +2,23 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from residuum.config.schema import base, splits
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import (
+    ANSWERED,
     GENERATED_SPLITS,
+    LATER,
     GeneratedArticles,
-    GeneratedSource,
+    sized_later,
 )
 from residuum.config.schema.models import Windows
+from residuum.config.schema.sources import FilesSource, Source
 from residuum.config.schema.splits import Split, SplitCount
-
-
-class Sample(Strict):
-    """A part of a collection: the docs judged for some splits, and others drawn by their ids."""
-
-    docs: Positive = Field(description="docs of the sample")
-    seed: int
-    keep: list[SplitId] = Field(description="splits whose judged docs are all in the sample")
-    level: int = Field(1, description="least relevance of a judged doc that is kept")
-
-
-def _not_taken(name: str) -> str:
-    if name in ("doc_id", "text"):
-        raise ValueError(f"{name}: every doc has that already; name other fields")
-    return name
-
-
-NamedFields = Annotated[
-    list[Annotated[str, AfterValidator(_not_taken)]],
-    Field(description="kept beside text by their names, for systems that search by field"),
-]
-
-
-class IrdsSource(Strict):
-    """A collection read through ir_datasets."""
-
-    kind: Literal["irds"]
-    docs: str = Field(description="ir_datasets id whose docs are exported")
-    text_fields: list[str] = Field(min_length=1, description="joined in this order by a space")
-    fields: NamedFields = Field(default=[])
-    quoted: list[str] = Field([], description="doc fields that ir_datasets leaves in CSV quotes")
-    sample: Sample | None = Field(None, description="export a part of the docs only")
-    repeated: Literal["error", "first"] = Field("error", description="of docs with the same id")
-
-    def check(self) -> None:
-        if others := sorted(set(self.quoted) - {*self.text_fields, *self.fields}):
-            raise ValueError(f"quoted: {', '.join(others)}: in neither text_fields nor fields")
-
-
-class FilesSource(Strict):
-    """A collection of your own: jsonl (doc_id, text or named fields) or TSV (doc_id TAB text).
-
-    Paths are relative to the folder that the environment variable RESIDUUM_DATA names
-    (default: data/ in the working directory).
-    """
-
-    kind: Literal["files"]
-    corpus: str
-    text_fields: list[str] = Field(default=["text"], min_length=1)
-    fields: NamedFields = Field(default=[])
-
-
-Source = GeneratedSource | GeneratedArticles | IrdsSource | FilesSource
 
 
 class Own(Strict):
@@ -99,16 +49,21 @@ class Collection(Strict):
         kind, generated = self.source.kind, GENERATED_SPLITS
         for name, split in self.splits.items():
             key, derived = f"splits.{name}", split.derived
-            if kind != "irds" and (split.irds or split.answers_field):
+            made = ANSWERED.get((kind, name))  # of a generated collection
+            if kind != "irds" and (split.irds or split.answers_field not in (None, made)):
                 text = f"irds and answers_field go with source irds, not with {kind}"
+                text += f"; {name} has the answers_field {made}" if made else ""
                 raise ValueError(f"{key}: {text}")
             if kind == "irds" and (split.queries or split.qrels):
                 raise ValueError(f"{key}: queries and qrels go with source files; irds names both")
             if split.docpairs and (kind in generated or derived):
                 text = "training triples go with source irds or files, and no holdout"
                 raise ValueError(f"{key}.docpairs: {text}")
-            if kind in generated and name not in generated[kind]:
+            if kind in generated and not split.adverse and name not in generated[kind]:
                 raise ValueError(f"{key}: a {kind} collection has {', '.join(generated[kind])}")
+            if split.adverse and split.adverse.synonyms.kind == "forms" and kind != "generated":
+                text = f"forms go with source generated, not with {kind}; give wordnet"
+                raise ValueError(f"{key}.adverse.synonyms: {text}")
             if kind in generated or derived or split.questions:
                 continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
@@ -140,8 +95,9 @@ class Collection(Strict):
         """Return the user's files behind the corpus (split None) or a split, as YAML names them."""
         if split is None:
             return [self.source.corpus] if isinstance(self.source, FilesSource) else []
-        entry = self.source_of(split)
-        return [name for name in (entry.questions, entry.queries, entry.qrels) if name]
+        entry, adverse = self.source_of(split), self.splits[split].adverse
+        own = [name for name in (entry.questions, entry.queries, entry.qrels) if name]
+        return [*own, *self.source_files(None), *adverse.synonyms.files()] if adverse else own
 
     def docpairs_file(self, split: str) -> list[str]:
         """Return the user's file of a split's training triples, if it is one, as YAML names it."""
@@ -188,21 +144,22 @@ class Dataset(Collection):
         return self._absent(read, data, irds_home)
 
     def _absent(self, read: list[str], data: Path, irds_home: Path) -> list[Path]:
-        of = [self.origin(each) for each in read]
-        own = [d for d in self.downloads if ({*of} & {*d.splits} if of else not d.splits)]
+        of = {*read, *map(self.origin, read)}
+        own = [d for d in self.downloads if (of & {*d.splits} if of else not d.splits)]
         needed = [data / name for each in read or (None,) for name in self.source_files(each)]
         needed += [
             path
             for download in own
             if not download.docpairs and (path := download.by_hand(data, irds_home))
         ]
-        return [path for path in dict.fromkeys(needed) if not path.exists()]
+        absent = [path for path in dict.fromkeys(needed) if not path.exists()]
+        return [path for path in absent if path.parent not in absent]
 
     def for_corpus(self) -> dict[str, object]:
         """Return the part that decides which corpus the data stage writes, and no more."""
         sample = getattr(self.source, "sample", None)
         return {
-            "source": self.source.model_dump(mode="json"),
+            "source": self.source.model_dump(mode="json", exclude={*LATER}),
             "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
             **({"splits": self._sources(sample.keep, "relevant_by")} if sample else {}),
         }
@@ -214,7 +171,8 @@ class Dataset(Collection):
         pins = [e.model_dump(exclude={"splits": {"__all__": {"docpairs"}}}) for e in self.editions]
         for pin in pins:
             pin["splits"] = {n: counts for n, counts in pin["splits"].items() if n in (name, of)}
-        return {**self.for_corpus(), "splits": self._sources(kin), "editions": pins}
+        whole = {"source": self.source.model_dump(mode="json")} if sized_later(of) else {}
+        return {**self.for_corpus(), **whole, "splits": self._sources(kin), "editions": pins}
 
     def for_docpairs(self, name: str) -> dict[str, object]:
         """Return the part that decides which training triples a split has, and no more."""

@@ -9,10 +9,18 @@ from pydantic import Field
 
 from residuum.config.schema.base import Positive, Probability, Strict
 
+FOLDS = ("fold1", "fold2", "fold3", "fold4", "fold5")  # of `topics`
+LATER = ("questions", "topics")  # whose sizes neither docs nor the other splits depend on
 GENERATED_SPLITS = {
-    "generated": ("train", "tune", "dev", "judged"),
+    "generated": ("train", "tune", "dev", "judged", *LATER, *FOLDS),
     "generated-articles": ("judged", "earlier"),
 }
+ANSWERED = {("generated", "questions"): "place"}  # what answers the queries of a split
+
+
+def sized_later(split: str) -> bool:
+    """Say whether the later sizes decide what a split of a generated collection is."""
+    return split in (*LATER, *FOLDS)
 
 
 class GeneratedSource(Strict):
@@ -29,6 +37,8 @@ class GeneratedSource(Strict):
     tune: Positive
     dev: Positive
     judged: Positive
+    questions: int = Field(0, ge=0, description="by description, answered by the place's name")
+    topics: int = Field(0, ge=0, description="graded keywords in five folds")
     shift: Probability = Field(description="probability that a concept changes its surface form")
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema import base
+from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.base import Id, Positive, SplitId, Strict
 
 
@@ -44,7 +45,7 @@ class Split(Strict):
         None, description="training triples: ir_datasets id, or TSV file: query, positive, negative"
     )
     questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
-    answers_field: str | None = Field(None, description="field of an ir_datasets query's answers")
+    answers_field: str | None = Field(None, description="field of a query's answers")
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
     relevant_by: Literal["answers"] | None = Field(
         None, description="docs that hold an answer are relevant, in place of published judgements"
@@ -55,20 +56,23 @@ class Split(Strict):
     )
     holdout: Holdout | None = None
     part: Listed | None = None
+    adverse: Adverse | None = Field(None, description="another split's queries, reworded")
     positive_level: Positive = Field(1, description="least relevance of a train positive")
     measures: list[base.Measure] = Field([], description="beside those that the tables ask for")
 
     def check(self) -> None:
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
-        if self.part and (others := sorted(OF_ORIGIN & {*self.model_dump(exclude_defaults=True)})):
-            text = f"queries, judgements and answers are those of '{self.part.of}'"
-            raise ValueError(f"part: {text}; leave out {', '.join(others)}")
+        given = {*self.model_dump(exclude_defaults=True)}
+        for key in [key for key in ("part", "adverse") if key in given]:
+            if others := sorted((OF_ORIGIN | {"part"} - {key}) & given):
+                text = f"queries, judgements and answers are those of '{getattr(self, key).of}'"
+                raise ValueError(f"{key}: {text}; leave out {', '.join(others)}")
 
     @property
-    def derived(self) -> Holdout | Listed | None:
+    def derived(self) -> Holdout | Listed | Adverse | None:
         """What makes it of another split's queries; None for one that a source has."""
-        return self.holdout or self.part
+        return self.holdout or self.part or self.adverse
 
     @property
     def published(self) -> bool:
@@ -86,6 +90,7 @@ class Split(Strict):
         return self.published or self.relevant_by is not None
 
 
+MADE = {Holdout: ("holdout", "a holdout"), Listed: ("part", "a part"), Adverse: ("adverse",) * 2}
 OF_ORIGIN = {"irds", "queries", "query_field", "qrels", "docpairs", "questions", "answers_field"}
 OF_ORIGIN |= {"unjudged", "relevant_by", "residual_of", "holdout"}
 
@@ -108,7 +113,7 @@ Splits = Mapping[str, Split]
 def origin(splits: Splits, name: str) -> str:
     """Return the split whose source a split is read from: itself, or what it is made of."""
     derived = splits[name].derived
-    return derived.of if derived else name
+    return origin(splits, derived.of) if derived else name
 
 
 def check(splits: Splits) -> None:
@@ -124,12 +129,14 @@ def check(splits: Splits) -> None:
 def _check_derived(key: str, split: Split, splits: Splits) -> None:
     if (derived := split.derived) is None:
         return
-    where = f"{key}.{'holdout' if split.holdout else 'part'}.of"
+    where = f"{key}.{MADE[type(derived)][0]}.of"
     if derived.of not in splits:
         raise ValueError(f"{where}: {unknown('split', derived.of, splits)}")
-    if other := splits[derived.of].derived:
-        what = "a holdout" if isinstance(other, Holdout) else "a part"
-        raise ValueError(f"{where}: '{derived.of}' is {what} too")
+    other, reworded = splits[derived.of], isinstance(derived, Adverse)
+    if other.derived and not (reworded and other.adverse is None):
+        raise ValueError(f"{where}: '{derived.of}' is {MADE[type(other.derived)][1]} too")
+    if reworded and not other.published:
+        raise ValueError(f"{where}: '{derived.of}' has no published judgements of docs")
 
 
 def _check_folds(key: str, name: str, splits: Splits) -> None:

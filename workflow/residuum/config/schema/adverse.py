@@ -1,0 +1,45 @@
+"""The key `adverse` of a split in config/datasets/*.yaml, and where its synonyms come from.
+
+Must not know how a query is reworded.
+"""
+
+from pathlib import PurePath
+from typing import Literal
+
+from pydantic import Field
+
+from residuum.config.schema.base import Id, Strict
+
+WORDNET = ("noun", "verb", "adj", "adv")  # parts of speech, in the order of their synonyms
+
+
+class Forms(Strict):
+    """The other surface forms of each concept of a generated collection."""
+
+    kind: Literal["forms"]
+
+    def files(self) -> list[str]:
+        """Return the user's files that synonyms are read from: none."""
+        return []
+
+
+class WordNet(Strict):
+    """The synonyms of WordNet 3.x, from the `dict` folder of its distribution."""
+
+    kind: Literal["wordnet"]
+    folder: str = Field(description="path below the folder of RESIDUUM_DATA")
+
+    def files(self) -> list[str]:
+        """Return the user's files that synonyms are read from."""
+        names = (f"{form}.{part}" for part in WORDNET for form in ("index", "data"))
+        return [str(PurePath(self.folder, name)) for name in names]
+
+
+class Adverse(Strict):
+    """The queries of another split without the words that they share with a relevant doc.
+
+    Lee et al. (ACL 2023), section 4.2: "adversarial" queries, words replaced by synonyms.
+    """
+
+    of: Id
+    synonyms: Forms | WordNet = Field(discriminator="kind")
