@@ -12,6 +12,7 @@ from pydantic import BaseModel
 FOR_READERS = {"description", "label", "budgets", "seeds"}
 ONE_SEED = r"\d+(@\d+)?"  # of a model: finished, or on its way
 SEED = rf"\.seed{ONE_SEED}"
+SNAPSHOT = r"\.seed\d+@\d+"
 
 
 def canonical_json(data: object) -> str:

@@ -14,7 +14,7 @@ from residuum.code import closure
 from residuum.config.registry import Place, Registry, Start
 from residuum.config.schema.scales import FromModel, FromPath
 from residuum.config.schema.systems import LexicalSystem
-from residuum.config.specs import ONE_SEED, SEED, FixedId, RunId, Seed
+from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed
 from residuum.wiring.availability import Hub
 from residuum.wiring.paths import Paths, Template, folder_of
 
@@ -124,7 +124,7 @@ class Constraints:
         self.dataset = either(registry.datasets)
         self.model = either(registry.model_ids()).replace(".", r"\.")
         self.page = either(registry.pages)
-        self.other = f"({either(registry.systems)})(\\.seed\\d+@\\d+)?"  # of all its seeds, or one
+        self.other = f"({either(registry.systems)})({SNAPSHOT})?"  # of all its seeds, or one
 
     def models(self, path: Template, *kinds: str) -> Template:
         """Return the path of the models of some kinds only."""
