@@ -187,6 +187,7 @@ class Parent:
         def lost() -> None:  # a client sends nothing more
             self.waiting.unregister(connection)
             os.kill(child.process, signal.SIGKILL)
+            child.did = "", ""  # if it has just said that it waits: no job finds it
 
         child.start(connection, self.folder / f"{request.shell}.{child.process}.{next(self.given)}")
         self.waiting.register(connection, READY, lost)
