@@ -15,15 +15,16 @@ from functools import cache
 from pathlib import Path
 
 from conftest import ROOT
+from preloading import ONE_THREAD
 
-# What a command imports first, of which nothing depends on its environment or on the project.
+# What the commands of a package import, of which nothing depends on their environment.
 PACKAGES = {
     "snakemake": "snakemake.cli pydantic typer yaml",
-    "residuum.data": """numpy polars pydantic typer yaml ijson lxml.etree requests tqdm
+    "residuum": """numpy polars pydantic typer yaml ijson lxml.etree requests tqdm
         residuum.data residuum.__main__""",
 }
 PARENT = """
-import importlib, json, os, socket, sys
+import importlib, json, os, sys
 from residuum.preload import jobs, server
 
 if sys.argv[1] == "snakemake":  # each copy of the project has a residuum of its own
@@ -39,7 +40,7 @@ for line in sys.stdin:
         os.environ.update(environment)
         streams = [os.open(path, os.O_RDWR | os.O_APPEND) for path in [os.devnull, *paths]]
         request = jobs.Request(0, module, words, folder, environment)
-        jobs.become(request, streams, parent, socket.socketpair()[1])
+        jobs.become(request, streams, parent)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
@@ -51,13 +52,13 @@ def run(
     project: Path = ROOT,
     merged: bool = False,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `python -m module words` in a project's folder; return its status and what it said.
+    """Run `python -m module words` in a project's folder; return its status and output.
 
     `merged`: standard error too comes as stdout, in its order.
     """
-    parent = _parent(module if module in PACKAGES else "residuum.data")
+    parent = _parent(module.split(".")[0])
     with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in (["said"] * 2 if merged else ["out", "err"])]
+        paths = [Path(folder) / name for name in (["both"] * 2 if merged else ["out", "err"])]
         for path in paths:
             path.touch()
         job = [module, words, str(project), dict(environment), list(map(str, paths))]
@@ -70,11 +71,10 @@ def run(
 
 @cache
 def _parent(name: str) -> "subprocess.Popen[str]":
-    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, name, *PACKAGES[name].split()],
-        env={"PATH": os.environ["PATH"], **threads, **paths},  # Snakemake looks for bash at once
+        env={"PATH": os.environ["PATH"], **ONE_THREAD, **paths},  # Snakemake looks for bash at once
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from conftest import ROOT
 
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 CLIENT = ROOT / "workflow" / "residuum" / "preload" / "client.py"
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
     """Return an environment as Snakemake's shells have it, with one thread, and more."""
-    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     paths = {"PYTHONPATH": str(ROOT / "workflow"), "PYTHONUTF8": "1"}
     start = str(Path(sys.executable).parent)
     left = ("PYTEST_", "PWD", "OLDPWD")
     own = {name: value for name, value in os.environ.items() if not name.startswith(left)}
-    return {**own, **threads, **paths, "PATH": f"{start}:{os.environ['PATH']}", **more}
+    return {**own, **ONE_THREAD, **paths, "PATH": f"{start}:{os.environ['PATH']}", **more}
 
 
 def client(*words: str) -> list[str]:

@@ -57,10 +57,10 @@ def arguments(
     return ["--cores", str(cores), *options, "--config", *values, "--", *targets]
 
 
-def tried(
+def invoke(
     project: Path, *targets: str, env: Mapping[str, str] | None = None, **how: Any
 ) -> tuple[int, str]:
-    """Run a scale; return Snakemake's exit status and all that was said."""
+    """Run a scale; return Snakemake's exit status and its output."""
     environment = os.environ if env is None else env
     words = arguments(*targets, **how)
     done = forking.run("snakemake", words, environment, project, merged=True)
@@ -68,7 +68,7 @@ def tried(
 
 
 def snakemake(project: Path, *targets: str, **how: Any) -> str:
-    """Run a scale and return what was said; anything but success fails the test."""
-    status, said = tried(project, *targets, **how)
-    assert status == 0, said[-4000:]
-    return said
+    """Run a scale and return the output; anything but success fails the test."""
+    status, output = invoke(project, *targets, **how)
+    assert status == 0, output[-4000:]
+    return output

@@ -18,6 +18,7 @@ from residuum.artefacts import indexes, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import Rm3
 from residuum.lucene import anserini, indexing, jvm
+from residuum.preload import keeping
 
 THREE = [("d1", "apple banana apple"), ("d2", "banana cherry"), ("d3", "cherry date elder fig")]
 AWKWARD = [
@@ -336,6 +337,20 @@ def test_short_work_leaves_the_optimising_compiler_out(tmp_path, monkeypatch):
     assert not [o for o in jvm.options(tmp_path) if "Tiered" in o]
     jvm.expect(docs=jvm.FEW_DOCS - 1)
     assert "-XX:TieredStopAtLevel=1" in jvm.options(tmp_path)
+
+
+def test_a_jvm_for_few_docs_is_kept_and_never_takes_many(monkeypatch):
+    monkeypatch.setattr(keeping, "wanted", False)
+    monkeypatch.setattr(jvm, "_short_work", False)
+    jvm.expect(docs=jvm.FEW_DOCS)
+    assert not keeping.wanted
+    jvm.expect(docs=jvm.FEW_DOCS - 1)
+    assert keeping.wanted
+    monkeypatch.setenv(keeping.KEPT, "1")
+    jvm.expect(docs=jvm.FEW_DOCS - 1)
+    with pytest.raises(SystemExit) as end:
+        jvm.expect(docs=jvm.FEW_DOCS)
+    assert end.value.code == keeping.ANEW
 
 
 def test_the_heap_may_grow_to_what_the_environment_says():

@@ -267,3 +267,14 @@ def test_the_optimiser_keeps_float32(toy: Path, tmp_path: Path) -> None:
     fitting.fit(made(toy, "nll", "bf16", checkpoint_every=1), state, NONE_KEPT)
     kept = torch.load(state.path, weights_only=True)["optimizer"]["state"]
     assert {value.dtype for some in kept.values() for value in some.values()} == {torch.float32}
+
+
+def test_what_a_kill_left_half_written_goes_before_the_work_goes_on(
+    toy: Path, tmp_path: Path
+) -> None:
+    learner = made(toy, "nll", "fp32", checkpoint_every=1)
+    fitting.fit(learner, TrainingState(tmp_path, "mark"))
+    for process in (1, 2):
+        (tmp_path / f".state.pt.{process}.part").touch()
+    fitting.fit(learner, TrainingState(tmp_path, "mark"))
+    assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]

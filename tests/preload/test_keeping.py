@@ -28,7 +28,7 @@ atexit.register(print, "at the end")
 if "work" in sys.argv:
     start, held = time.process_time(), bytearray(int(sys.argv[-1]) << 20)
     while time.process_time() - start < 0.4: pass
-if "sleep" in sys.argv: time.sleep(60)
+if "sleep" in sys.argv: print(flush=True), time.sleep(60)
 if "fail" in sys.argv: raise SystemExit(3)
 print("process", os.getpid(), flush=True)
 """
@@ -105,11 +105,11 @@ def test_a_job_that_cannot_use_it_has_a_process_of_its_own(job, project, words, 
         assert job("fail")[0] == 3
     elif change == "killed":
         env, command = words
-        client = subprocess.Popen(command("sleep"), cwd=project, env=env)
         process = psutil.Process(int(first.split()[1]))
-        time.sleep(0.5)
-        client.kill()
-        client.wait()
+        sleeping = subprocess.Popen(command("sleep"), cwd=project, env=env, stdout=-1, text=True)
+        assert "started a JVM" in sleeping.stdout.readline()
+        sleeping.kill()
+        sleeping.wait()
         process.wait(10)
     status, lines = job(*(["own"] if change == "own" else ["b"]), where=where)
     assert status == 0 and lines[0].startswith("started nothing first")

@@ -5,7 +5,7 @@ import os
 import polars as pl
 import pytest
 
-from projects import copy_project, snakemake, tried
+from projects import copy_project, invoke, snakemake
 
 # Published for exactly this collection (Lucene BM25, k1 0.9, b 0.4, 1,000 hits), with and without
 # RM3 (10 terms, 10 docs, weight 0.5).
@@ -39,8 +39,8 @@ def test_published_scores(shared_data, tmp_path):
     # Asked for by name, its metrics are not made of what was exported before the files went.
     target = "results/smoke/metrics/cacm/test/bm25-default.tsv"
     env = {**os.environ, "RESIDUUM_DATA": str(tmp_path / "nothing")}
-    status, said = tried(project, target, env=env)
-    assert status == 1, said
-    assert "error: dataset cacm: no such file" in said
-    assert "Access to cacm: put docs.jsonl" in said
+    status, output = invoke(project, target, env=env)
+    assert status == 1, output
+    assert "error: dataset cacm: no such file" in output
+    assert "Access to cacm: put docs.jsonl" in output
     assert (project / target).is_file(), "nothing is lost"

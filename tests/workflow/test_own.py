@@ -122,9 +122,9 @@ def project(tmp_path_factory):
 @pytest.fixture(scope="module")
 def jobs(project):
     """Return {output: inputs} of every file that a dry run would make."""
-    said = snakemake(project, scale="own", options=["--dry-run", "--quiet", "host", "--nocolor"])
-    printed = re.findall(r"^    input: (.*)\n    output: (.*)$", said, re.M)
-    assert "rule all" in said
+    output = snakemake(project, scale="own", options=["--dry-run", "--quiet", "host", "--nocolor"])
+    printed = re.findall(r"^    input: (.*)\n    output: (.*)$", output, re.M)
+    assert "rule all" in output
     return {
         made.removeprefix("results/own/"): {
             p.removeprefix("results/own/") for p in read.split(", ")

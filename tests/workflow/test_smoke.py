@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from conftest import ROOT
-from projects import PARTS, arguments, copy_project, snakemake, tried
+from projects import PARTS, arguments, copy_project, invoke, snakemake
 from residuum.artefacts import trec
 from residuum.code.closure import Library, sha256
 from residuum.tuning.choosing import Record
@@ -38,8 +38,8 @@ RESULTS = ["runs", "metrics", "tables", "significance", "tuning", "training", "l
 
 def planned(project, *targets):
     """Return the output files that a dry run would make."""
-    said = snakemake(project, *targets, options=["--dry-run", "--quiet", "progress"])
-    made = re.findall(r"^    output: (.*)$", said, re.M)
+    output = snakemake(project, *targets, options=["--dry-run", "--quiet", "progress"])
+    made = re.findall(r"^    output: (.*)$", output, re.M)
     return {name for line in made for name in line.split(", ")}
 
 
@@ -67,7 +67,7 @@ def project(tmp_path_factory):
     """Return a copy of the project in which scale smoke has been run."""
     folder = tmp_path_factory.mktemp("project")
     copy_project(folder)
-    (folder / "said.txt").write_text(snakemake(folder))
+    (folder / "output.txt").write_text(snakemake(folder))
     return folder
 
 
@@ -95,7 +95,7 @@ def edited(project):
 
 
 def test_it_ends_with_the_table_and_the_ledger(project):
-    message = (project / "said.txt").read_text()
+    message = (project / "output.txt").read_text()
     assert "results/smoke/tables/clear-table1.md" in message
     assert "| Lexical" in message and "w/ Constant Margin" in message
     assert re.search(r"not run: no such file: \S*trec-covid/round2/GUIR_S2_run1\.txt\.", message)
@@ -155,7 +155,7 @@ def test_published_baselines_of_collections_that_are_not_there_are_not_run(proje
     assert set(baselines["verdict"]) == {"not run"}
     cacm = baselines.filter(table="lexical-baselines-cacm")["reason"].unique().item()
     assert re.search(r"no such file: \S*cacm/docs\.jsonl, .* Access to cacm: put docs\.jsonl", cacm)
-    message = (project / "said.txt").read_text()
+    message = (project / "output.txt").read_text()
     assert message.count(f"not run: {cacm}") == 1
 
 
@@ -630,7 +630,7 @@ def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):
     before = hashes(project)
     edited("config/systems/clear.yaml", "parts: [bm25,", "parts: [bm52,")
     edited("config/models/clear.yaml", "xi: 1.0", "xii: 1.0")
-    status, message = tried(project)
+    status, message = invoke(project)
     assert status != 0
     assert "no system 'bm52'" in message and "Did you mean bm25?" in message
     assert "loss.xii: unknown key; valid: kind, lambda_train, weight, xi" in message

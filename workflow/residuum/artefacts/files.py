@@ -44,6 +44,15 @@ def whole(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def drop_unfinished(folder: Path) -> None:
+    """Delete what `whole` had not finished in a folder when its process was killed.
+
+    No other process may be writing there.
+    """
+    for path in filter(Path.is_file, folder.glob(".*.part")):
+        path.unlink()
+
+
 @contextmanager
 def _room_for(path: Path) -> Iterator[None]:
     """Turn what libraries raise where a disk is full into one ResiduumError."""

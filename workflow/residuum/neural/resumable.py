@@ -40,6 +40,7 @@ def open_folder(folder: Path, mark: str) -> None:
     if used and not (path.exists() and path.read_text() == mark):
         log(f"{folder}: stale parts (data, spec, model or code changed): restarting")
         shutil.rmtree(folder)
+    files.drop_unfinished(folder)
     files.write_text(path, mark)
 
 
@@ -66,6 +67,7 @@ class TrainingState:
         """Load the saved state into model and optimiser; return the log, empty if none fits."""
         import torch
 
+        files.drop_unfinished(self.path.parent)
         if not self.path.exists():
             return []
         try:

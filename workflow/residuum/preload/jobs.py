@@ -42,10 +42,9 @@ class Request(NamedTuple):
     environment: dict[str, str]
 
 
-class Taken(NamedTuple):
-    """What a job took: seconds of the CPU and KB of memory; and its process, since its start."""
+class Used(NamedTuple):
+    """What a process tells when its job is done: KB of memory, and its counts since its start."""
 
-    seconds: float
     rss: float
     counts: Counts
 
@@ -78,17 +77,23 @@ def die_with(parent: int, by: signal.Signals) -> None:
         os.kill(os.getpid(), by)
 
 
-def become(request: Request, streams: list[int], parent: int, channel: socket.socket) -> NoReturn:
-    """Turn a forked child into the job, and into the next ones where it is kept; end as Python."""
+def become(
+    request: Request, streams: list[int], parent: int, channel: socket.socket | None = None
+) -> NoReturn:
+    """Turn a forked child into the job, and end as Python would.
+
+    Where the job wants to be kept, the next ones come through the channel, if there is one.
+    """
     status = 1
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         die_with(parent, signal.SIGKILL)
         _attach(streams)
-        os.dup2(channel.detach(), CHANNEL, inheritable=False)
-        os.closerange(CHANNEL + 1, 256)
-        following, path = socket.socket(fileno=CHANNEL), list(sys.path)
-        counts = NOTHING
+        following, path = None, list(sys.path)
+        if channel:
+            os.dup2(channel.detach(), CHANNEL, inheritable=False)
+            following = socket.socket(fileno=CHANNEL)
+        os.closerange(CHANNEL + 1 if following else CHANNEL, 256)
         while True:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.chdir(request.folder)
@@ -97,12 +102,11 @@ def become(request: Request, streams: list[int], parent: int, channel: socket.so
             status = _run(request.module)
             if status == keeping.ANEW and os.environ.pop(keeping.KEPT, None):
                 os.execvp("python", ["python", "-m", request.module, *request.arguments])
-            if status or not getattr(sys.modules.get("residuum.preload.keeping"), "wanted", False):
+            kept = getattr(sys.modules.get("residuum.preload.keeping"), "wanted", False)
+            if status or not kept or following is None:
                 break
             _leave()
-            before, counts = counts, _counts()
-            taken = Taken(counts[0] - before[0], _most_memory(), counts)
-            following.sendall(marshal.dumps(tuple(taken)))
+            following.sendall(marshal.dumps(tuple(Used(_most_memory(), _counts()))))
             request, streams = receive(following)
             _attach(streams)
             for stream in streams:
@@ -130,7 +134,8 @@ def _run(module: str) -> int:
     if not isinstance(code, int | None):
         print(code, file=sys.stderr)
         code = 1
-    threading._shutdown()  # type: ignore[attr-defined]  # Python ends with it
+    # What Python calls at its own end: it waits for threads, and typeshed has no private names.
+    threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

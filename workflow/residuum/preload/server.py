@@ -99,10 +99,13 @@ class Child:
         record.write_text(" ".join(map(str, self.counts)) + "\n")
 
     def end(self, status: int, seconds: float, rss: float) -> None:
-        """End the record with what the job took, and tell its client how it ended."""
+        """End the record with what the job took, and tell its client how it ended.
+
+        `seconds` are those of the process since its start.
+        """
         if self.connection:
             with suppress(OSError), self.record.open("a") as file:  # Snakemake may have ended
-                file.write(f"{seconds} {rss}\n")
+                file.write(f"{seconds - self.counts[0]} {rss}\n")
             _answer(self.connection, status)
             self.connection = None
 
@@ -185,7 +188,9 @@ class Parent:
         """Let a job count as a child's, and kill it where the job's client goes."""
 
         def lost() -> None:  # a client sends nothing more
-            self.waiting.unregister(connection)
+            self._unwatch(child)
+            child.connection = None
+            connection.close()
             os.kill(child.process, signal.SIGKILL)
 
         child.start(connection, self.folder / f"{request.shell}.{child.process}.{next(self.given)}")
@@ -198,10 +203,12 @@ class Parent:
             self.waiting.unregister(child.channel)
             child.channel.close()
             return
-        taken = jobs.Taken(*marshal.loads(told))
+        if child.connection is None:  # it was lost, and its process is ending
+            return
+        used = jobs.Used(*marshal.loads(told))
         self._unwatch(child)
-        child.end(0, taken.seconds, taken.rss)
-        child.counts, child.idle_since = taken.counts, time.monotonic()
+        child.end(0, used.counts[0], used.rss)
+        child.counts, child.idle_since = used.counts, time.monotonic()
         self.idle.append(child)
 
     def _ended(self, child: Child) -> None:
@@ -213,13 +220,12 @@ class Parent:
         if child in self.idle:
             self.idle.remove(child)
         self._unwatch(child)
-        seconds = used.ru_utime + used.ru_stime - child.counts[0]
+        seconds = used.ru_utime + used.ru_stime
         child.end(code if code >= 0 else 128 - code, seconds, used.ru_maxrss)
 
     def _unwatch(self, child: Child) -> None:
-        with suppress(KeyError):  # a client that was lost
-            if child.connection:
-                self.waiting.unregister(child.connection)
+        if child.connection:
+            self.waiting.unregister(child.connection)
 
 
 def _answer(connection: socket.socket, status: int) -> None:
