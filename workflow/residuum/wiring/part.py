@@ -11,8 +11,8 @@ from shlex import quote
 from typing import Protocol
 
 from residuum.code import closure
-from residuum.config.registry import Place, Registry, Start
-from residuum.config.schema.scales import FromModel, FromPath
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.scales import FromModel, FromPath, Start
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed
 from residuum.wiring.availability import Hub

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.config.registry import Place, Registry, Start
+from residuum.config.registry import Place, Registry
 from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.models import Backbone, DualEncoder, LexicalVectors, Model, TermGate
-from residuum.config.schema.scales import FromHub, FromModel, FromPath
+from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
