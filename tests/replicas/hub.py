@@ -75,4 +75,8 @@ def _model(folder: Path, vocabulary: list[str], bound: dict[str, Any]) -> None:
     torch.manual_seed(len(str(folder.parent.parent.name)))
     kind: Any = BertForSequenceClassification if "reading" in bound else BertForMaskedLM
     model = kind(config)
-    model.save_pretrained(folder)
+    if bound.get("pickled"):
+        config.save_pretrained(folder)
+        torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    else:
+        model.save_pretrained(folder)

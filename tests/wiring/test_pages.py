@@ -177,7 +177,7 @@ def test_the_hub_is_looked_up_once_for_each_model(monkeypatch, tmp_path):
     result = driver.HubLookup(workflow(), tmp_path / "absent.json")
     model = FromHub(hub="org/a", revision="main")
     assert [result(model), result(model)] == ["gone", "gone"]
-    assert calls == [("org/a", "main")]
+    assert calls == [("org/a", "main", False)]
     result.save()
     remote = driver.HubLookup(workflow(remote_exec=True), tmp_path / "absent.json")
     assert remote(model) == "gone" and len(calls) == 1

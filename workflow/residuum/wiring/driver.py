@@ -179,7 +179,7 @@ class HubLookup:
         if name not in self._reasons and not self._workflow.remote_exec:
             from residuum.neural import hub
 
-            self._reasons[name] = hub.missing(model.hub, model.revision)
+            self._reasons[name] = hub.missing(model.hub, model.revision, model.pickled)
         return self._reasons[name]
 
     def save(self) -> None:

@@ -98,7 +98,8 @@ class Part:
             return folder_of(self._made(model, dataset))
         if isinstance(model, FromPath):
             return quote(model.path)
-        return f"{quote(model.hub)} --revision {quote(model.revision)}"
+        named = f"{quote(model.hub)} --revision {quote(model.revision)}"
+        return f"{named} --pickled" if model.pickled else named
 
     def _made(self, model: FromModel, dataset: str) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""

@@ -18,6 +18,11 @@ class FromHub(Strict):
 
     hub: str
     revision: str
+    pickled: bool = Field(
+        default=False,
+        description="may its weights be a pickle (pytorch_model.bin) if it has no safetensors? Of "
+        "one, tensors alone are read",
+    )
 
 
 class HubReranker(FromHub):
