@@ -12,7 +12,7 @@ from conftest import ROOT
 from plan_fixture import DATASET, named
 from plan_fixture import registry as toy
 from residuum import data
-from residuum.artefacts import trec
+from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.collections import irds, splits
 from residuum.collections.records import Rows
@@ -97,6 +97,16 @@ def test_what_a_relevant_doc_holds_gives_way_to_the_first_synonym_that_none_hold
     assert queries == REWORDED
     assert qrels == export(mine, tmp_path, "test")[1]
     assert export(mine, tmp_path, "test")[0] == QUERIES
+
+
+def test_the_manifest_counts_what_was_reworded(mine, tmp_path):
+    """By hand: repair, car; repair; exercise, paris; doctor twice; fast; fix; car twice."""
+    export(mine, tmp_path)
+    export(mine, tmp_path, "test")
+    paths = {name: manifest.beside(tmp_path / name / "queries.tsv") for name in ("hard", "test")}
+    facts = {name: json.loads(path.read_text())["artefact"] for name, path in paths.items()}
+    assert facts["hard"]["reworded"] == {"queries": 7, "words": 11}
+    assert "reworded" not in facts["test"]
 
 
 def test_each_change_is_of_a_shared_word_to_a_synonym_that_is_not_shared(mine, tmp_path):

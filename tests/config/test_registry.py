@@ -12,7 +12,7 @@ from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, registry, specs
 from residuum.config.schema.papers import parts_of
-from residuum.config.schema.scales import FromPath
+from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
 from residuum.wiring import availability, corpora, pages
 
@@ -21,6 +21,13 @@ BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
 def load(folder=ROOT / "config", **config):
     return loading.load(folder, {**BASE, **config})
+
+
+OWN = {  # RoC: what coCondenser was pretrained on, by what a model is trained on
+    "msmarco-passage": "Luyu/co-condenser-marco",
+    "nq-250k": "Luyu/co-condenser-wiki",
+    "nq-dpr": "Luyu/co-condenser-wiki",
+}
 
 
 @pytest.fixture
@@ -78,13 +85,47 @@ def test_runs_carry_seeds_only_behind_a_trained_model():
 
 
 def test_encoder_replaces_hub_backbones_only(tmp_path):
-    assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased") == (
+    assert load(scale="full", encoder=str(tmp_path)).backbone("bert-base-uncased", None) == (
         FromPath(path=str(tmp_path))
     )
     with pytest.raises(
         ResiduumError, match=r"would replace nothing: scale mini makes its backbones"
     ):
         load(scale="mini", encoder=str(tmp_path))
+
+
+def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
+    full = load(scale="full")
+    for name in ("cocondenser", "cocondenser-ei", "clear-cocondenser"):
+        starts = {of: corpora.start_of(full, full.model_for(name, of)).hub for of in OWN}
+        assert starts == OWN, name
+    assert full.backbone("cocondenser", "robust04").hub == "Luyu/co-condenser-marco"
+    assert corpora.start_of(full, "cocondenser").hub == "Luyu/co-condenser-marco", "of no dataset"
+    edit(config, "scales/full.yaml", backbones={**full_backbones(), "cocondenser": BY_DATASET})
+    one = load(config, scale="full", encoder="org/other").backbone("cocondenser", "nq-250k")
+    assert one == FromHub(hub="org/other", revision="main"), "encoder= replaces each of them"
+    looked_up = []
+    place = registry.Place("nq-250k", "dev")
+    availability.why_unavailable(
+        load(config, scale="full"),
+        "cocondenser-embedding",
+        place,
+        lambda model: looked_up.append(model.hub),
+    )
+    assert looked_up == ["org/wiki"]
+
+
+def full_backbones():
+    return yaml.safe_load((ROOT / "config" / "scales" / "full.yaml").read_text())["backbones"]
+
+
+def test_a_backbone_of_a_dataset_that_starts_from_its_own_model_is_a_circle(config):
+    circle = {"datasets": {"nfcorpus": {"model": "cocondenser"}}, "otherwise": HUB}
+    edit(config, "scales/full.yaml", backbones={**full_backbones(), "cocondenser": circle})
+    with pytest.raises(
+        ResiduumError, match="would be made from itself: cocondenser -> cocondenser"
+    ):
+        load(config, scale="full")
 
 
 def test_measures_are_those_of_the_split_and_of_the_tables():
@@ -138,7 +179,7 @@ def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):
 
 
 def test_a_page_is_bound_with_its_tests(config):
-    def hub(model, revision):
+    def hub(model):
         return None
 
     edit(config, "tests/clear.yaml", seed=7)
@@ -182,6 +223,8 @@ def test_all_faults_come_in_one_message(config):
     assert re.search(r"no paper 'cleer'; known: .*\. Did you mean clear\?", text)
 
 
+HUB = {"hub": "org/wide", "revision": "main"}
+BY_DATASET = {"datasets": {"nq-250k": {**HUB, "hub": "org/wiki"}}, "otherwise": HUB}
 ONE = {"editions": [{"name": "one", "docs": 1}]}
 
 
@@ -191,6 +234,10 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("scales/mini.yaml", {"roles": {"msmarco-train": "x"}}, "write dataset/split, found 'x'"),
         ("scales/mini.yaml", {"roles": {"own": "a/b"}}, "a collection's own splits; choose a name"),
         ("scales/mini.yaml", {"backbones": {"b": {"model": "nope"}}}, "no model 'nope'"),
+        ("scales/mini.yaml", {"backbones": {"b": {**BY_DATASET, "datasets": {"nq-25k": {**HUB}}}}},
+         ("backbones.b.datasets.nq-25k: no dataset 'nq-25k'", "Did you mean nq-250k?")),
+        ("scales/mini.yaml", {"backbones": {"b": {"datasets": {}, "otherwise": HUB}}},
+         "at least 1 item"),
         ("models/clear.yaml", {"negatives": {}},
          "loss residual_margin needs sampled negatives with lexical scores: give negatives.pools"),
         ("models/clear.yaml", {"loss": {"kind": "residual_margn", "xi": 1}},
@@ -393,7 +440,7 @@ def test_each_kind_of_broken_reference(config, name, changes, says):
     assert name.rsplit("/", 1)[1] in str(caught.value)
 
 
-def nothing_missing(model, revision):
+def nothing_missing(model):
     return None
 
 
@@ -411,8 +458,8 @@ def test_what_a_scale_does_not_bind_is_not_run_with_its_reason(config):
 
 
 def test_a_hub_model_that_cannot_be_had_empties_its_rows_only():
-    def hub(model, revision):
-        return "no such model" if "large" in model else None
+    def hub(model):
+        return "no such model" if "large" in model.hub else None
 
     loaded = load(scale="full")
     job = pages.bind_table(loaded, "clear-table2", hub)

@@ -4,9 +4,10 @@ Usage: `write(folder, texts)`, then HF_HOME=folder and HF_HUB_OFFLINE=1. Names a
 those of config/scales/full.yaml. Must not know what is trained from them.
 """
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,31 @@ WORDS = 800  # of the texts that the vocabulary holds whole
 def write(folder: Path, texts: Iterable[str]) -> list[str]:
     """Write every hub model that scale full names into a cache; return their names."""
     scale = yaml.safe_load((ROOT / "config" / "scales" / "full.yaml").read_text())
-    bindings = {**scale["backbones"], **scale["rerankers"]}
     vocabulary = _vocabulary(texts)
-    named = [bound for bound in bindings.values() if "hub" in bound]
-    for bound in named:
-        home = folder / "hub" / f"models--{bound['hub'].replace('/', '--')}"
-        snapshot = home / "snapshots" / bound["revision"]
-        _model(snapshot, vocabulary, reranker="reading" in bound)
+    named = {bound["hub"]: bound for bound in _named([*scale["backbones"].values(),
+                                                      *scale["rerankers"].values()])}  # fmt: skip
+    for hub, bound in named.items():
+        home = folder / "hub" / f"models--{hub.replace('/', '--')}"
+        _model(home / "snapshots" / commit(bound), vocabulary, bound)
         (home / "refs").mkdir()
-        (home / "refs" / "main").write_text(bound["revision"])
-    return [bound["hub"] for bound in named]
+        (home / "refs" / "main").write_text(commit(bound))
+    return list(named)
+
+
+def commit(bound: dict[str, Any]) -> str:
+    """Return the commit that a stand-in has: the revision, or one that its branch stands at."""
+    if re.fullmatch("[0-9a-f]{40}", bound["revision"]):
+        return str(bound["revision"])
+    return hashlib.sha1(bound["hub"].encode()).hexdigest()
+
+
+def _named(bindings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what is of the hub, for some datasets too."""
+    for bound in bindings:
+        if "datasets" in bound:
+            yield from _named([*bound["datasets"].values(), bound["otherwise"]])
+        elif "hub" in bound:
+            yield bound
 
 
 def _vocabulary(texts: Iterable[str]) -> list[str]:
@@ -42,7 +58,7 @@ def _vocabulary(texts: Iterable[str]) -> list[str]:
     return [*special, *words, *letters, *(f"##{letter}" for letter in letters)]
 
 
-def _model(folder: Path, vocabulary: list[str], reranker: bool) -> None:
+def _model(folder: Path, vocabulary: list[str], bound: dict[str, Any]) -> None:
     """Write a BERT with its masked-language head, or one with two labels as nboost's have."""
     import torch
     from transformers import (
@@ -57,5 +73,10 @@ def _model(folder: Path, vocabulary: list[str], reranker: bool) -> None:
     BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
     config = BertConfig(vocab_size=len(vocabulary), num_labels=2, **SIZE)
     torch.manual_seed(len(str(folder.parent.parent.name)))
-    kind: Any = BertForSequenceClassification if reranker else BertForMaskedLM
-    kind(config).save_pretrained(folder)
+    kind: Any = BertForSequenceClassification if "reading" in bound else BertForMaskedLM
+    model = kind(config)
+    if bound.get("pickled"):
+        config.save_pretrained(folder)
+        torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    else:
+        model.save_pretrained(folder)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from plan_fixture import named, registry
+from residuum.config.schema.scales import Learning
 from residuum.wiring import assumptions
 from residuum.wiring.estimates import Estimate, Estimates
 from residuum.wiring.resources import Resources
@@ -100,6 +101,47 @@ def test_a_cross_encoder_reads_pairs_up_to_its_limit():
     pair = 50 * 2 * 65_536
     result = ESTIMATES.training(named(model="cross", seed="1"))
     assert result.operations == pytest.approx(3 * 30 * 4 * 2 * pair)
+
+
+def test_a_training_keeps_as_many_models_as_it_has_snapshots():
+    model = TOY.models["dual"]
+    ten = model.training.model_copy(update={"snapshots": 10})
+    kept = replace(TOY, models={"dual": model.model_copy(update={"training": ten}),
+                                "small": TOY.models["small"]})  # fmt: skip
+    result = Estimates(kept).training(named(model="dual", seed="1"))
+    assert result.disk == 10 * 4 * 129_536
+
+
+LEARNING = {"candidates": "bm25", "top": 3, "measure": "RR@10"}
+
+
+def told(**split):
+    """Return the toy whose tuning split, of 10 queries, tells if a model learned."""
+    dataset = TOY.datasets["toy"]
+    splits = {**dataset.splits, "tune": dataset.splits["tune"].model_copy(update=split)}
+    own = type(dataset.own)(train="train", tune="tune")
+    data = {"toy": dataset.model_copy(update={"splits": splits, "own": own})}
+    learning = Learning.model_validate(LEARNING)
+    scale = TOY.scale.model_copy(update={"learning": learning})
+    return Estimates(replace(TOY, datasets=data, scales={"toy": scale}))
+
+
+def test_whether_a_model_learned_takes_the_docs_of_a_run_and_all_relevant_ones():
+    doc = (1000 / 4.5 + 2) * 2 * 65_536
+    result = told().held_out(named(model="dual", seed="1"))
+    assert result.operations == pytest.approx(2 * (10 * 3 + 10) * doc), "the model, and its start"
+    assert result.disk == 11 * (10 * 3 + 10)
+    cross = told().held_out(named(model="cross", seed="1"))
+    assert cross.operations == pytest.approx(2 * 40 * 50 * 2 * 65_536), "pairs of 50 tokens"
+
+
+def test_where_answers_judge_most_of_what_tells_it_are_docs_that_hold_one():
+    answered = told(relevant_by="answers", holdout=None, irds="toy/dev")  # 1,000, not pinned
+    pairs = 1000 * 3 + 0.002 * 1000 * 1000  # a doc of 500 holds an answer of a query
+    result = answered.held_out(named(model="dual", seed="1"))
+    assert result.disk == 11 * pairs
+    doc = (1000 / 4.5 + 2) * 2 * 65_536
+    assert result.operations == pytest.approx(2 * 1000 * doc), "no doc of the corpus twice"
 
 
 def test_shards_share_the_corpus():

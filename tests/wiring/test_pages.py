@@ -11,6 +11,7 @@ import yaml
 from conftest import ROOT
 from plan_fixture import named
 from residuum.config import loading
+from residuum.config.schema.scales import FromHub
 from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
 from residuum.wiring import driver
@@ -38,7 +39,7 @@ def pages(mini):
     return Pages(mini, Paths("r"), all_available)
 
 
-def no_hub(model, revision):
+def no_hub(model):
     return f"no {model}"
 
 
@@ -159,7 +160,7 @@ def test_what_is_missing_is_told_with_its_pages_and_what_no_role_asks_for_is_not
 
 
 class _AlwaysMissing(driver.HubLookup):
-    def __call__(self, model, revision):
+    def __call__(self, model):
         return "no hub"
 
     def save(self):
@@ -174,13 +175,14 @@ def test_the_hub_is_looked_up_once_for_each_model(monkeypatch, tmp_path):
     calls = []
     monkeypatch.setattr(hub, "missing", lambda *model: calls.append(model) or "gone")
     result = driver.HubLookup(workflow(), tmp_path / "absent.json")
-    assert [result("org/a", "main"), result("org/a", "main")] == ["gone", "gone"]
-    assert calls == [("org/a", "main")]
+    model = FromHub(hub="org/a", revision="main")
+    assert [result(model), result(model)] == ["gone", "gone"]
+    assert calls == [("org/a", "main", False)]
     result.save()
     remote = driver.HubLookup(workflow(remote_exec=True), tmp_path / "absent.json")
-    assert remote("org/a", "main") == "gone" and len(calls) == 1
+    assert remote(model) == "gone" and len(calls) == 1
     dry = driver.HubLookup(workflow(dryrun=True), tmp_path / "absent.json")
-    assert dry("org/a", "main") is None and len(calls) == 1
+    assert dry(model) is None and len(calls) == 1
 
 
 def test_only_requested_pages_are_printed(tmp_path):

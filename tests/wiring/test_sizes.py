@@ -7,13 +7,14 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from plan_fixture import registry, with_triples
+from plan_fixture import named, registry, with_triples
 from residuum.config import loading
 from residuum.config.registry import Place
 from residuum.config.schema.reading import Windows
 from residuum.config.schema.scales import FromPath
 from residuum.config.schema.training import Training
 from residuum.wiring import sizes
+from residuum.wiring.estimates import Estimates
 
 TOY = registry()
 
@@ -42,6 +43,15 @@ def test_steps_follow_from_epochs_and_batches():
 
     assert count(epochs=8) == 152_075  # 8 * 532,261 / 28 = 152,074.6
     assert count(steps=7) == 7
+
+
+def test_rocs_trainings_at_full_are_as_long_as_its_batches_of_ten_make_them():
+    made = Estimates(full())
+    epochs = full().models["dpr"].training.epochs
+    marco = made.training(named(model="dpr@msmarco-passage.train", seed="1"))
+    assert marco.steps == -(-epochs * (532_761 - 500) // 10)
+    questions = made.training(named(model="dpr-ei@nq-250k.train", seed="1"))
+    assert questions.steps == -(-epochs * 58_880 // 10), "one marked passage for each question"
 
 
 def test_a_corpus_has_the_docs_of_its_largest_edition():

@@ -143,7 +143,9 @@ def split(
     collection, where = _collection(spec, dataset_file), f"{dataset}/{name}"
     rows, residual = load_split(dataset, name, collection), Residual(judged_before)
     residual.check(rows.qrels, where)
-    facts, others = {"queries": len(rows.queries), "qrels": len(rows.qrels)}, residual.paths
+    facts: dict[str, object] = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
+    facts |= {"reworded": rows.reworded} if rows.reworded else {}
+    others = residual.paths
     if collection.source_of(name).relevant_by:
         if corpus is None:
             raise ResiduumError(f"{where}: relevant_by: answers: give --corpus, where they stand")

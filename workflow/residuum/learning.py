@@ -51,6 +51,7 @@ def score(
     batch_size: command.BatchSize,
     output: Annotated[Path, typer.Option(help="TSV of ids and of the values of both models")],
     revision: command.Revision = None,
+    pickled: command.Pickled = False,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -60,7 +61,7 @@ def score(
     form = command.parse_spec(pydantic.RootModel[Trained], spec).root
     chosen = devices.choose(device, precision, threads, arithmetic)
     held = held_out(run, top, queries, qrels, corpus, batch_size)
-    begun = Start(Source(start, revision), chosen, 0)
+    begun = Start(Source(start, revision, pickled=pickled), chosen, 0)
     made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))

@@ -71,6 +71,7 @@ def adapt(
     work: command.Work,
     output: Output,
     revision: command.Revision = None,
+    pickled: command.Pickled = False,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -79,7 +80,7 @@ def adapt(
     """Go on training a backbone on the docs of the corpora: hidden words, or spans."""
     form = command.parse_spec(pydantic.RootModel[Adapted], spec).root
     _check_corpora(corpus, form.corpora)
-    source = Source(start, revision, form.training.dropout)
+    source = Source(start, revision, form.training.dropout, pickled=pickled)
     begin = Start(source, devices.choose(device, precision, threads, arithmetic), form.seed)
     inputs = [path / "manifest.json" for path in corpus]
     with processes.joined(begin.device.name):

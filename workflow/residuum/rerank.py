@@ -58,6 +58,7 @@ def score(
     store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
     output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
     revision: command.Revision = None,
+    pickled: command.Pickled = False,
     reading: Annotated[str | None, typer.Option(help="Reading of a foreign model")] = None,
     threads: command.Threads = 1,
     device: command.Device = "auto",
@@ -72,7 +73,8 @@ def score(
     local = Path(model).is_dir()
     if reading is not None:
         read = command.parse_spec(Reading, reading)
-        encoder = CrossEncoder(pretrained.Source(model, revision, whole=True), read, chosen)
+        source = pretrained.Source(model, revision, whole=True, pickled=pickled)
+        encoder = CrossEncoder(source, read, chosen)
     elif local:
         encoder = CrossEncoder.load(Path(model), chosen)
     else:

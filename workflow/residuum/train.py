@@ -40,6 +40,7 @@ def train(
     work: command.Work,
     output: Annotated[Path, typer.Option(help="folder of the finished checkpoint")],
     revision: command.Revision = None,
+    pickled: command.Pickled = False,
     threads: command.Threads = 1,
     device: command.Device = "auto",
     precision: command.Precision = "auto",
@@ -58,7 +59,7 @@ def train(
     if isinstance(model.training.learning_rate, RateGrid):
         model = at_rate(model, chosen_rate(model, rate))
     _check_gate(model, gate)
-    source = Source(start, revision, model.training.dropout, gate=gate)
+    source = Source(start, revision, model.training.dropout, gate=gate, pickled=pickled)
     beside = beside_it(model, fixed or [], fixed_queries)
     begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed, beside)
     inputs = [tuples, queries, corpus / "manifest.json", *filter(None, [rate, gate])]

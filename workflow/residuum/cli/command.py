@@ -36,6 +36,9 @@ Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learn
 Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
 Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
 Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]
+Pickled = Annotated[
+    bool, typer.Option("--pickled", help="read weights that are a pickle, tensors alone of it")
+]
 Work = Annotated[Path, typer.Option(help="folder of the resumable checkpoint")]
 Threads = Annotated[int, typer.Option(help="CPU threads; the last digits depend on it")]
 Workers = Annotated[int, typer.Option(help="threads; no value depends on them")]

@@ -66,22 +66,27 @@ def reworded(rows: Rows, texts: Mapping[str, Sequence[str]], synonyms: Synonyms)
 
     `texts` are those of the relevant docs by query_id. A unit is shared if its words stand in a row
     in one of them, in any case. Its first synonym without a word of any of them takes its place;
-    where there is none, the unit stays. After section 4.2 of Lee et al. (ACL 2023).
+    where there is none, the unit stays. After section 4.2 of Lee et al. (ACL 2023). `reworded` of
+    the rows counts the queries that changed, and the words of theirs that gave way.
     """
-    queries = [(i, _query(text, texts.get(i, ()), synonyms)) for i, text in rows.queries]
-    return rows._replace(queries=queries)
+    made = [(i, *_query(text, texts.get(i, ()), synonyms)) for i, text in rows.queries]
+    gone = [number for _, _, number in made if number]
+    counts = {"queries": len(gone), "words": sum(gone)}
+    return rows._replace(queries=[(i, text) for i, text, _ in made], reworded=counts)
 
 
-def _query(query: str, texts: Sequence[str], synonyms: Synonyms) -> str:
+def _query(query: str, texts: Sequence[str], synonyms: Synonyms) -> tuple[str, int]:
+    """Return a query reworded, and how many of its words gave way."""
     docs = [f" {' '.join(words(text))} " for text in texts]
     held = {word for doc in docs for word in doc.split()}
-    parts, end = [], 0
+    parts, end, gone = [], 0, 0
     for unit in synonyms.units(_lower(query)):
         if any(f" {' '.join(words(unit[0]))} " in doc for doc in docs):
             free = (other for other in synonyms.of(unit[0]) if held.isdisjoint(words(other)))
-            parts += [query[end : unit.start()], next(free, query[unit.start() : unit.end()])]
-            end = unit.end()
-    return "".join([*parts, query[end:]])
+            if (other := next(free, None)) is not None:
+                parts += [query[end : unit.start()], other]
+                end, gone = unit.end(), gone + len(words(unit[0]))
+    return "".join([*parts, query[end:]]), gone
 
 
 def _lower(text: str) -> str:

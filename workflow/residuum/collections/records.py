@@ -15,12 +15,16 @@ MOST_QUOTED = 60  # characters of an offending value
 
 
 class Rows(NamedTuple):
-    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if any."""
+    """A split: (query_id, text), (query_id, doc_id, relevance), {query_id: answers} if any.
+
+    Of an adverse split, how many queries were `reworded`, and how many of their words gave way.
+    """
 
     queries: list[tuple[str, str]]
     qrels: list[tuple[str, str, int]]
     answers: Mapping[str, list[str]] = {}
     files: Sequence[Path] = ()  # those that ir_datasets read it from
+    reworded: Mapping[str, int] = {}
 
     def of(self, ids: Container[str]) -> "Rows":
         """Return what belongs to these queries, in its order."""

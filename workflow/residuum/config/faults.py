@@ -101,7 +101,8 @@ def _reference_faults(
 def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
     """Yield what contradicts within an entry, or between it and what it names."""
     if isinstance(entry, Config):
-        made = [isinstance(bound, FromModel) for bound in registry.scale.backbones.values()]
+        scale = registry.scale
+        made = [isinstance(s, FromModel) for role in scale.backbones for s in scale.starts(role)]
         if entry.encoder and all(made):
             cause = f"scale {entry.scale} makes its backbones itself"
             cure = "leave it out, or take a scale with backbones of a hub or a path, as nfcorpus"
@@ -196,8 +197,9 @@ def _cycles(registry: Registry) -> Iterator[str]:
     """Yield the models and systems that, at this scale, would be made from themselves."""
     behind = {name: registry.mined_models(name) for name in registry.models}
     for name, model in registry.models.items():
-        starts = [registry.scale.backbones.get(role) for _, role in references(model, "backbone")]
-        behind[name] += [bound.model for bound in starts if isinstance(bound, FromModel)]
+        roles = [role for _, role in references(model, "backbone")]
+        starts = [start for role in roles for start in registry.scale.starts(role)]
+        behind[name] += [start.model for start in starts if isinstance(start, FromModel)]
         behind[name] += filter(None, [named_for(model, "gate")])
     parts = {name: registry.parts(name) for name in registry.systems}
     for kind, graph in (("model", behind), ("system", parts)):

@@ -21,13 +21,21 @@ from residuum.config.schema.models import LexicalVectors, Model, OnPairs, Releas
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.pages import Page
 from residuum.config.schema.papers import Tests, parts_of
-from residuum.config.schema.scales import Config, FromHub, FromModel, FromPath, HubReranker, Scale
+from residuum.config.schema.scales import (
+    ByDataset,
+    Config,
+    FromHub,
+    FromModel,
+    FromPath,
+    HubReranker,
+    Scale,
+    Start,
+)
 from residuum.config.schema.systems import RerankSystem, System
 from residuum.config.schema.training import RateGrid
 from residuum.config.specs import FixedId, RunId, Seed, of_entry
 
 Entry = TypeVar("Entry")
-Start = FromHub | FromPath | FromModel  # what plays a backbone
 
 
 class Place(NamedTuple):
@@ -101,9 +109,14 @@ class Registry:
         vectors = max(docs) * (windows.expected if windows else 1)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 
-    def backbone(self, role: str) -> Start | None:
-        """Return what plays a backbone role; `--config encoder=` replaces hub models and paths."""
+    def backbone(self, role: str, dataset: str | None) -> Start | None:
+        """Return what plays a backbone role for models of a dataset, or of none that is named.
+
+        `--config encoder=` replaces hub models and paths.
+        """
         bound = self.scale.backbones.get(role)
+        if isinstance(bound, ByDataset):
+            bound = bound.datasets.get(dataset or "", bound.otherwise)
         if self.config.encoder is None or bound is None or isinstance(bound, FromModel):
             return bound
         if Path(self.config.encoder).is_dir():

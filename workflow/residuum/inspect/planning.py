@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading, roots
-from residuum.config.registry import Registry, Start
-from residuum.config.schema.scales import FromHub
+from residuum.config.registry import Registry
+from residuum.config.schema.scales import FromHub, Start
 from residuum.inspect.datasets import File, amount, needed
 from residuum.inspect.text import line, wrapped
 from residuum.pages import layout

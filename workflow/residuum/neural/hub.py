@@ -1,4 +1,4 @@
-"""Whether a Hugging Face model can be had: in the cache, or from the hub.
+"""Whether a Hugging Face model can be had: in the cache, or from the hub, and in which format.
 
 Usage: `missing("google-bert/bert-base-uncased", revision)` before the first job starts, so that
 rows whose model cannot be had are left out with the reason. Must not load a model or torch.
@@ -6,46 +6,95 @@ rows whose model cannot be had are left out with the reason. Must not load a mod
 
 import os
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 SECONDS = 10  # to wait for the hub's answer
 PUBLIC = "google-bert/bert-base-uncased"  # tells whether the hub can be reached, once for all
 # Configuration, weights and tokenizer: a model is cached if it has a file of each.
-FILES = (
-    ("config.json",),
-    ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json"),
-    ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model"),
+CONFIG = ("config.json",)
+SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+TOKENIZER = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "spiece.model")
+NO_SAFETENSORS = (
+    "no safetensors. Of a pickle (pytorch_model.bin) tensors are read, and nothing else, where "
+    "`pickled: true` stands at a model of the hub in config/scales. Or save the model as "
+    "safetensors, as transformers' save_pretrained does, and name that folder"
 )
 
 
-def missing(model: str, revision: str) -> str | None:
-    """Return why a model cannot be had at a revision, or None if it is cached or on the hub."""
-    from huggingface_hub import try_to_load_from_cache
+class _Answer(NamedTuple):
+    """What the hub says of a model: why it does not give it, or the names of its files."""
+
+    why: str | None
+    files: frozenset[str] = frozenset()
+
+
+def missing(model: str, revision: str, pickled: bool = False) -> str | None:
+    """Return why a model cannot be had at a revision, or None if it is cached or on the hub.
+
+    Weights that are a pickle count if they may be `pickled`.
+    """
     from huggingface_hub.errors import HFValidationError
 
-    def local(name: str) -> bool:
-        return isinstance(try_to_load_from_cache(model, name, revision=revision), str)
-
+    weights = SAFETENSORS + PICKLES * pickled
     try:
-        if all(any(map(local, names)) for names in FILES):
+        if all(_cached(model, revision, names) for names in (CONFIG, weights, TOKENIZER)):
             return None
     except HFValidationError:
         return f"no model '{model}': neither a local directory nor the id of a hub model"
-    offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
-    why = "HF_HUB_OFFLINE is set" if offline else _refused(PUBLIC) or _refused(model, revision)
+    if not pickled and only_pickled(model, revision):
+        return f"model '{model}' at revision {revision}: {NO_SAFETENSORS}"
     where = f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME)"
+    why = _unreachable() or _asked(model, revision).why
     return f"{where}, and {why}" if why else None
 
 
+def only_pickled(model: str, revision: str | None) -> bool:
+    """Say whether a model's weights are a pickle alone, in the cache or else on the hub."""
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        if _cached(model, revision, SAFETENSORS):
+            return False
+        if _cached(model, revision, PICKLES):
+            return True
+    except HFValidationError:  # no id of a model
+        return False
+    names = frozenset[str]() if _unreachable() else _asked(model, revision).files
+    return names.isdisjoint(SAFETENSORS) and not names.isdisjoint(PICKLES)
+
+
+def commit(model: str, revision: str | None) -> str | None:
+    """Return the commit at which a model's configuration is cached; None if it is not."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(model, *CONFIG, revision=revision)
+    return Path(found).parent.name if isinstance(found, str) else None
+
+
+def _unreachable() -> str | None:
+    """Return why nothing can be had of the hub, or None."""
+    offline = os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0")
+    return "HF_HUB_OFFLINE is set" if offline else _asked(PUBLIC).why
+
+
+def _cached(model: str, revision: str | None, names: tuple[str, ...]) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    found = (try_to_load_from_cache(model, name, revision=revision) for name in names)
+    return any(isinstance(path, str) for path in found)
+
+
 @cache
-def _refused(model: str, revision: str | None = None) -> str | None:
-    """Return why the hub does not give a model, or None."""
+def _asked(model: str, revision: str | None = None) -> _Answer:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        HfApi().model_info(model, revision=revision, timeout=SECONDS)
+        found = HfApi().model_info(model, revision=revision, timeout=SECONDS)
     except Exception as error:  # whatever the network does, the hub is not available
         answered = isinstance(error, HfHubHTTPError) and revision is not None
         why = "does not give it" if answered else "cannot be reached"
-        return f"the hub {why} ({type(error).__name__})"
-    return None
+        return _Answer(f"the hub {why} ({type(error).__name__})")
+    return _Answer(None, frozenset(file.rfilename for file in found.siblings or ()))

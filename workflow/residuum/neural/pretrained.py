@@ -7,6 +7,8 @@ base of what reads texts. Must not know what the model is trained for.
 from __future__ import annotations
 
 import json
+import os
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.base import Strict
 from residuum.config.specs import derive
-from residuum.neural import devices, frames
+from residuum.neural import devices, frames, hub
 
 Loaded = tuple[Any, Any]  # a model and its tokenizer
 SETTINGS = "residuum.json"
@@ -32,7 +34,8 @@ class Source(NamedTuple):
     """A Hugging Face folder or hub id, its commit, and what replaces the model's own dropout.
 
     Weights that the model lacks are drawn from a fixed seed, or refused if it must be `whole`. The
-    `gate` of a term encoder is a folder of its own, until a checkpoint holds it.
+    `gate` of a term encoder is a folder of its own, until a checkpoint holds it. Weights are read
+    of safetensors; where there are none, and they may be `pickled`, of a pickle, tensors alone.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Source(NamedTuple):
     dropout: float | None = None
     whole: bool = False
     gate: Path | None = None
+    pickled: bool = False
 
 
 def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any) -> Loaded:
@@ -50,21 +54,10 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
     change the model's configuration. [CLS] stands before a text, whatever a checkpoint of ours did.
     Raises ResiduumError if the model cannot be had.
     """
-    name, revision, dropout, whole, _ = source
-    where = {"revision": revision} if revision else {}
-    intact.check_folder(Path(name))  # one of the hub has none here
-    with _explained(name, revision), devices.importing(), devices.seeded(derive(0, "new-weights")):
-        import torch
-        from transformers import AutoConfig, AutoTokenizer
-
+    intact.check_folder(Path(source.name))  # one of the hub has none here
+    with _explained(source), devices.importing(), devices.seeded(derive(0, "new-weights")):
         devices.quiet()
-        config = AutoConfig.from_pretrained(name, **where, **settings)
-        for key in DROPOUTS:
-            if dropout is not None and hasattr(config, key):
-                setattr(config, key, dropout)
-        how = {"dtype": torch.float32, "output_loading_info": True, **where}
-        model, report = head.from_pretrained(name, config=config, **how)
-        tokenizer = AutoTokenizer.from_pretrained(name, **where)
+        model, tokenizer, lacking = _read(head, source, settings)
         frames.set_cls(tokenizer, True)
         added = tokenizer.add_tokens([some for some in markers if some], special_tokens=True)
         if len(tokenizer) > model.get_input_embeddings().num_embeddings:
@@ -72,18 +65,46 @@ def load(head: Any, source: Source, markers: Sequence[str] = (), **settings: Any
         if added and tokenizer.cls_token_id is not None:
             rows = model.get_input_embeddings().weight.data
             rows[len(tokenizer) - added : len(tokenizer)] = rows[tokenizer.cls_token_id]
-    if whole and report["missing_keys"]:
-        lacking = ", ".join(sorted(report["missing_keys"]))
-        raise ResiduumError(f"{name}: no {head.__name__}: it lacks the weights {lacking}")
+    if source.whole and lacking:
+        names = ", ".join(sorted(lacking))
+        raise ResiduumError(f"{source.name}: no {head.__name__}: it lacks the weights {names}")
     return model, tokenizer
 
 
+def _read(head: Any, source: Source, settings: Mapping[str, Any]) -> tuple[Any, Any, set[str]]:
+    """Return model and tokenizer as they are, of one commit, and the weights that it lacks."""
+    import torch
+    from transformers import AutoConfig, AutoTokenizer
+
+    # Else transformers has a pickle converted elsewhere, and reads what another commit holds.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+    name, at = source.name, {"revision": source.revision} if source.revision else {}
+    config = AutoConfig.from_pretrained(name, **at, **settings)
+    for key in DROPOUTS:
+        if source.dropout is not None and hasattr(config, key):
+            setattr(config, key, source.dropout)
+    if not Path(name).is_dir() and (found := hub.commit(name, source.revision)):
+        at, config._commit_hash = {"revision": found}, found
+    how = {"use_safetensors": None if source.pickled else True, "weights_only": True, **at}
+    model, report = head.from_pretrained(
+        name, config=config, dtype=torch.float32, output_loading_info=True, **how
+    )
+    return model, AutoTokenizer.from_pretrained(name, **at), {*report["missing_keys"]}
+
+
 @contextmanager
-def _explained(name: str, revision: str | None) -> Iterator[None]:
-    """Turn Hugging Face's complaint about a model that cannot be had into ours."""
+def _explained(source: Source) -> Iterator[None]:
+    """Turn Hugging Face's complaint about a model that cannot be had, or read, into ours."""
+    name, revision = source.name, source.revision
     try:
         yield
+    except pickle.UnpicklingError as error:
+        reason = str(error).strip().splitlines()[0]
+        text = "its pickle (pytorch_model.bin) holds something else than tensors, which could run"
+        raise ResiduumError(f"{name}: {text} code; nothing of it was read ({reason})") from None
     except (OSError, ValueError) as error:
+        if not source.pickled and _only_pickled(source):
+            raise ResiduumError(f"{name}: {hub.NO_SAFETENSORS}") from None
         reason = str(error).strip().splitlines()[0]
         if Path(name).is_dir():
             raise ResiduumError(f"{name}: not a Hugging Face model directory: {reason}") from None
@@ -93,6 +114,16 @@ def _explained(name: str, revision: str | None) -> Iterator[None]:
             f"and not available from the hub ({reason}). Without a network, put it into the cache "
             "beforehand or name a folder with `--config encoder=PATH`."
         ) from None
+
+
+def _only_pickled(source: Source) -> bool:
+    """Say whether weights that a folder or the hub has are a pickle alone."""
+    folder = Path(source.name)
+    if not folder.is_dir():
+        return hub.only_pickled(source.name, source.revision)
+    return not any((folder / name).is_file() for name in hub.SAFETENSORS) and any(
+        (folder / name).is_file() for name in hub.PICKLES
+    )
 
 
 def commit(model: Any) -> str | None:

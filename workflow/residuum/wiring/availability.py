@@ -10,19 +10,19 @@ from typing import Literal
 
 from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
-from residuum.config.registry import Place, Registry, Start
+from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import ReleasedWeights
-from residuum.config.schema.scales import FromModel, FromPath
+from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import ExternalSystem, LexicalSystem
 from residuum.wiring.answers import kept
 
-Hub = Callable[[str, str], str | None]  # (model, revision): why it cannot be downloaded, or None
+Hub = Callable[[FromHub], str | None]  # why a model cannot be downloaded or read, or None
 Reasons = Iterator[str | None]
 
 
-def all_available(model: str, revision: str) -> str | None:
+def all_available(model: FromHub) -> str | None:
     """Suppose, as a dry run does, that every hub model can be downloaded."""
     return None
 
@@ -85,7 +85,7 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     for other in filter(None, [*registry.mined_models(name), registry.gate_of(name)]):
         yield from _model(registry, other, on, hub)
     for _, role in references(model, "backbone"):
-        yield from _start(registry, registry.backbone(role), role, on, hub)
+        yield from _start(registry, registry.backbone(role, on), role, on, hub)
 
 
 def _start(
@@ -96,7 +96,7 @@ def _start(
     elif isinstance(bound, FromModel):
         yield from _model(registry, bound.model, dataset, hub)
     elif not isinstance(bound, FromPath):
-        yield hub(bound.hub, bound.revision)
+        yield hub(bound)
 
 
 def role_of(

@@ -10,10 +10,10 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import roots, specs
-from residuum.config.registry import Place, Registry, Start
-from residuum.config.schema.base import references
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.base import OWN, references
 from residuum.config.schema.models import LexicalVectors, OnPairs
-from residuum.config.schema.scales import Learning
+from residuum.config.schema.scales import Learning, Start
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
 from residuum.wiring.answers import kept
@@ -54,9 +54,11 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
 
 @kept
 def start_of(registry: Registry, model: str) -> Start:
-    """Return what plays the backbone of a model; nothing at all is an error."""
-    [(_, role)] = references(registry.model(model), "backbone")
-    if start := registry.backbone(role):
+    """Return what plays the backbone of a model, by its id; nothing at all is an error."""
+    entry = registry.model(model)
+    [(_, role)] = references(entry, "backbone")
+    own = getattr(entry, "train_on", None) == OWN and not FixedId.parse(model).by
+    if start := registry.backbone(role, None if own else corpora_of(registry, model)[0]):
         return start
     raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
 

@@ -19,7 +19,7 @@ from residuum.artefacts.machine import ARITHMETIC
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Registry
-from residuum.config.schema.scales import Config
+from residuum.config.schema.scales import Config, FromHub
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
 from residuum.wiring.arithmetic import Arithmetic
@@ -169,9 +169,9 @@ class HubLookup:
         self._workflow, self._record = workflow, record
         self._reasons: dict[str, str | None] = {}
 
-    def __call__(self, model: str, revision: str) -> str | None:
+    def __call__(self, model: FromHub) -> str | None:
         """Return the reason, or None for a model that is cached or on the hub."""
-        name = f"{model}@{revision}"
+        name = f"{model.hub}@{model.revision}"
         if self._workflow.dryrun:
             return None
         if self._workflow.remote_exec and not self._reasons:
@@ -179,7 +179,7 @@ class HubLookup:
         if name not in self._reasons and not self._workflow.remote_exec:
             from residuum.neural import hub
 
-            self._reasons[name] = hub.missing(model, revision)
+            self._reasons[name] = hub.missing(model.hub, model.revision, model.pickled)
         return self._reasons[name]
 
     def save(self) -> None:

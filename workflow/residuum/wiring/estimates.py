@@ -12,12 +12,10 @@ from residuum.config.registry import Place, Registry
 from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
-    InverseCloze,
     OnPairs,
     OnTexts,
     TermWeights,
 )
-from residuum.config.schema.reading import Reading
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.specs import RunId, seed_of, trained_with
@@ -52,11 +50,6 @@ def _read(shape: sizes.Shape, tokens: float, at_once: float) -> Estimate:
     """Estimate what reading `tokens` takes, of which a card holds `at_once` in one layer."""
     card = 4 * shape.parameters + assumed.ACTIVATIONS * shape.hidden * at_once
     return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
-
-
-def _pair_tokens(dataset: str, reading: Reading) -> float:
-    query = min(reading.query_length, assumed.QUERY_TOKENS)
-    return min(reading.length, query + sizes.doc_tokens(dataset, reading.length))
 
 
 class Estimates:
@@ -190,40 +183,32 @@ class Estimates:
         """Estimate a training on a split's pairs, or on the docs of corpora."""
         model, shape = self.registry.model(w.model), sizes.shape(self.registry, w.model)
         assert isinstance(model, OnPairs | OnTexts), "others are made, not trained"
-        datasets = corpora_of(self.registry, w.model)
-        examples, dataset = sum(sizes.docs(self.registry, name) for name in datasets), datasets[0]
-        if isinstance(model, OnPairs):
-            examples = sizes.examples(self.registry, w.model)
-        if isinstance(model, CrossEncoder):  # tokens of an example, and the most of its docs
-            tokens = (1 + model.group) * _pair_tokens(dataset, model.reading)
-            most = (1 + model.group) * model.reading.length
-        elif isinstance(model, DualEncoder):
-            docs, limit = 1 + model.drawn, model.encoder.doc_length
-            query = min(model.encoder.query_length, assumed.QUERY_TOKENS)
-            tokens, most = query + docs * sizes.doc_tokens(dataset, limit), docs * limit
-        elif isinstance(model, InverseCloze):
-            most = model.encoder.doc_length
-            tokens = model.span[1] + sizes.doc_tokens(dataset, most)
-        else:
-            tokens, most = sizes.doc_tokens(dataset, model.length), model.length
-        batch, steps = model.training.batch_size, sizes.steps(model.training, examples)
+        tokens, most = sizes.example(model, corpora_of(self.registry, w.model)[0])
+        batch = model.training.batch_size
+        steps = sizes.steps(model.training, sizes.examples(self.registry, w.model))
         held = assumed.ACTIVATIONS * shape.hidden * shape.layers * batch * most
         return Estimate(
-            disk=4.0 * shape.parameters,
+            disk=4.0 * shape.parameters * (model.training.snapshots or 1),
             operations=2.0 * TRAINED * shape.layer_parameters * steps * batch * tokens,
             steps=steps,
             card=assumed.MEMORY * shape.parameters + held,
         )
 
     def held_out(self, w: Wildcards) -> Estimate:
-        """Estimate what a model and its start make of the candidates that tell if it learned."""
+        """Estimate what a model and its start make of the candidates that tell if it learned.
+
+        They are the first docs of a run and all relevant ones. A cross-encoder reads each pair,
+        other models each doc once.
+        """
         place, how = self.registry.learned_on(w.model), self.registry.scale.learning
         assert place and how, "the rule's inputs follow from them"
-        pairs = sizes.queries(self.registry, place) * how.top
+        pairs = sizes.queries(self.registry, place) * how.top + sizes.pairs(self.registry, place)
         tokens = sizes.doc_tokens(place.dataset, LONGEST)
-        shape = sizes.shape(self.registry, w.model)
-        at_once = self.registry.scale.batch_size * tokens
-        return _read(shape, 2 * pairs * tokens, at_once)._replace(disk=assumed.LINE_BYTES * pairs)
+        read = min(pairs, sizes.docs(self.registry, place.dataset)) * tokens
+        if isinstance(model := self.registry.model(w.model), CrossEncoder):
+            read = pairs * sizes.pair_tokens(place.dataset, model.reading)
+        shape, at_once = sizes.shape(self.registry, w.model), self.registry.scale.batch_size
+        return _read(shape, 2 * read, at_once * tokens)._replace(disk=assumed.LINE_BYTES * pairs)
 
     def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
         """Estimate the vectors of texts that have `tokens` each."""
@@ -295,6 +280,6 @@ class Estimates:
         else:
             reading = registry.entry(player.model, CrossEncoder).reading
         pairs, at_once = self._pairs(w), registry.scale.pair_batch_size
-        tokens = pairs * _pair_tokens(w.dataset, reading)
+        tokens = pairs * sizes.pair_tokens(w.dataset, reading)
         read = _read(sizes.shape(registry, player), tokens, at_once * reading.length)
         return read._replace(disk=2 * assumed.LINE_BYTES * pairs)

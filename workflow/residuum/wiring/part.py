@@ -11,8 +11,8 @@ from shlex import quote
 from typing import Protocol
 
 from residuum.code import closure
-from residuum.config.registry import Place, Registry, Start
-from residuum.config.schema.scales import FromModel, FromPath
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.scales import FromModel, FromPath, Start
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed
 from residuum.wiring.availability import Hub
@@ -98,7 +98,8 @@ class Part:
             return folder_of(self._made(model, dataset))
         if isinstance(model, FromPath):
             return quote(model.path)
-        return f"{quote(model.hub)} --revision {quote(model.revision)}"
+        named = f"{quote(model.hub)} --revision {quote(model.revision)}"
+        return f"{named} --pickled" if model.pickled else named
 
     def _made(self, model: FromModel, dataset: str) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""

@@ -11,15 +11,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.config.registry import Place, Registry, Start
+from residuum.config.registry import Place, Registry
 from residuum.config.schema.adverse import Adverse
-from residuum.config.schema.models import Backbone, DualEncoder, LexicalVectors, Model, TermGate
-from residuum.config.schema.scales import FromHub, FromModel, FromPath
+from residuum.config.schema.models import (
+    Backbone,
+    CrossEncoder,
+    DualEncoder,
+    InverseCloze,
+    LexicalVectors,
+    MaskedLanguage,
+    Model,
+    OnPairs,
+    TermGate,
+    TermWeights,
+)
+from residuum.config.schema.reading import Reading
+from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
-from residuum.wiring.assumptions import DOC_TERMS, HELD, TOKEN_BYTES
-from residuum.wiring.corpora import start_of
+from residuum.wiring.assumptions import DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
+from residuum.wiring.corpora import corpora_of, start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {
@@ -39,6 +51,8 @@ OTHER_DOC_BYTES = 1000
 SPECIAL_TOKENS = 2
 UNPINNED_QUERIES = 1000
 EXTERNAL_HITS = 1000
+
+Example = CrossEncoder | DualEncoder | InverseCloze | MaskedLanguage | TermGate | TermWeights
 
 
 class Shape(NamedTuple):
@@ -129,6 +143,27 @@ def doc_tokens(dataset: str, limit: int) -> float:
     return min(limit, doc_bytes(dataset) / TOKEN_BYTES + SPECIAL_TOKENS)
 
 
+def pair_tokens(dataset: str, reading: Reading) -> float:
+    """Return the mean wordpieces that a cross-encoder reads of a query and a doc."""
+    query = min(reading.query_length, QUERY_TOKENS)
+    return min(reading.length, query + doc_tokens(dataset, reading.length))
+
+
+def example(model: Example, dataset: str) -> tuple[float, float]:
+    """Return the mean wordpieces of a training example, and the most of its docs."""
+    if isinstance(model, CrossEncoder):
+        pairs = 1 + model.group
+        return pairs * pair_tokens(dataset, model.reading), pairs * model.reading.length
+    if isinstance(model, DualEncoder):
+        docs, limit = 1 + model.drawn, model.encoder.doc_length
+        query = min(model.encoder.query_length, QUERY_TOKENS)
+        return query + docs * doc_tokens(dataset, limit), docs * limit
+    if isinstance(model, InverseCloze):
+        limit = model.encoder.doc_length
+        return model.span[1] + doc_tokens(dataset, limit), limit
+    return doc_tokens(dataset, model.length), model.length
+
+
 def vectors(registry: Registry, dataset: str) -> int:
     """Return the vectors of a corpus: one a doc, or as many as it is expected to have passages."""
     windows = registry.datasets[dataset].windows
@@ -163,7 +198,9 @@ def docpairs(registry: Registry, place: Place) -> int:
 
 
 def examples(registry: Registry, model: str) -> int:
-    """Return the tuples that a model is trained on: pairs of its split, or training triples."""
+    """Return what a model is trained on: pairs of its split, training triples, or docs."""
+    if not isinstance(registry.model(model), OnPairs):
+        return sum(docs(registry, name) for name in corpora_of(registry, model))
     place, triples = registry.train_place(model), registry.negatives(model).triples
     if triples is None:
         return pairs(registry, place)

@@ -18,6 +18,11 @@ class FromHub(Strict):
 
     hub: str
     revision: str
+    pickled: bool = Field(
+        default=False,
+        description="may its weights be a pickle (pytorch_model.bin) if it has no safetensors? Of "
+        "one, tensors alone are read",
+    )
 
 
 class HubReranker(FromHub):
@@ -49,6 +54,23 @@ class FromModel(Strict):
     def described(self) -> str:
         """Return what it is, for a note."""
         return f"{self.model}, trained here with seed {self.seed}, in place of a released one"
+
+
+Start = FromHub | FromPath | FromModel  # what plays a backbone
+
+
+class ByDataset(Strict):
+    """What plays a backbone for models of some datasets, and what for those of all others.
+
+    The dataset of a model is the one that it is trained on, or adapted to.
+    """
+
+    datasets: dict[DatasetId, Start] = Field(min_length=1)
+    otherwise: Start
+
+    def starts(self) -> list[Start]:
+        """Return all that may play it."""
+        return [*self.datasets.values(), self.otherwise]
 
 
 class RerankerModel(FromModel):
@@ -85,7 +107,7 @@ class Scale(Strict):
     editions: dict[DatasetId, list[Edition]] = Field({}, description="pins of a dataset's replica")
     seeds: Seeds
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
-    backbones: dict[Id, FromHub | FromPath | FromModel]
+    backbones: dict[Id, Start | ByDataset]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
     learning: Learning | None = Field(None, description="absent: not told, and all models count")
     systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
@@ -94,6 +116,11 @@ class Scale(Strict):
     shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
     pair_batch_size: Positive = Field(description="pairs in a cross-encoder's batch; halved too")
+
+    def starts(self, role: str) -> list[Start]:
+        """Return all that may play a backbone role, for one dataset or another."""
+        bound = self.backbones.get(role)
+        return bound.starts() if isinstance(bound, ByDataset) else [bound] if bound else []
 
     def check(self) -> None:
         for role, split in self.roles.items():
