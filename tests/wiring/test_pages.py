@@ -15,6 +15,7 @@ from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
+from residuum.wiring.characteristics import Counts, bind_characteristics
 from residuum.wiring.claims import Claimed, bind_claims
 from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
@@ -67,13 +68,36 @@ def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(min
     assert set(family.tested_metrics(one)) == every
 
 
-def test_characteristics_count_the_splits_that_have_data(pages):
-    page = named(page="dualrm-table1")
-    counted = pages.counted(page)
-    assert counted[: len(counted) // 2] == [
-        path for path in counted if path.endswith("queries.tsv")
+def test_characteristics_count_the_splits_that_have_data(mini):
+    counts, page = Counts(mini, Paths("r"), all_available), named(page="dualrm-table1")
+    places = ["generated-mini/dev", "generated-mini/judged"]
+    names = ("queries.tsv", "qrels.trec")
+    assert counts.files(page) == [f"r/data/{place}/{name}" for name in names for place in places]
+    assert counts.options(page) == (
+        "--split dev=r/data/generated-mini/dev --split dl=r/data/generated-mini/judged"
+    )
+
+
+def test_characteristics_read_training_queries_and_corpora_where_their_rows_ask(mini):
+    """Of a split with folds, such as the topics, there are no training queries to be read."""
+    counts, page = Counts(mini, Paths("r"), all_available), named(page="roc-table2")
+    on = "r/data/generated-mini"
+    splits = {"marco": "dev", "nq": "questions", "robust": "topics"}
+    assert counts.files(page) == [
+        *(f"{on}/{s}/{n}" for n in ("queries.tsv", "qrels.trec") for s in splits.values()),
+        f"{on}/train/queries.tsv",
+        f"{on}/corpus/manifest.json",
     ]
-    assert pages.counted_folders(page).count("--split ") == len(counted) // 2
+    named_as = [f"--split {column}={on}/{split}" for column, split in splits.items()]
+    named_as += [f"--train {column}={on}/train" for column in ("marco", "nq")]
+    named_as += [f"--corpus {column}={on}/corpus" for column in splits]
+    assert counts.options(page) == " ".join(named_as)
+
+
+def test_the_papers_collections_have_training_queries_or_folds():
+    bound = bind_characteristics(load(scale="full"), "roc-table2", all_available)
+    assert bound.trained == {"marco": "msmarco-passage/train", "nq": "nq-250k/train"}
+    assert bound.folds == {"robust": 5}
 
 
 def test_a_figure_and_a_case_study_read_their_split(mini, pages):

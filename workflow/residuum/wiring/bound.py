@@ -4,7 +4,7 @@ Made by `residuum.wiring.pages`. Must not know the registry, nor files but metri
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -21,7 +21,6 @@ from residuum.config.schema.papers import (
     Row,
     Table,
     Tests,
-    parts_of,
 )
 from residuum.config.specs import RunId
 from residuum.wiring.paths import MANIFEST, below_metrics
@@ -33,6 +32,8 @@ NO_DEPTH = "no depth: not a rerank system"
 NO_PARTS = "no D and S: not a fusion of a dense and a lexical part"
 ITSELF = "the row that the others are compared with"
 NOTHING = (NO_DEPTH, NO_PARTS, ITSELF)
+OF_CORPUS = ("docs", "doc_words")
+TRAINED, NOT_TRAINED = "train_queries", "its collection names no training split (own.train)"
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
@@ -164,13 +165,24 @@ class BoundCharacteristics(Bound):
     table: Characteristics
     places: dict[str, SplitRef | None]
     absent: dict[str, str] = Field(default={})  # column id: why
+    trained: dict[str, SplitRef] = Field(default={})  # column id: its collection's training split
+    folds: dict[str, int] = Field(default={})  # column id: how many its split has, if any
     comparable: bool
 
-    def not_counted(self, column: QuerySet) -> str | None:
-        """Return why a split is not counted at this scale, or None if it is."""
+    def not_counted(self, column: QuerySet, quantity: str = "") -> str | None:
+        """Return why a split, or a quantity of it, is not counted at this scale, None if it is."""
         if self.places[column.id] is None:
             return not_bound(self.scale, column.role)
+        if quantity == TRAINED and column.id not in {**self.trained, **self.folds}:
+            return self.absent.get(column.id, f"{self.places[column.id]}: {NOT_TRAINED}")
         return self.absent.get(column.id)
+
+    def counted_of(self, column: str, quantity: str) -> str | None:
+        """Return the split or the corpus that a quantity is counted of, as in <dataset>/<split>."""
+        split_ref = self.places[column]
+        if quantity in OF_CORPUS:
+            return f"{str(split_ref).partition('/')[0]}/corpus"
+        return self.trained.get(column, split_ref) if quantity == TRAINED else split_ref
 
 
 class BoundFigure(Bound):
@@ -280,18 +292,3 @@ class BoundClaims(Bound):
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:
     """Return the metrics files of all cells of tables, each once, sorted."""
     return sorted({name for table in tables for name in table.metrics_files()})
-
-
-def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
-    """Return the other tables whose comparisons are corrected together with a table's.
-
-    `tables` are those of all papers; `tests` is how the table itself is tested.
-    """
-    if tests.family != "paper":
-        return []
-    paper, own = parts_of(page)[0], tables[page].tests
-    return [
-        other
-        for other, table in tables.items()
-        if other != page and parts_of(other)[0] == paper and table.tests == own
-    ]

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from residuum.config.registry import Registry
 from residuum.wiring.availability import Hub
 from residuum.wiring.bound import NOTHING
+from residuum.wiring.characteristics import bind_characteristics
 from residuum.wiring.figures import bind_venn
-from residuum.wiring.pages import BINDERS, bind_characteristics, bind_table, why_not_made
+from residuum.wiring.pages import BINDERS, bind_table, why_not_made
 
 
 class Gap(NamedTuple):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, JudgedMeasure, Measure, Name, Ref, Role, Strict
-from residuum.config.schema.cells import PrintedText
+from residuum.config.schema.cells import PrintedCell, PrintedText
 from residuum.config.schema.papers import Reported, RowId, TestsId
 
 DEPTH, SNAPSHOT = "depth", "snapshot"
@@ -112,9 +112,8 @@ class Figure(Reported):
         """Return what its reported numbers are of."""
         return self.series
 
-    def tolerated(self, column: str) -> float:
-        """Return the largest |delta| at which a number of a panel is reproduced."""
-        return super().tolerated(column.partition("/")[0])
+    def tolerated(self, column: str, printed: PrintedCell) -> float:
+        return super().tolerated(column.partition("/")[0], printed)
 
     def systems(self) -> dict[str, str]:
         than = {f"{panel.id}/than": panel.than for panel in self.panels if panel.than}
