@@ -247,6 +247,8 @@ def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     assert values(table, "dev") == {
         "queries": 6980, "relevant_per_query": 7437 / 6980, "grades": 2
     }  # fmt: skip
+    sizes = characteristics.sizes(folders["dev"], None, None)
+    assert (sizes["test_queries"], round(sizes["query_words"], 1)) == (6980, 5.9), "RoC's Table 2"
     dl = values(table, "dl")
     assert (dl["queries"], round(dl["relevant_per_query"]), dl["grades"]) == (43, 95, 4)
     assert {
