@@ -19,7 +19,7 @@ from killing import WORKFLOW, run_and_kill
 from residuum import rerank
 from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Reading
+from residuum.config.schema.reading import Reading
 from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair

@@ -22,7 +22,7 @@ from corpora import make_corpus
 from residuum.artefacts import contracts, files
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Reading
+from residuum.config.schema.reading import Reading
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.learners import usable

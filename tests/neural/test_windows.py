@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from residuum.config.schema.models import Windows
+from residuum.config.schema.reading import Windows
 from residuum.neural.tokens import passages
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "unknownword", "zetaeta", "x"]

@@ -10,8 +10,9 @@ from conftest import ROOT
 from plan_fixture import registry, with_triples
 from residuum.config import loading
 from residuum.config.registry import Place
-from residuum.config.schema.models import Training, Windows
+from residuum.config.schema.reading import Windows
 from residuum.config.schema.scales import FromPath
+from residuum.config.schema.training import Training
 from residuum.wiring import sizes
 
 TOY = registry()

@@ -664,9 +664,10 @@ def test_killed_twice_it_resumes_on_one_core_and_without_preload_to_the_same_byt
     before = hashes(project)
     shutil.rmtree(project / "results" / "smoke")
     metrics = "results/smoke/metrics/generated-smoke/dev"
-    expected = [f"{metrics}/clear.seed1.tsv", f"{metrics}/deepct.seed1.tsv"]
+    expected = [f"{metrics}/clear.seed1.tsv"]
     kill_when(project, "results/smoke/work/*/*", *expected)
     kill_when(project, "results/smoke/embeddings/*/*/*/shard-*", *expected)
     snakemake(project, *expected, cores=1, config="preload=false")
     after = hashes(project)
-    assert len(after) > 10 and after == {name: before[name] for name in after}
+    assert {name.partition("/")[0] for name in after} >= {"runs", "metrics", "tuning", "training"}
+    assert after == {name: before[name] for name in after}

@@ -17,7 +17,7 @@ from residuum.artefacts import contracts, files, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.models import Windows
+from residuum.config.schema.reading import Windows
 from residuum.neural import devices, pretrained, snapshots
 from residuum.neural.encoders import Encoder
 from residuum.neural.tokens import passages

@@ -19,7 +19,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
-from residuum.config.schema.models import Reading
+from residuum.config.schema.reading import Reading
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder

@@ -15,7 +15,7 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
-from residuum.config.schema.models import Reading
+from residuum.config.schema.reading import Reading
 from residuum.config.specs import derive
 from residuum.neural import devices, pretrained
 from residuum.neural.batches import Batch

@@ -15,7 +15,7 @@ import numpy as np
 from residuum.artefacts import contracts, trec
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.models import Windows
+from residuum.config.schema.reading import Windows
 from residuum.neural import devices
 from residuum.neural.heads import Kind
 

@@ -15,9 +15,9 @@ from residuum.config.schema.models import (
     InverseCloze,
     OnPairs,
     OnTexts,
-    Reading,
     TermWeights,
 )
+from residuum.config.schema.reading import Reading
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.specs import RunId, seed_of, trained_with

@@ -16,7 +16,7 @@ from residuum.config.schema.generated import (
     GeneratedArticles,
     sized_later,
 )
-from residuum.config.schema.models import Windows
+from residuum.config.schema.reading import Windows
 from residuum.config.schema.sources import FilesSource, Source
 from residuum.config.schema.splits import Split, SplitCount
 

@@ -12,6 +12,7 @@ from residuum.code.tables import Kinds
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.negatives import Negatives
+from residuum.config.schema.reading import Reading
 from residuum.config.schema.training import RateGrid, Training
 
 Needs = Literal["negatives", "candidates", "vectors", "fixed"]
@@ -236,31 +237,6 @@ class Contrastive(OnPairs):
         for loss in self.objectives:
             for need in sorted(loss.needs - given):
                 raise ValueError(f"loss {loss.kind} needs {NEEDS[need]}")
-
-
-class Windows(Strict):
-    """How models read docs longer than their input: in overlapping passages, a vector for each.
-
-    A doc's score is the largest of its passages' (ME-BERT, Model Settings of the MS MARCO part).
-    """
-
-    length: Positive = Field(description="tokens of a passage, head included, in the model's own")
-    stride: Positive = Field(description="tokens from the start of one passage to the next's")
-    head: list[str] = Field([], description="fields that every passage starts with")
-    body: str = Field(description="field that is cut")
-    expected: Positive = Field(description="passages of a doc on average; shards are sized by it")
-
-    def check(self) -> None:
-        if self.stride > self.length:
-            raise ValueError(f"stride {self.stride} is more than length {self.length}")
-
-
-class Reading(Strict):
-    """How a cross-encoder reads a query and a doc."""
-
-    pooling: Literal["mean", "cls"] = "cls"
-    query_length: Positive = Field(64, description="tokens kept of a query")
-    length: Positive = Field(512, description="tokens kept of the pair, special ones included")
 
 
 class CrossEncoder(Contrastive):

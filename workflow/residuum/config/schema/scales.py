@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from residuum.config.schema.base import OWN, Id, JudgedMeasure, Positive, Ref, Seeds, Strict
 from residuum.config.schema.datasets import Edition
-from residuum.config.schema.models import Reading
+from residuum.config.schema.reading import Reading
 
 DatasetId = Annotated[Id, Ref("dataset")]
 SystemId = Annotated[Id, Ref("system")]
