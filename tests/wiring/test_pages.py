@@ -153,6 +153,46 @@ def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
     assert {"r/figures/clear-figure1.md", "r/cases/clear-table3.md"} <= set(pages.all(None))
 
 
+def test_what_roc_prints_is_entered():
+    """130 numbers of its tables and one of section 4.2.1, nine of figures, 12 markers, 3 ticks."""
+    roc = load(scale="full", papers=["roc"])
+    pages = {
+        page: roc.pages[page] for page in roc.chosen("table", "characteristics", "figure", "venn")
+    }
+    entered = {name: [cell for *_, cell in page.cells()] for name, page in pages.items()}
+    numbers = {name: sum(not cell.tick for cell in cells) for name, cells in entered.items()}
+    tables = {"roc-table1": 4, "roc-table2": 15, "roc-table3": 79, "roc-table4": 12,
+              "roc-table5": 8 + 1, "roc-table6": 12}  # fmt: skip
+    figures = {
+        "roc-figure1": 7,
+        "roc-figure3": 0,
+        "roc-figure4": 2,
+        "roc-figure5": 0,
+        "roc-figure6": 0,
+    }
+    assert numbers == tables | figures
+    every = [cell for cells in entered.values() for cell in cells]
+    assert (sum(len(cell.beats) for cell in every), sum(cell.tick for cell in every)) == (12, 3)
+
+
+@pytest.mark.parametrize(
+    ("page", "rows", "printed"),
+    [
+        ("roc-table4", {"dpr-e": "dpr-sum"}, [1.95, 1.89, 2.87]),
+        ("roc-table4", {"dpr-i": "dpr-sum"}, [0.32, 0.43, 2.10]),
+        ("roc-table4", {"ours-dpr": "dpr-sum"}, [2.36, 2.78, 3.95]),
+        ("roc-table6", {"sparterm-i": "sparterm"}, [0.45, 0.76, 0.74]),
+        ("roc-table6", {"interaction-i": "interaction"}, [0.44, 0.53, 0.31]),
+    ],
+)
+def test_the_differences_that_roc_prints_in_brackets_are_sums_of_its_cells(page, rows, printed):
+    reported = load(scale="full").pages[page].reported
+    for row, other in rows.items():
+        cells = zip(reported[row].values(), reported[other].values(), strict=True)
+        gaps = [100 * (float(a) - float(b)) for a, b in cells]
+        assert gaps == pytest.approx(printed, abs=1e-9)
+
+
 def test_every_kind_of_page_has_a_folder_a_binding_and_a_place_in_bundles():
     assert set(Paths().pages) == {*BINDERS, "claims"} and set(Paths().pages.values()) < set(PAGES)
     assert Paths("r").pages["cases"] == "r/cases/{page}.tsv"
