@@ -142,6 +142,10 @@ def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
     bound = bind_figure(made, "roc-figure5", all_available)
     assert {*bound.absent} == {"clear-adverse", "ours-adverse"}
     assert {*bound.snapshots} == {"clear-original", "ours-original"}
+    told = {
+        (gap.row, gap.unbound) for gap in gaps(made, all_available) if gap.page == "roc-figure5"
+    }
+    assert told == {("clear-adverse", True), ("ours-adverse", True)}
     assert [(panel.id, series.id) for panel, series in bound.plotted()] == [
         ("clear", "clear-original"), ("ours", "ours-original"),
     ]  # fmt: skip
