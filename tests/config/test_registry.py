@@ -138,12 +138,11 @@ def test_measures_are_those_of_the_split_and_of_the_tables():
 
 def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
-    assert corpora.searched(loaded, "generated-mini") == [
-        *("tune", "dev", "judged", "questions", "topics")
-    ]
+    measured = ["tune", "dev", "judged", "questions", "topics", "dev-adverse"]
+    assert corpora.searched(loaded, "generated-mini") == measured
     assert corpora.searched(loaded, "nfcorpus") == ["tune", "dev", "test"], "its own tune: RoC's"
     result = corpora.searched(load(scale="full"), "msmarco-passage")
-    assert result == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
+    assert result == ["tune", "dev", "dev-adverse", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
 def test_published_lexical_scores_are_compared_on_passages_as_they_are_distributed():

@@ -114,7 +114,8 @@ def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
 def _roots(line: GridCell, page: Grid, read: tuple[str, ...]) -> list[str]:
     """Return what a cell was read from: metrics, tuning records, verdicts, or a split's qrels."""
     if isinstance(page, BoundCharacteristics):
-        return [path for path in read if path.endswith(f"/{line.split_ref}")]
+        counted_of = page.counted_of(line.column, line.measure)
+        return [path for path in read if path.endswith(f"/{counted_of}")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     column = page.column(line.column)
