@@ -48,8 +48,9 @@ rule dense_gather:
     params:
         **decided_by("residuum.dense", "gather", WIRING.runs.spec),
         hits=options.each("hits", "hits", folder_of),
+        answered=WIRING.corpora.answered,
     shell:
-        "python -m residuum.dense gather {params.hits} --split {wildcards.split} "
+        "python -m residuum.dense gather {params.hits} {params.answered} "
         "--spec {params.spec:q} --tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"
 
 
@@ -72,9 +73,9 @@ rule dense_score:
     params:
         **decided_by("residuum.dense", "score", WIRING.runs.spec),
         embeddings=options.each("embeddings", "embeddings", folder_of),
-        queries=options.folder("queries"),
+        queries=WIRING.corpora.asked,
         runs=options.each("run", "runs"),
     shell:
         "python -m residuum.dense score {params.embeddings} "
-        "--queries {params.queries}/{wildcards.split} {params.runs} --spec {params.spec:q} "
+        "{params.queries} {params.runs} --spec {params.spec:q} "
         "--tag {wildcards.run} --output {output.run} 2>&1 | tee {log}"

@@ -38,9 +38,9 @@ rule learning_score:
 rule learning_judge:
     """Say whether a model learned: better than its start and than chance, or not."""
     input:
-        scores=PATHS.held_out,
+        scores=WIRING.models.trainings(PATHS.held_out),
         qrels=WIRING.models.learned_on(PATHS.qrels),
-        model=PATHS.checkpoint,
+        models=WIRING.models.trainings(PATHS.checkpoint),
     output:
         **recorded(verdict=PATHS.learning),
     log:
@@ -53,11 +53,12 @@ rule learning_judge:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         **decided_by("residuum.learning", "judge"),
-        model=options.folder("model"),
+        scores=options.each("scores", "scores"),
+        models=options.each("model", "models", folder_of),
         measure=WIRING.models.learned_by,
     shell:
-        "python -m residuum.learning judge --scores {input.scores} --qrels {input.qrels} "
-        "--model {params.model} --measure {params.measure} --output {output.verdict} "
+        "python -m residuum.learning judge {params.scores} --qrels {input.qrels} "
+        "{params.models} --measure {params.measure} --output {output.verdict} "
         "2>&1 | tee {log}"
 
 

@@ -8,6 +8,7 @@ rule rerank_score:
         queries=PATHS.queries,
         corpus=PATHS.corpus,
         model=WIRING.runs.reranker_files,
+        folds=WIRING.runs.reranked_folds,
     output:
         **recorded(scores=PATHS.pairs),
     log:
@@ -24,11 +25,12 @@ rule rerank_score:
         runs=WIRING.runs.depths,
         corpus=options.folder("corpus"),
         model=WIRING.runs.reranker,
+        folds=options.each("fold", "folds"),
         store=PATHS.work("{dataset}.{split}.{reranker}"),
         compute=RESOURCES.precise,
     shell:
         "python -m residuum.rerank score {params.runs} --queries {input.queries} --corpus "
-        "{params.corpus} {params.model} --spec {params.spec:q} {params.compute} --store "
+        "{params.corpus} {params.model} {params.folds} --spec {params.spec:q} {params.compute} --store "
         "{params.store} --output {output.scores} 2>&1 | tee {log}"
 
 

@@ -9,6 +9,7 @@ rule train_train:
         fixed=WIRING.models.fixed(PATHS.embeddings),
         fixed_queries=WIRING.models.fixed(PATHS.query_embeddings),
         gate=WIRING.models.gate,
+        folds=WIRING.models.folds,
     output:
         ONLY.finished(PATHS.checkpoint),
     log:
@@ -32,10 +33,12 @@ rule train_train:
         fixed=options.each("fixed", "fixed", folder_of),
         fixed_queries=WIRING.models.fixed_queries,
         gate=options.each("gate", "gate", folder_of),
+        folds=options.each("fold", "folds", options.by_split),
+        held_out=WIRING.models.held_out,
     shell:
         "{params.torchrun} "
         "python -m residuum.train train --tuples {input.tuples} --corpus {params.corpus} "
         "--queries {input.queries} --start {params.start} --spec {params.spec:q} "
-        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} "
+        "{params.rate} {params.fixed} {params.fixed_queries} {params.gate} {params.folds} {params.held_out} "
         "--seed {wildcards.seed} {params.compute} --work {params.work} "
         "--output {params.folder} 2>&1 | tee {log}"

@@ -153,7 +153,7 @@ class Made(NamedTuple):
     def run(self, folder: Path, of: int, k: int) -> Path:
         """Search in shards, gather, and return the run of split dev."""
         output = folder / f"{of}.trec.gz"
-        dense.gather(self.hits(folder, of, k), "dev", spec(k), "test", output)
+        dense.gather(self.hits(folder, of, k), ["dev"], spec(k), "test", output)
         return output
 
 
@@ -218,11 +218,11 @@ def test_hits_of_a_shard_are_its_best_docs_of_every_split(made: Made, tmp_path: 
 
 def test_hits_may_be_deeper_than_the_run_but_not_less_deep(made: Made, tmp_path: Path) -> None:
     deep = made.hits(tmp_path, 2, 30)
-    dense.gather(deep, "dev", spec(7), "test", tmp_path / "cut.trec.gz")
+    dense.gather(deep, ["dev"], spec(7), "test", tmp_path / "cut.trec.gz")
     whole = made.run(tmp_path / "seven", 2, 7)
     assert (tmp_path / "cut.trec.gz").read_bytes() == whole.read_bytes()
     with pytest.raises(ResiduumError, match="searched less deep than k 31 of test"):
-        dense.gather(deep, "dev", spec(31), "test", tmp_path / "no.trec.gz")
+        dense.gather(deep, ["dev"], spec(31), "test", tmp_path / "no.trec.gz")
 
 
 @pytest.mark.parametrize("given", [[0, 1], [0, 1, 1], [0, 1, 2, 2]])
@@ -231,11 +231,16 @@ def test_anything_but_every_shard_once_is_refused(
 ) -> None:
     hits, shards = made.hits(tmp_path, 3, 4), made.shards(3)
     with pytest.raises(ResiduumError, match=r"0 of 3, 1 of 3.*; name each of the 3 shards once"):
-        dense.gather([hits[n] for n in given], "dev", spec(4), "test", tmp_path / "no.trec.gz")
+        dense.gather([hits[n] for n in given], ["dev"], spec(4), "test", tmp_path / "no.trec.gz")
     run = made.run(tmp_path, 3, 4)
     with pytest.raises(ResiduumError, match="name each of the 3 shards once"):
         dense.score_run(
-            [shards[n] for n in given], made.requested / "dev", [run], spec(4), "t", tmp_path / "no"
+            [shards[n] for n in given],
+            [made.requested / "dev"],
+            [run],
+            spec(4),
+            "t",
+            tmp_path / "no",
         )
     assert not (tmp_path / "no.trec.gz").exists()
 
@@ -243,7 +248,7 @@ def test_anything_but_every_shard_once_is_refused(
 def test_shards_of_another_number_are_refused(made: Made, tmp_path: Path) -> None:
     mixed = [made.hits(tmp_path, 2, 4)[0], made.hits(tmp_path, 3, 4)[1]]
     with pytest.raises(ResiduumError, match=r"given shards 0 of 2, 1 of 3; name each of the 2"):
-        dense.gather(mixed, "dev", spec(4), "test", tmp_path / "no.trec.gz")
+        dense.gather(mixed, ["dev"], spec(4), "test", tmp_path / "no.trec.gz")
 
 
 def test_gathering_loads_neither_torch_nor_faiss(made: Made, tmp_path: Path) -> None:
@@ -271,7 +276,7 @@ def test_score_agrees_with_the_run(made: Made, tmp_path: Path, of: int) -> None:
     run = trec.read_run(made.run(tmp_path, of, 20))
     other = run.filter(pl.col("query_id") != "3").with_columns(score=-pl.col("rank").cast(float))
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(other), "other")
-    files_in = (made.shards(of), made.requested / "dev", [tmp_path / "other.trec.gz"])
+    files_in = (made.shards(of), [made.requested / "dev"], [tmp_path / "other.trec.gz"])
     dense.score_run(*files_in, spec(20), "test", tmp_path / "score.trec.gz")
     scored = trec.read_run(tmp_path / "score.trec.gz")
     assert scored.equals(run.filter(pl.col("query_id") != "3"))
@@ -280,7 +285,7 @@ def test_score_agrees_with_the_run(made: Made, tmp_path: Path, of: int) -> None:
 def test_score_refuses_queries_it_does_not_know(made: Made, tmp_path: Path) -> None:
     strange = pl.DataFrame({"query_id": ["q77"], "doc_id": ["d001"], "score": [1.0]})
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(strange), "other")
-    files_in = (made.shards(2), made.requested / "dev", [tmp_path / "other.trec.gz"])
+    files_in = (made.shards(2), [made.requested / "dev"], [tmp_path / "other.trec.gz"])
     with pytest.raises(ResiduumError, match=r"other\.trec\.gz: query_id q77 is not in .*queries"):
         dense.score_run(*files_in, spec(20), "test", tmp_path / "no.trec.gz")
 
@@ -294,10 +299,68 @@ def test_vectors_of_another_model_are_refused(made: Made, tmp_path: Path) -> Non
     shards, run = [tmp_path / "shard", made.shards(2)[1]], made.run(tmp_path, 2, 4)
     with pytest.raises(ResiduumError, match="made by different models"):
         dense.score_run(
-            shards, made.requested / "dev", [run], spec(4), "t", tmp_path / "no.trec.gz"
+            shards, [made.requested / "dev"], [run], spec(4), "t", tmp_path / "no.trec.gz"
         )
 
 
 def test_the_same_shard_searched_twice_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:
     one, two = (made.hits(tmp_path / name, 2, 9)[0] for name in ("one", "two"))
     assert contents(one) == contents(two)
+
+
+class Folds(NamedTuple):
+    """Two folds of the queries, each encoded and searched by a model of its own."""
+
+    shards: list[Path]
+    queries: list[Path]
+    hits: list[Path]
+    expected: pl.DataFrame
+
+
+@pytest.fixture
+def folds(made: Made, tmp_path: Path) -> Folds:
+    """The second model's vectors are the first one's with the opposite sign."""
+    shards, queries, hits, runs = [], [], [], []
+    half = len(made.queries) // 2
+    for fold, sign, rows in (("one", 1, slice(0, half)), ("two", -1, slice(half, None))):
+        weights, vectors = ("1" if sign == 1 else "2") * 64, sign * made.vectors
+        queries.append(tmp_path / f"queries-{fold}" / fold)
+        names = [str(row) for row in range(len(made.queries))][rows]
+        contracts.write_vectors(queries[-1], names, made.queries[rows])
+        describe(queries[-1].parent, queries={fold: len(names)}, weights=weights)
+        for number, part in enumerate(cut(made.ids, vectors, 2)):
+            shards.append(tmp_path / f"shard-{fold}-{number}")
+            contracts.write_vectors(shards[-1], *part)
+            describe(shards[-1], shard={"number": number, "of": 2}, weights=weights)
+            hits.append(tmp_path / f"hits-{fold}-{number}")
+            dense.search_shard(shards[-1], queries[-1].parent, 7, hits[-1], device="cpu")
+        runs.append(
+            brute(made.ids, vectors, made.queries, 7).filter(pl.col("query_id").is_in(names))
+        )
+    return Folds(shards, queries, hits, pl.concat(runs).sort("query_id", "rank"))
+
+
+def test_a_query_is_answered_by_the_model_of_its_fold(folds: Folds, tmp_path: Path) -> None:
+    dense.gather(folds.hits, ["one", "two"], spec(7), "test", tmp_path / "run.trec.gz")
+    compare(trec.read_run(tmp_path / "run.trec.gz"), folds.expected)
+    dense.gather(folds.hits[2:], ["two"], spec(7), "test", tmp_path / "two.trec.gz")
+    own = set(trec.read_run(tmp_path / "two.trec.gz")["query_id"])
+    compare(
+        trec.read_run(tmp_path / "two.trec.gz"),
+        folds.expected.filter(pl.col("query_id").is_in(own)),
+    )
+    with pytest.raises(ResiduumError, match="no hits for the queries of two"):
+        dense.gather(folds.hits[:2], ["one", "two"], spec(7), "test", tmp_path / "no.trec.gz")
+    with pytest.raises(ResiduumError, match="given shards 0 of 2; name each of the 2 shards once"):
+        dense.gather(folds.hits[:3], ["one", "two"], spec(7), "test", tmp_path / "no.trec.gz")
+
+
+def test_a_query_is_scored_by_the_model_of_its_fold(folds: Folds, tmp_path: Path) -> None:
+    trec.write_run(tmp_path / "other.trec.gz", folds.expected, "other")
+    others, output = [tmp_path / "other.trec.gz"], tmp_path / "scored.trec.gz"
+    dense.score_run(folds.shards, folds.queries, others, spec(7), "test", output)
+    compare(trec.read_run(output), folds.expected)
+    with pytest.raises(ResiduumError, match="made by different models"):
+        dense.score_run(folds.shards, folds.queries[::-1], others, spec(7), "test", output)
+    with pytest.raises(ResiduumError, match=r"query_id \d+ is not in .*queries-one/one"):
+        dense.score_run(folds.shards[:2], folds.queries[:1], others, spec(7), "test", output)

@@ -62,7 +62,7 @@ def judged(
     both |= {"spec": spec, "device": "cpu"}
     candidates = {"run": toy / "run.trec.gz", "top": top, "batch_size": 8, "output": output}
     learning.score(**both, **candidates, qrels=qrels, model=model)
-    learning.judge(output, qrels, model, "RR@10", folder / "seed1.json")
+    learning.judge([output], qrels, [model], "RR@10", folder / "seed1.json")
     scores = pl.read_csv(output, separator="\t")
     return scores, Learned.read(folder / "seed1.json")
 
@@ -114,6 +114,33 @@ def test_term_weights_are_judged_by_the_mean_target(toy: Path, tmp_path: Path) -
     assert scores["doc_id"].to_list() == [doc_id for doc_id, _ in toy_docs()]
     assert not verdict.learned and verdict.measure == "squared error"
     assert "that of the mean target" in verdict.reason
+
+
+def test_trainings_for_each_fold_are_judged_together(toy: Path, tmp_path: Path) -> None:
+    """As one table of all queries; what the starts saw is the mean over trainings."""
+    own = {(pair.query_id, pair.positive) for pair in toy_tuples()}
+    names = [(q, d) for q, _ in toy_queries() for d, _ in toy_docs()]
+    rows = [(*pair, float(n % 7), float(pair in own and n % 5)) for n, pair in enumerate(names)]
+    table = pl.DataFrame(rows, schema=["query_id", "doc_id", "start", "trained"], orient="row")
+    half = pl.col("query_id") < "q4"
+    parts = {"all": table, "one": table.filter(half), "two": table.filter(~half)}
+    seen = {"all": {"gap": 5.0}, "one": {"gap": 1.0, "margin": 4.0}, "two": {"gap": 3.0}}
+    for name, part in parts.items():
+        (tmp_path / name).mkdir()
+        part.write_csv(tmp_path / f"{name}.tsv", separator="\t")
+        record = {"artefact": {"preflight": seen[name]}}
+        (tmp_path / name / "manifest.json").write_text(json.dumps(record))
+
+    def verdict(*names: str) -> Learned:
+        scores, models = [tmp_path / f"{name}.tsv" for name in names], [tmp_path / n for n in names]
+        output = tmp_path / f"{'-'.join(names)}.json"
+        learning.judge(scores, toy / "qrels.trec", models, "RR@10", output)
+        return Learned.read(output)
+
+    whole, both = verdict("all"), verdict("one", "two")
+    assert both.examples == 8 and both.learned
+    assert both.model_copy(update={"preflight": {}}) == whole.model_copy(update={"preflight": {}})
+    assert (whole.preflight, both.preflight) == ({"gap": 5.0}, {"gap": 2.0})
 
 
 def test_relevant_docs_that_the_corpus_lacks_are_left_out(

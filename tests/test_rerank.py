@@ -231,7 +231,7 @@ class Made(NamedTuple):
             "depth": [6] * len(runs),
             "queries": self.folder / "queries.tsv",
             "corpus": self.folder / "corpus",
-            "model": str(self.folder / "model"),
+            "model": [str(self.folder / "model")],
             "spec": json.dumps({"batch_size": 4, "part_pairs": 5}),
             "store": output.with_name(f"{output.name}.store"),
             "output": output,
@@ -277,6 +277,7 @@ def test_kept_scores_are_dropped_where_the_code_that_makes_them_changes(
     arguments = made.arguments(tmp_path / "pairs.gz", made.runs[:1]) | {
         "run": made.runs[0],
         "depth": 6,
+        "model": made.folder / "model",
     }
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
 
@@ -346,11 +347,39 @@ def test_scores_are_the_same_bytes_whatever_the_history(
     assert made.score(other, made.runs[:1]).read_bytes() == alone.read_bytes()
 
 
+def test_folds_are_scored_each_by_its_own_model(made: Made, tmp_path: Path) -> None:
+    """The second model reads other lengths, so that its scores are its own."""
+    reading = Reading(pooling="mean", query_length=8, length=14)
+    short, source = tmp_path / "short", Source(str(made.folder / "start"))
+    short.mkdir()
+    CrossEncoder(source, reading, devices.choose("cpu", "fp32", 1)).save(short)
+    models, folds = [str(made.folder / "model"), str(short)], []
+    for name, numbers in (("one", {0, 1, 2}), ("two", {3, 4, 5, 6, 7})):
+        folds.append(tmp_path / name / "queries.tsv")
+        rows = [(q, text) for q, text in toy_queries() if int(q[1:]) in numbers]
+        folds[-1].parent.mkdir()
+        trec.write_queries(folds[-1], rows)
+    whole = {
+        name: trec.read_run(made.score(tmp_path / f"{n}.gz", made.runs, model=[name]))
+        for n, name in enumerate(models)
+    }
+    made.score(tmp_path / "both.gz", made.runs, model=models, fold=folds)
+    both = trec.read_run(tmp_path / "both.gz")
+    first = pl.col("query_id").is_in(["q0", "q1", "q2"])
+    expected = [whole[models[0]].filter(first), whole[models[1]].filter(~first)]
+    assert both.equals(pl.concat(expected)) and not both.equals(whole[models[0]])
+    inputs = json.loads((tmp_path / "both.gz.manifest.json").read_text())["inputs"]
+    assert {*models, *map(str, folds)} < {*inputs}
+    with pytest.raises(ResiduumError, match="1 folds for 2 models; one for each"):
+        made.score(tmp_path / "no.gz", made.runs, model=models, fold=folds[:1])
+
+
 def test_killed_scoring_goes_on(made: Made, tmp_path: Path) -> None:
     fresh = made.score(tmp_path / "fresh.gz", made.runs)
     one_by_one = json.dumps({"batch_size": 4, "part_pairs": 1})
     arguments = made.arguments(tmp_path / "killed.gz", made.runs, spec=one_by_one)
     pairs = zip(arguments.pop("run"), arguments.pop("depth"), strict=True)
+    arguments |= {"model": made.folder / "model"}
     runs = [w for path, top in pairs for w in ("--run", str(path), "--depth", str(top))]
     options = [word for key, value in arguments.items() for word in (f"--{key}", str(value))]
     second = arguments["store"] / "part-00001.parquet"
@@ -393,5 +422,5 @@ def test_what_is_missing_is_named(made: Made, tmp_path: Path, write: Writer) -> 
     with pytest.raises(ResiduumError, match=r"queries\.tsv: query_id q99 of a first-stage run"):
         made.score(tmp_path / "pairs.gz", [strange])
     with pytest.raises(ResiduumError, match=r"no/such: not a directory; .* needs --reading"):
-        made.score(tmp_path / "pairs.gz", made.runs, model="no/such")
+        made.score(tmp_path / "pairs.gz", made.runs, model=["no/such"])
     assert not (tmp_path / "pairs.gz").exists()

@@ -69,7 +69,7 @@ def searched(folder: Path, name: str) -> pl.DataFrame:
             folder / name / f"shard-{shard}", folder / name / "queries", 20, hits[-1], device="cpu"
         )
     run = folder / name / "run.trec.gz"
-    dense.gather(hits, "dev", json.dumps(DENSE), "vectors", run)
+    dense.gather(hits, ["dev"], json.dumps(DENSE), "vectors", run)
     return trec.read_run(run)
 
 
@@ -86,7 +86,7 @@ def test_scores_of_given_pairs_are_lucenes(made: Path, tmp_path: Path) -> None:
     shards = [made / "vectors" / f"shard-{n}" for n in (0, 1)]
     queries = made / "vectors" / "queries" / "dev"
     given = [made / "bm25.trec.gz"]
-    dense.score_run(shards, queries, given, json.dumps(DENSE), "vectors", run)
+    dense.score_run(shards, [queries], given, json.dumps(DENSE), "vectors", run)
     both = trec.read_run(given[0]).join(
         trec.read_run(run), on=["query_id", "doc_id"], suffix="_own"
     )

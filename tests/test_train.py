@@ -250,3 +250,73 @@ def test_the_state_of_torch_outside_is_not_needed(toy: Path, tmp_path: Path) -> 
 
 def test_every_topic_has_its_answer() -> None:
     assert len(ANSWERS) == len(toy_queries())
+
+
+def in_folds(toy: Path, folder: Path) -> list[str]:
+    """Write two folds of the toy problem's queries, by half; return them as options name them."""
+    written = []
+    for name, rows in (("one", toy_queries()[:4]), ("two", toy_queries()[4:])):
+        (folder / name).mkdir(parents=True)
+        trec.write_queries(folder / name / "queries.tsv", rows)
+        written.append(f"{name}={folder / name / 'queries.tsv'}")
+    return written
+
+
+def of_half(model: Path, first: int) -> float:
+    """Return the share of pairs of docs that a model puts in order for four of the topics.
+
+    The other docs are those of these topics alone, of which the model saw all or none.
+    """
+    encoder = Encoder.load(model, devices.choose("cpu", "fp32", 1))
+    queries, docs = toy_queries()[first : first + 4], toy_docs()[3 * first : 3 * first + 12]
+    rows = encoder.encode([text for _, text in queries], "query", 8)
+    scores = rows @ encoder.encode([text for _, text in docs], "doc", 8).T
+    own = np.repeat(np.eye(4, dtype=bool), 3, axis=1)
+    return float(
+        np.mean([row[mine][:, None] > row[~mine] for row, mine in zip(scores, own, strict=True)])
+    )
+
+
+def test_what_only_a_folds_queries_carry_is_learned_without_it_by_no_one(
+    toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A topic's docs share no word with its query: which answer it, its own pairs alone tell."""
+    spec, fold = model_spec(steps=200, learning_rate=0.005, dropout=0), in_folds(toy, tmp_path)
+    shares = {}
+    for held_out in ("one", "two"):
+        model = train_toy(toy, tmp_path / held_out / "m", spec=spec, fold=fold, held_out=held_out)
+        shares[held_out] = (of_half(model, 0), of_half(model, 4))
+        record = json.loads((model / "manifest.json").read_text())
+        assert record["artefact"]["pairs"] == 12
+        kept = {"fold": held_out, "pairs": 12, "pairs_left": 12, "queries": 4, "queries_left": 4}
+        assert record["artefact"]["held_out"] == kept
+        assert record["spec"]["held_out"] == held_out
+        assert {option.partition("=")[2] for option in fold} < {*record["inputs"]}
+        text = f"fold {held_out} is held out: 12 of 24 pairs, of 4 queries, are left"
+        assert text in capfd.readouterr().err
+    assert shares["two"][0] > 0.9 and shares["one"][1] > 0.9, shares
+    assert shares["one"][0] < 0.75 and shares["two"][1] < 0.75, shares
+
+
+def test_faulty_folds_are_refused(toy: Path, tmp_path: Path) -> None:
+    fold, spec = in_folds(toy, tmp_path), model_spec(steps=1)
+
+    def training(*folds: str, out: str | None = "one") -> None:
+        train_toy(toy, tmp_path / "model", spec=spec, fold=[*folds], held_out=out)
+
+    with pytest.raises(ResiduumError, match=r"query q4 is in 0 of the 1 folds \(none\)"):
+        training(fold[0])
+    twice = f"twice={tmp_path / 'one' / 'queries.tsv'}"
+    with pytest.raises(ResiduumError, match=r"query q0 is in 2 of the 3 folds \(1, 3\)"):
+        training(*fold, twice)
+    with pytest.raises(ResiduumError, match="--held-out: no fold 'onne'; known: one, two"):
+        training(*fold, out="onne")
+    with pytest.raises(ResiduumError, match="--fold: say with --held-out which of them"):
+        training(*fold, out=None)
+    (tmp_path / "none").mkdir()
+    trec.write_queries(tmp_path / "none" / "queries.tsv", [])
+    with pytest.raises(ResiduumError, match=r"none/queries\.tsv: a fold without a query"):
+        training(*fold, f"none={tmp_path / 'none' / 'queries.tsv'}", out="none")
+    trec.write_queries(tmp_path / "one" / "queries.tsv", toy_queries())
+    with pytest.raises(ResiduumError, match="no training pair is left"):
+        training(fold[0])

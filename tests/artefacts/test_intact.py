@@ -91,7 +91,7 @@ def test_qrels_stand_in_the_manifest_of_their_queries(tmp_path):
 
 
 def judge(scores: Path) -> None:
-    learning.judge(scores, scores, scores.parent, "RR@10", scores.parent / "verdict.json")
+    learning.judge([scores], scores, [scores.parent], "RR@10", scores.parent / "verdict.json")
 
 
 @pytest.mark.parametrize("damage", [flip, cut])

@@ -83,7 +83,7 @@ def gathered(folder, of, split, judged_before):
         named = [f"round2={path}" for path in judged_before]
         dense.search_shard(shard, folder / "queries", 2, hits[-1], 1, "cpu", named)
     path = folder / f"{split}.trec.gz"
-    dense.gather(hits, split, entry, "dense", path)
+    dense.gather(hits, [split], entry, "dense", path)
     return path
 
 
@@ -120,7 +120,7 @@ def test_a_dense_list_goes_deeper_in_every_shard_and_on_its_own_split_only(tmp_p
     assert lists(gathered(tmp_path, of, "round2", earlier)) == LEFT
     assert lists(tmp_path / "round2.trec.gz") == LEFT
     dense.gather(
-        [tmp_path / f"hits-shard-{n}" for n in range(of)], "other",
+        [tmp_path / f"hits-shard-{n}" for n in range(of)], ["other"],
         json.dumps({"kind": "dense", "model": "m", "k": 2}), "dense", tmp_path / "o.trec.gz",
     )  # fmt: skip
     assert lists(tmp_path / "o.trec.gz") == {q: ["d5", "d4"] for q in "qr"}

@@ -18,6 +18,7 @@ from residuum.config.schema.models import (
     TermWeights,
 )
 from residuum.neural import devices, fitting
+from residuum.neural.batches import Fold
 from residuum.neural.devices import AdaptiveBatchSize
 from residuum.neural.learners import ADAPTED, KINDS, Start
 from residuum.neural.preflight import preflight
@@ -90,21 +91,27 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(
-    toy: Path, name: str, precision: str = "fp32", dropout: float = 0.0, **training: Any
+    toy: Path,
+    name: str,
+    precision: str = "fp32",
+    dropout: float = 0.0,
+    held_out: Fold | None = None,
+    tuples: Path | None = None,
+    **training: Any,
 ) -> Any:
     """Return a learner in training."""
     record = json.loads(SPECS[name])
     record["training"] |= {"dropout": dropout, **training}
     spec = FORMS.get(name, DualEncoder).model_validate(record)
     source = Source(str(toy / "start"), dropout=dropout)
-    start = Start(source, devices.Device("cpu", precision), 1)
+    start = Start(source, devices.Device("cpu", precision), 1, held_out=held_out)
     if spec.kind in ADAPTED:
         texts = [text for _, text in contracts.read_corpus(toy / "words")]
         learner: Any = ADAPTED[spec.kind](spec, start, texts)
     else:
         queries = toy / ("sharing.tsv" if name == "sparse" else "queries.tsv")
-        tuples, named = toy / "tuples.jsonl.gz", Texts(queries, toy / "corpus", "test")
-        learner = KINDS[spec.kind](spec, start, tuples, named)
+        own, named = tuples or toy / "tuples.jsonl.gz", Texts(queries, toy / "corpus", "test")
+        learner = KINDS[spec.kind](spec, start, own, named)
     learner.model.train()
     return learner
 
@@ -118,6 +125,20 @@ def take(learner: Any) -> tuple[dict[str, float], dict[str, np.ndarray], Adaptiv
     """Take a step; return the log's row, the gradients, and how much was taken at once."""
     sizes = AdaptiveBatchSize("training examples", "length")
     return fitting.set_gradients(learner, sizes, WHOLE, 0), gradients_of(learner), sizes
+
+
+@pytest.mark.parametrize("name", [name for name in SPECS if name not in ("masked", "cloze")])
+def test_a_fold_that_is_held_out_is_as_if_it_had_no_pair(
+    toy: Path, tmp_path: Path, name: str
+) -> None:
+    fold = Fold("one", frozenset({"q0", "q3", "q4"}))
+    rest = [pair for pair in toy_tuples() if pair.query_id not in fold.queries]
+    contracts.write_tuples(tmp_path / "rest.jsonl.gz", rest)
+    row, gradients, _ = take(made(toy, name, held_out=fold))
+    expected, others, _ = take(made(toy, name, tuples=tmp_path / "rest.jsonl.gz"))
+    assert row == expected != take(made(toy, name))[0]
+    assert gradients.keys() == others.keys()
+    assert all(np.array_equal(own, others[key]) for key, own in gradients.items())
 
 
 def hold(

@@ -197,7 +197,7 @@ def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path) 
     for n, shard in enumerate(shards):
         hits.append(tmp_path / f"hits-{n}")
         dense.search_shard(shard, tmp_path / "encoded", 7, hits[-1], device="cpu")
-    dense.gather(hits, "dev", system, "sparterm", tmp_path / "run.trec.gz")
+    dense.gather(hits, ["dev"], system, "sparterm", tmp_path / "run.trec.gz")
     folders = [*shards, tmp_path / "encoded" / "dev"]
     terms = sorted({term for folder in folders for term in termvectors.read(folder).terms})
     (doc_ids, of_docs), (query_ids, of_queries) = (
@@ -216,7 +216,7 @@ def test_the_dense_road_finds_what_brute_force_finds(toy: Made, tmp_path: Path) 
     other = pl.DataFrame(pairs, schema=trec.HITS, orient="row")
     trec.write_run(tmp_path / "other.trec.gz", trec.rank(other), "other")
     dense.score_run(
-        shards, folders[-1], [tmp_path / "other.trec.gz"], system, "x", tmp_path / "scored.trec.gz"
+        shards, folders[-1:], [tmp_path / "other.trec.gz"], system, "x", tmp_path / "scored.trec.gz"
     )
     assert trec.read_run(tmp_path / "scored.trec.gz")["score"].to_list() == [0, 0, 0]
 

@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from residuum.artefacts import manifest
+from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import Interpolation
-from residuum.tuning.choosing import Record, Tuned, choose, edges, means, split_folds
+from residuum.tuning.choosing import Record, Tuned, choose, edges, means, read_folds, split_folds
 
 SETTINGS = [{"docs": 5}, {"docs": 10}, {"docs": 20}]
 
@@ -77,6 +77,23 @@ def test_a_record_is_read_as_it_was_written(tmp_path):
     path.write_text(path.read_text().replace('"setting"', '"settings"'))
     with pytest.raises(ResiduumError, match=r"x\.seed1\.json: choices\.0\.setting: missing key"):
         Record.read(path)
+
+
+def test_a_fold_without_a_judged_query_or_with_all_of_them_is_named():
+    values = np.array([[0.1, 0.2], [0.2, 0.3]])
+    with pytest.raises(ResiduumError, match="fold 2 of 3: none of its queries is judged"):
+        choose(SETTINGS[:2], values, ["a", "b"], "RR@10", {"a": 0, "b": 2, "c": 1})
+    with pytest.raises(ResiduumError, match="fold 3 of 3: none of its queries is judged"):
+        choose(SETTINGS[:2], values, ["a", "b"], "RR@10", {"a": 0, "b": 1, "c": 2})
+    with pytest.raises(ResiduumError, match="fold 1 of 2: all judged queries are in it"):
+        choose(SETTINGS[:2], values, ["a", "b"], "RR@10", {"a": 0, "b": 0, "c": 1})
+
+
+def test_a_fold_without_a_query_is_named(tmp_path):
+    for name, rows in (("one", [("a", "text")]), ("two", [])):
+        trec.write_queries(tmp_path / f"{name}.tsv", rows)
+    with pytest.raises(ResiduumError, match=r"two\.tsv: a fold without a query"):
+        read_folds(["a"], [tmp_path / "one.tsv", tmp_path / "two.tsv"])
 
 
 def test_folds_need_a_judged_query_each():

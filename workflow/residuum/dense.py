@@ -14,6 +14,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,52 +85,82 @@ def search_shard(
 @app.command("gather")
 def gather(
     hits: Annotated[list[Path], typer.Option(help="folder that search made; all shards")],
-    split: Annotated[str, typer.Option(help="split whose run is made")],
+    split: Annotated[
+        list[str],
+        typer.Option(help="split whose run is made; or all folds, each in hits of its own"),
+    ],
     spec: System,
     tag: command.Tag,
     output: command.Run,
 ) -> None:
     """Merge the hits of all shards into the run of the best k docs per query.
 
-    The best k of all are among the best k of each. Memory holds the run and one shard's hits.
+    The best k of all are among the best k of each. Memory holds the run and one shard's hits. Of
+    folds each is answered by the hits that have it: those of the model that has not seen it.
     """
     system = command.parse_spec(DenseSystem, spec)
-    _check_shards(hits, _facts(hits))
     best = pl.DataFrame(schema=trec.HITS)
-    for path in hits:
+    for path, name in _answers(hits, split):
         if json.loads(files.read_bytes(path / "manifest.json"))["spec"]["k"] < system.k:
             raise ResiduumError(f"{path}: searched less deep than k {system.k} of {tag}")
-        both = pl.concat([best, trec.read_hits(path / f"{split}.parquet")])
+        both = pl.concat([best, trec.read_hits(path / f"{name}.parquet")])
         best = trec.rank(both, system.k).select(*trec.HITS)
     _write_run(output, trec.rank(best), tag, system, [path / "manifest.json" for path in hits])
+
+
+def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
+    """Yield the folders of all shards of hits, each with the split of whose run they are a part."""
+    for name in splits:
+        own = [path for path in hits if (path / f"{name}.parquet").is_file()]
+        if not own:
+            raise ResiduumError(f"{hits[0].parent}: no hits for the queries of {name}")
+        _check_shards(own, _facts(own))
+        yield from ((path, name) for path in own)
 
 
 @app.command("score")
 def score_run(
     embeddings: Annotated[list[Path], typer.Option(help="folder of encoded docs; all shards")],
-    queries: Annotated[Path, typer.Option(help="folder of a split's encoded queries")],
+    queries: Annotated[
+        list[Path],
+        typer.Option(help="folder of a split's encoded queries; of each fold, as its embeddings"),
+    ],
     run: Annotated[list[Path], typer.Option(help="run whose pairs are scored; repeat for more")],
     spec: System,
     tag: command.Tag,
     output: command.Run,
 ) -> None:
-    """Write the inner product of each (query, doc) pair of other runs, as a run."""
+    """Write the inner product of each (query, doc) pair of other runs, as a run.
+
+    Given the queries of several folds, a query is scored by the vectors of its own: the first
+    shards are those for the first queries, and so on.
+    """
     system = command.parse_spec(DenseSystem, spec)
-    folders = [*embeddings, queries.parent]
-    _check_shards(embeddings, _facts(folders)[:-1])
-    asked = read(queries)
-    ids = asked[0]
-    numbers = pl.DataFrame({"query_id": pl.Series(ids, dtype=pl.String), "query": range(len(ids))})
-    pairs = trec.read_pairs(run).join(numbers, on="query_id", how="left", maintain_order="left")
-    unknown = pairs.filter(pl.col("query").is_null())
+    pairs, asked = trec.read_pairs(run), [read(folder) for folder in queries]
+    known = {query_id for ids, *_ in asked for query_id in ids}
+    unknown = pairs.filter(~pl.col("query_id").is_in(known))
     if unknown.height:
         raise ResiduumError(
-            f"{unknown['run'][0]}: query_id {unknown['query_id'][0]} is not in {queries} "
-            f"({unknown['query_id'].n_unique()} such ids)"
+            f"{unknown['run'][0]}: query_id {unknown['query_id'][0]} is not in "
+            f"{', '.join(map(str, queries))} ({unknown['query_id'].n_unique()} such ids)"
         )
-    scored = trec.rank(_with_ids(pair_scores(map(read, embeddings), asked, pairs), ids))
+    parts = []
+    for own, shards in zip(asked, _of_each(queries, embeddings), strict=True):
+        rows = {"query_id": pl.Series(own[0], dtype=pl.String), "query": range(len(own[0]))}
+        of = pairs.join(pl.DataFrame(rows), on="query_id", how="inner", maintain_order="left")
+        parts.append(_with_ids(pair_scores(map(read, shards), own, of), own[0]))
+    folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
-    _write_run(output, scored, tag, system, inputs)
+    _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)
+
+
+def _of_each(queries: list[Path], shards: list[Path]) -> Iterator[list[Path]]:
+    """Yield the shards for each folder of queries: as many, encoded by the same model."""
+    bounds = [len(shards) * number // len(queries) for number in range(len(queries) + 1)]
+    for folder, (start, end) in zip(queries, pairwise(bounds), strict=True):
+        own = shards[start:end]
+        _check_shards(own, _facts([*own, folder.parent])[:-1])
+        yield own
 
 
 def read(folder: Path) -> Vectors:

@@ -185,7 +185,7 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
         yield "K = 0 is the first stage alone, drawn as a thin line and not tested."
     yield from lines
     yield from _not_drawn(job)
-    yield from notes.residual(job)
+    yield from notes.of_runs(job)
     yield f"Scale {job.scale}: {job.reason}"
 
 

@@ -6,6 +6,7 @@ Must not know how the model was trained or what a page makes of the verdict.
 """
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -113,17 +114,22 @@ def _check_present(judged: int, present: int, qrels: Path, corpus: Path) -> None
 
 @app.command("judge")
 def judge(
-    scores: Annotated[Path, typer.Option(help="TSV that score wrote")],
+    scores: Annotated[list[Path], typer.Option(help="TSV that score wrote; of each training")],
     qrels: command.Qrels,
-    model: Model,
+    model: Annotated[list[Path], typer.Option(help="checkpoint of each training")],
     measure: Annotated[str, typer.Option(help="ir_measures name, by which orders are judged")],
     output: Annotated[Path, typer.Option(help="JSON to write")],
 ) -> None:
-    """Say whether a model learned, on which numbers; repeat what its start saw at first."""
+    """Say whether a model learned, on which numbers; repeat what its start saw at first.
+
+    A model that is trained for each fold of its queries is judged on all of them, each by the
+    training that has not seen it; what starts saw is then the mean over trainings.
+    """
     types = {"query_id": pl.String, "doc_id": pl.String}
-    data = files.read_bytes(intact.checked(scores))
-    table = pl.read_csv(data, separator="\t", schema_overrides=types)
-    record = json.loads(files.read_bytes(model / "manifest.json"))
+    table = pl.concat(
+        pl.read_csv(files.read_bytes(intact.checked(one)), separator="\t", schema_overrides=types)
+        for one in scores
+    )
     if "query_id" in table.columns:
         verdict, examples = by_ranks(table, trec.read_qrels(qrels), measure)
     else:
@@ -134,12 +140,23 @@ def judge(
         split_ref="/".join(qrels.parts[-3:-1]),
         measure=measure,
         examples=examples,
-        preflight=record["artefact"].get("preflight", {}),
+        preflight=_preflight(model),
         **verdict._asdict(),
     )
     made.write(output)
-    inputs = [scores, qrels, model / "manifest.json"]
+    inputs = [*scores, qrels, *(one / "manifest.json" for one in model)]
     manifest.write(output, made.model_dump(), {"measure": measure}, inputs, "residuum.learning")
+
+
+def _preflight(models: list[Path]) -> dict[str, float]:
+    """Return what manifests say of the first examples, the mean over trainings of each number."""
+    records = [json.loads(files.read_bytes(model / "manifest.json")) for model in models]
+    seen = [record["artefact"].get("preflight", {}) for record in records]
+    if len(seen) == 1:
+        return dict(seen[0])
+    known = set.intersection(*map(set, seen))
+    each = {name: [facts[name] for facts in seen] for name in seen[0] if name in known}
+    return {name: math.fsum(values) / len(values) for name, values in each.items()}
 
 
 @app.command("choose")

@@ -6,6 +6,7 @@ Must not know how the cross-encoder was trained or how a first stage made its li
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,7 @@ def score(
     depth: Annotated[list[int], typer.Option(help="candidates of a query, one per --run")],
     queries: command.Queries,
     corpus: command.Corpus,
-    model: Annotated[str, typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
+    model: Annotated[list[str], typer.Option(help="cross-encoder: checkpoint folder, or hub id")],
     spec: Annotated[str, typer.Option(help="JSON of batch_size")],
     store: Annotated[Path, typer.Option(help="folder that keeps scored pairs between jobs")],
     output: Annotated[Path, typer.Option(help="scores of all pairs, .trec.gz")],
@@ -64,39 +65,37 @@ def score(
     device: command.Device = "auto",
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
+    fold: command.Folds = None,
 ) -> None:
-    """Score each (query, doc) pair among the top docs of any run once."""
+    """Score each (query, doc) pair among the top docs of any run once.
+
+    Given folds, as many as models, those of a fold's queries by its own model.
+    """
     config = command.parse_spec(Scoring, spec)
     cuts = dict(zip(run, depth, strict=True))
     lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
     chosen = devices.choose(device, precision, threads, arithmetic)
-    local = Path(model).is_dir()
-    if reading is not None:
-        read = command.parse_spec(Reading, reading)
-        source = pretrained.Source(model, revision, whole=True, pickled=pickled)
-        encoder = CrossEncoder(source, read, chosen)
-    elif local:
-        encoder = CrossEncoder.load(Path(model), chosen)
-    else:
-        raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
-    setting = {
-        "reading": encoder.settings.model_dump(mode="json"),
-        "hub": None if local else [model, pretrained.commit(encoder.model) or revision],
-        "batch_size": config.batch_size,
-        "threads": threads,
-        "device": chosen.name,
-        "precision": chosen.precision,
-        "arithmetic": chosen.arithmetic,
-    }
-    texts = [queries, corpus / "manifest.json"]
-    checkpoint = pretrained.parts(Path(model)) if local else []
-    mark = fingerprint("residuum.rerank", setting, [*texts, *checkpoint])
-    kept = Store(store, mark)
+    texts, named = [queries, corpus / "manifest.json"], Texts(queries, corpus, "a first-stage run")
     required = pl.concat(lists.values()).select(trec.PAIR).unique(maintain_order=True)
-    rest = required.join(kept.read(), on=trec.PAIR, how="anti")
-    named = Texts(queries, corpus, "a first-stage run")
-    kept.fill(rest, encoder, named, config.batch_size, config.part_pairs)
-    scored = trec.rank(required.join(kept.read(), on=trec.PAIR, how="left"))
+    parts = []
+    for name, folder, own in shares(required, model, fold or [], store):
+        encoder = load(name, revision, reading, pickled, chosen)
+        local = Path(name).is_dir()
+        setting = {
+            "reading": encoder.settings.model_dump(mode="json"),
+            "hub": None if local else [name, pretrained.commit(encoder.model) or revision],
+            "batch_size": config.batch_size,
+            "threads": threads,
+            "device": chosen.name,
+            "precision": chosen.precision,
+            "arithmetic": chosen.arithmetic,
+        }
+        checkpoint = pretrained.parts(Path(name)) if local else []
+        kept = Store(folder, fingerprint("residuum.rerank", setting, [*texts, *checkpoint]))
+        rest = own.join(kept.read(), on=trec.PAIR, how="anti")
+        kept.fill(rest, encoder, named, config.batch_size, config.part_pairs)
+        parts.append(own.join(kept.read(), on=trec.PAIR, how="left"))
+    scored = trec.rank(pl.concat(parts))
     trec.write_run(output, scored, "scores")
     each = {str(path): top.height for path, top in lists.items()}
     alone = sum(each.values())
@@ -109,8 +108,34 @@ def score(
         "docs": scored["doc_id"].n_unique(),
     }
     setting["depths"] = {str(path): cut for path, cut in cuts.items()}
-    inputs = [*lists, *texts, *([Path(model)] if local else [])]
+    inputs = [*lists, *texts, *(path for path in map(Path, model) if path.is_dir()), *(fold or [])]
     manifest.write(output, {**facts, **encoder.sizes.facts()}, setting, inputs, "residuum.rerank")
+
+
+def shares(
+    pairs: pl.DataFrame, models: list[str], folds: list[Path], store: Path
+) -> Iterator[tuple[str, Path, pl.DataFrame]]:
+    """Yield each model, the folder of its store, and its share of the pairs: all, or its fold's."""
+    if len(models) != (len(folds) or 1):
+        raise ResiduumError(f"--fold: {len(folds)} folds for {len(models)} models; one for each")
+    if not folds:
+        yield models[0], store, pairs
+    for model, path in zip(models, folds, strict=False):
+        own = pl.col("query_id").is_in(list(trec.read_queries(path)))
+        yield model, store / path.parent.name, pairs.filter(own)
+
+
+def load(
+    model: str, revision: str | None, reading: str | None, pickled: bool, device: devices.Device
+) -> CrossEncoder:
+    """Return a cross-encoder: our own, or a foreign one that is given how it reads a pair."""
+    if reading is not None:
+        read = command.parse_spec(Reading, reading)
+        source = pretrained.Source(model, revision, whole=True, pickled=pickled)
+        return CrossEncoder(source, read, device)
+    if Path(model).is_dir():
+        return CrossEncoder.load(Path(model), device)
+    raise ResiduumError(f"{model}: not a directory; a model of the hub needs --reading")
 
 
 @app.command("depths")

@@ -14,17 +14,20 @@ from typing import Annotated
 import pydantic
 import typer
 
+from residuum.artefacts import contracts, trec
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.base import named_for
 from residuum.config.schema.models import DualEncoder, Trained
 from residuum.config.schema.training import RateGrid
 from residuum.neural import devices, fitting, processes
+from residuum.neural.batches import Fold
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.learners import KINDS, Start
 from residuum.neural.pretrained import Source
+from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts
-from residuum.tuning.choosing import Record
+from residuum.tuning.choosing import Record, read_folds
 
 app = command.app(__doc__)
 
@@ -53,21 +56,67 @@ def train(
         Path | None, typer.Option(help="folder of the queries' fixed vectors")
     ] = None,
     gate: Annotated[Path | None, typer.Option(help="checkpoint of the fixed gate")] = None,
+    fold: Annotated[
+        list[str] | None, typer.Option(help="NAME=QUERIES of a fold of the split; all of them")
+    ] = None,
+    held_out: Annotated[
+        str | None, typer.Option(help="fold whose queries are not trained on")
+    ] = None,
 ) -> None:
-    """Train a model and write its checkpoint."""
+    """Train a model and write its checkpoint.
+
+    With a fold held out, on the pairs of the other folds' queries alone.
+    """
     model = command.parse_spec(pydantic.RootModel[Trained], spec).root
     if isinstance(model.training.learning_rate, RateGrid):
         model = at_rate(model, chosen_rate(model, rate))
     _check_gate(model, gate)
     source = Source(start, revision, model.training.dropout, gate=gate, pickled=pickled)
     beside = beside_it(model, fixed or [], fixed_queries)
-    begin = Start(source, devices.choose(device, precision, threads, arithmetic), seed, beside)
-    inputs = [tuples, queries, corpus / "manifest.json", *filter(None, [rate, gate])]
+    without, folds = fold_out(held_out, fold or [], queries)
+    chosen = devices.choose(device, precision, threads, arithmetic)
+    begin = Start(source, chosen, seed, beside, without)
+    inputs = [tuples, queries, corpus / "manifest.json", *filter(None, [rate, gate]), *folds]
     if beside and fixed_queries:
         inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
     with processes.joined(begin.device.name):
         learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))
-        fitting.run(learner, threads, inputs, work, output, "residuum.train")
+        kept = {"held_out": left_out(tuples, without)} if without else {}
+        fitting.run(learner, threads, inputs, work, output, "residuum.train", **kept)
+
+
+def fold_out(
+    held_out: str | None, folds: list[str], queries: Path
+) -> tuple[Fold | None, list[Path]]:
+    """Return the fold that a training holds out, and the files of all folds of the split.
+
+    Each query of the split is in exactly one of them.
+    """
+    paths = {name: Path(path) for name, _, path in (text.partition("=") for text in folds)}
+    files = [*paths.values()]
+    if held_out is None and not paths:
+        return None, files
+    if held_out is None:
+        raise ResiduumError("--fold: say with --held-out which of them is not trained on")
+    if held_out not in paths:
+        raise ResiduumError(f"--held-out: {unknown('fold', held_out, paths)}")
+    of_query = read_folds(trec.read_queries(queries), files)
+    number = [*paths].index(held_out)
+    own = frozenset(query_id for query_id, of in of_query.items() if of == number)
+    return Fold(held_out, own), files
+
+
+def left_out(tuples: Path, fold: Fold) -> dict[str, object]:
+    """Return, and log, how many pairs of how many queries a training with a fold out is left."""
+    pairs = contracts.read_tuples(tuples)
+    kept = [pair.query_id for pair in pairs if pair.query_id not in fold.queries]
+    facts = {"pairs": len(pairs) - len(kept), "pairs_left": len(kept)}
+    facts |= {"queries": len(fold.queries), "queries_left": len({*kept})}
+    log(
+        f"fold {fold.name} is held out: {len(kept)} of {len(pairs)} pairs, of "
+        f"{len({*kept})} queries, are left"
+    )
+    return {"fold": fold.name, **facts}
 
 
 def beside_it(model: Trained, docs: list[Path], queries: Path | None) -> FixedVectors | None:

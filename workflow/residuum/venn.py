@@ -212,7 +212,7 @@ def _notes(
         what = ", as large and without an overlap: hypothetical" * row.disjoint
         sides = (f"{s} {' '.join(job.runs[f'{row.id}/{s}'])}" for s in ("dense", "lexical"))
         yield f"{row.label}: {', '.join(sides)}{what}."
-    yield from notes.residual(job)
+    yield from notes.of_runs(job)
     yield f"Scale {job.scale}: {job.reason}"
 
 

@@ -136,12 +136,19 @@ class Registry:
         }
 
     def model(self, model: str) -> Model:
-        """Return the entry of a model by its id, which may name its collection or its rate."""
+        """Return the entry of a model by its id, which may name its collection or its rate.
+
+        A training for a fold keeps no snapshots.
+        """
         entry = self.models[FixedId.parse(model).name]
-        if model not in self.trials or not isinstance(entry, OnPairs):
+        if not isinstance(entry, OnPairs):
             return entry
-        _, rate = self.trials[model]
-        return entry.model_copy(update={"training": entry.training.tried(rate)})
+        training = entry.training
+        if self.fold_of(model):
+            training = training.model_copy(update={"snapshots": None})
+        if model in self.trials:
+            training = training.tried(self.trials[model][1])
+        return entry.model_copy(update={"training": training})
 
     def rate_grid(self, model: str) -> RateGrid | None:
         """Return what chooses a model's learning rate, by its id; None for one that is given."""
@@ -162,6 +169,7 @@ class Registry:
     def tuples_of(self, model: str) -> str:
         """Return the id of the model whose tuples a model uses: its own, or the one it names."""
         own = self._bare(model)
+        own = own._replace(by=".".join(own.by.split(".")[:2]))  # those of all folds
         entry = self.models.get(own.name)
         shared = entry.negatives.same_as if isinstance(entry, OnPairs) else None
         return str(own._replace(name=shared)) if shared else str(own)
@@ -185,11 +193,15 @@ class Registry:
         text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
         raise ResiduumError(f"{file}: {text}")
 
-    def model_for(self, name: str, dataset: str) -> str:
-        """Return the id of a model for a collection: `model@dataset.split` if it is its own."""
+    def model_for(self, name: str, dataset: str, fold: str | None = None) -> str:
+        """Return the id of a model for a collection: `model@dataset.split` if it is its own.
+
+        Given a fold it is `model@dataset.split.fold` if a training for each fold makes it.
+        """
         if getattr(self.models[name], "train_on", None) != OWN:
             return name
-        return str(FixedId(name, ".".join(self.own_split(dataset, "train"))))
+        model = str(FixedId(name, ".".join(self.own_split(dataset, "train"))))
+        return f"{model}.{fold}" if fold and self.folds(model) else model
 
     def model_ids(self) -> list[str]:
         """Return the ids of all models; collections may have one each."""
@@ -197,12 +209,49 @@ class Registry:
         of = [name for name, dataset in self.datasets.items() if dataset.own.train]
         shared = [name for name in self.models if name not in own]
         made = [self.model_for(name, dataset) for name in own for dataset in of]
-        return shared + made + list(self.trials)
+        of_folds = [id_ for model in made if self.folds(model) for id_ in self.trainings(model)]
+        return shared + made + of_folds + list(self.trials)
 
     def train_place(self, model: str) -> Place:
         """Return the split that a model, by its id, is trained on."""
         name, of = self._bare(model)
-        return Place(*of.split(".")) if of else self.place(self.entry(name, OnPairs).train_on)
+        return Place(*of.split(".")[:2]) if of else self.place(self.entry(name, OnPairs).train_on)
+
+    def fold_of(self, model: str) -> str | None:
+        """Return the fold whose queries a model, by its id, has not seen; None for most."""
+        _, _, fold = [*self._bare(model).by.split("."), "", ""][:3]
+        return fold or None
+
+    def folds(self, model: str) -> list[str]:
+        """Return the folds of the split that a model, by its id, is trained on, if it is its own.
+
+        Each is then answered by a training on the others. What takes no step has seen none.
+        """
+        own = self._bare(model)
+        if not own.by or not self.entry(own.name, OnPairs).trained:
+            return []
+        dataset, split = self.train_place(model)
+        return self.datasets[dataset].splits[split].folds
+
+    def trainings(self, model: str) -> list[str]:
+        """Return the ids of the trainings that make a model: its own, or one for each fold."""
+        folds = [] if self.fold_of(model) else self.folds(model)
+        return [f"{model}.{fold}" for fold in folds] or [model]
+
+    def answering(self, model: str, split: str) -> dict[str, str]:
+        """Return the trainings that answer the queries of a split, each with the split of its own.
+
+        Those for each fold answer the folded split and its folds; another one is a ResiduumError.
+        """
+        folds = self.folds(model)
+        if not folds:
+            return {model: split}
+        dataset, whole = self.train_place(model)
+        if split not in (whole, *folds):
+            name = FixedId.parse(model).name
+            text = f"{name} is trained for each fold of {dataset}/{whole} on the others"
+            raise ResiduumError(f"{text}, and answers no query of another split: {split}")
+        return {f"{model}.{fold}": fold for fold in folds if split in (whole, fold)}
 
     def learned_on(self, model: str) -> Place | None:
         """Return the split that tells whether a model, by its id, learned; None: it is not told."""
@@ -211,7 +260,9 @@ class Registry:
             return None
         if model in self.trials:
             return self.binding(self.trials[model][0].role)
-        dataset = self.train_place(model).dataset
+        dataset, split = self.train_place(model)
+        if self.folds(model):
+            return Place(dataset, self.fold_of(model) or split)
         tune = self.datasets[dataset].own.tune
         return Place(dataset, tune) if tune else None
 

@@ -10,10 +10,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from residuum.artefacts import contracts
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
@@ -40,6 +42,19 @@ class Batch(NamedTuple):
     def groups(self) -> list[list[str]]:
         """Each query's own docs, the positive first."""
         return [[one, *rest] for one, rest in zip(self.positives, self.negatives, strict=True)]
+
+
+class Fold(NamedTuple):
+    """A fold of the queries that pairs are of, which a training holds out: its name, its ids."""
+
+    name: str
+    queries: frozenset[str]
+
+
+def training_pairs(tuples: Path, held_out: Fold | None) -> list[Tuple]:
+    """Return the pairs of a file in a fixed order, without those of the fold that is held out."""
+    pairs = in_fixed_order(contracts.read_tuples(tuples))
+    return [pair for pair in pairs if held_out is None or pair.query_id not in held_out.queries]
 
 
 def in_fixed_order(pairs: Sequence[Tuple]) -> list[Tuple]:

@@ -33,11 +33,18 @@ if TYPE_CHECKING:
 
 
 def run(
-    learner: Learner[Any], threads: int, inputs: list[Path], work: Path, output: Path, stage: str
+    learner: Learner[Any],
+    threads: int,
+    inputs: list[Path],
+    work: Path,
+    output: Path,
+    stage: str,
+    **more: object,
 ) -> None:
     """Train from where an earlier run of the same work ended; write checkpoint, log, manifest.
 
     `work` holds the resumable checkpoint until then. A start that is a folder counts as an input.
+    `more` are facts for the manifest.
     """
     spec, start = learner.spec, learner.start
     name = start.source.name
@@ -52,6 +59,7 @@ def run(
         "precision": start.device.precision,
         "arithmetic": start.device.arithmetic,
     }
+    config |= {"held_out": start.held_out.name} if start.held_out else {}
     inputs = [*inputs, Path(name)] if Path(name).is_dir() else inputs
     state = TrainingState(work, fingerprint(stage, config, inputs))
     kept = Snapshots(work, learner.steps, spec.training.snapshots)
@@ -59,7 +67,7 @@ def run(
     rows, sizes = fit(learner, state, kept)
     if processes.rank():
         return
-    facts: dict[str, Any] = {"pairs": learner.sampler.examples, "steps": learner.steps}
+    facts: dict[str, Any] = {"pairs": learner.sampler.examples, "steps": learner.steps, **more}
     facts |= {"loss": rows[-1]["loss"]} if rows else {}
     facts |= {"preflight": seen} if seen else {}
     facts |= {"snapshots": kept.steps} if kept.steps else {}

@@ -19,7 +19,14 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
 from residuum.config.specs import derive
-from residuum.neural.batches import Batch, EpochSampler, QuerySampler, draw_batch, in_fixed_order
+from residuum.neural.batches import (
+    Batch,
+    EpochSampler,
+    Fold,
+    QuerySampler,
+    draw_batch,
+    training_pairs,
+)
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
 from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
@@ -39,13 +46,14 @@ B = TypeVar("B", bound=NamedTuple)
 class Start(NamedTuple):
     """What a training begins with: the source of its weights, with its dropout; device, seed.
 
-    And what stands fixed beside it, where a loss needs that.
+    And what stands fixed beside it, where a loss needs that; the fold that it holds out, if any.
     """
 
     source: Source
     device: Device
     seed: int
     fixed: FixedVectors | None = None
+    held_out: Fold | None = None
 
 
 class BatchLoss(NamedTuple):
@@ -186,7 +194,7 @@ class ContrastiveLearner(Learner[Batch]):
     def __init__(
         self, encoder: Any, spec: Contrastive, start: Start, tuples: Path, texts: Texts
     ) -> None:
-        every = in_fixed_order(contracts.read_tuples(tuples))
+        every = training_pairs(tuples, start.held_out)
         self.pairs = usable(every, spec.drawn)
         super().__init__(encoder.model, spec, start, len(self.pairs))
         if spec.training.visits == "queries":

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residuum.artefacts import contracts
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermGate
 from residuum.neural import devices, pretrained
-from residuum.neural.batches import in_fixed_order
+from residuum.neural.batches import training_pairs
 from residuum.neural.heads import Kind
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import gating
@@ -91,7 +90,7 @@ class GateLearner(Learner[GateBatch]):
 
     def __init__(self, spec: TermGate, start: Start, tuples: Path, texts: Texts) -> None:
         self.encoder = TermGater(start.source, Gating(length=spec.length), start.device)
-        self.pairs = in_fixed_order(contracts.read_tuples(tuples))
+        self.pairs = training_pairs(tuples, start.held_out)
         read = self.encoder.tokenise
         queries, docs = {p.query_id for p in self.pairs}, {p.positive for p in self.pairs}
         self.queries = TokenStore(texts, "query", queries, read)

@@ -20,7 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.models import TermWeights
 from residuum.neural import pretrained
-from residuum.neural.batches import in_fixed_order
+from residuum.neural.batches import training_pairs
 from residuum.neural.devices import Device
 from residuum.neural.learners import BatchLoss, HeldOut, Learner, Outputs, Start, Values
 from residuum.neural.losses import squared_errors
@@ -162,7 +162,7 @@ class TermLearner(Learner[TermBatch]):
     def __init__(self, spec: TermWeights, start: Start, tuples: Path, texts: Texts) -> None:
         settings = Weighting(length=spec.length, scale=spec.scale)
         self.encoder = TermWeighter(start.source, settings, start.device)
-        pairs = in_fixed_order(contracts.read_tuples(tuples))
+        pairs = training_pairs(tuples, start.held_out)
         queries = dict(texts.of("query", {pair.query_id for pair in pairs}))
         docs = texts.of("doc", {pair.positive for pair in pairs})
         self.all = build_examples(self.encoder, pairs, queries, docs)

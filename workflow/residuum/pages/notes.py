@@ -123,7 +123,7 @@ def caption(
         yield _column(job, column, cells)
     if any(column.of_parts for column in job.table.columns):
         yield derived.PARTS
-    yield from residual(job)
+    yield from of_runs(job)
     if removed:
         counts = ", ".join(f"{count} of {row}" for row, count in removed.items())
         yield f"Such docs in external runs, removed as NIST does with submissions: {counts}."
@@ -185,12 +185,17 @@ def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:
     return "; ".join([where, *derived.explained(column)]) + "."
 
 
-def residual(job: Bound) -> Iterator[str]:
-    """Yield what left the runs on residual splits."""
+def of_runs(job: Bound) -> Iterator[str]:
+    """Yield what left the runs on residual splits, and which models are trained by folds."""
     for split_ref, earlier in job.residual.items():
         yield (
             f"{split_ref} is residual: docs that {' or '.join(earlier)} judged for a query leave "
             "every run of it before the cut at k, whatever their relevance."
+        )
+    for model, folds in job.by_folds.items():
+        yield (
+            f"{model} is trained once for each of {', '.join(folds)}, on the others' queries; a "
+            "query is answered by the training that has not seen it."
         )
 
 

@@ -102,12 +102,16 @@ def choose(
 
     `values` has shape (settings, queries), in the order of `query_ids`, which are the judged ones.
     With `fold_of`, which has every query, judged or not, each fold gets what is best on the others'
-    queries (cross-validation); each has a judged one.
+    queries (cross-validation); a ResiduumError names one without a judged query.
     """
     fold = np.array([fold_of[query_id] if fold_of else 0 for query_id in query_ids])
+    folds = 1 + max(fold_of.values()) if fold_of else 1
     by_fold, choices = [], []
-    for number in range(int(fold.max()) + 1):
+    for number in range(folds):
         own = fold == number
+        if fold_of and (own.all() or not own.any()):
+            which = "all judged queries are in it" if own.all() else "none of its queries is judged"
+            raise ResiduumError(f"fold {number + 1} of {folds}: {which}, so that nothing is chosen")
         held_out = means(values[:, own])
         chosen_on = means(values[:, ~own]) if fold_of else held_out
         best = chosen_on.index(max(chosen_on))
@@ -118,7 +122,7 @@ def choose(
             mean=chosen_on[best],
             held_out=held_out[best] if fold_of else None,
         )
-        warn_of_edges(choice, f"fold {number + 1}: " if fold.max() else "")
+        warn_of_edges(choice, f"fold {number + 1}: " if folds > 1 else "")
         by_fold.append(held_out)
         choices.append(choice)
     tried = zip(settings, zip(*by_fold, strict=True), strict=True)
@@ -170,6 +174,8 @@ def read_folds(query_ids: Iterable[str], paths: Sequence[Path]) -> dict[str, int
     """Return the fold of each query by a collection's own folds, each a file; {} without files."""
     folds = [trec.read_queries(path) for path in paths]
     fold_of: dict[str, int] = {}
+    for path in (path for path, queries in zip(paths, folds, strict=True) if not queries):
+        raise ResiduumError(f"{path}: a fold without a query. Leave it out of `folds:`")
     for query_id in chain(query_ids, *folds) if folds else ():
         numbers = [number for number, queries in enumerate(folds) if query_id in queries]
         if len(numbers) != 1:

@@ -4,6 +4,7 @@ Usage: `Arithmetic(registry, paths, hub).of_table(wildcards)`. Must not know wha
 """
 
 from collections.abc import Iterator
+from itertools import product
 
 from residuum.config.registry import Place
 from residuum.config.schema.systems import RerankSystem
@@ -30,8 +31,8 @@ class Arithmetic(Part):
     def _behind(self, system: str, place: Place) -> Iterator[str]:
         registry, paths = self.registry, self.paths
         for name in registry.trained_behind(system):
-            model = registry.model_for(name, place.dataset)
-            for seed in registry.seeds_of(system):
+            trainings = registry.trainings(registry.model_for(name, place.dataset))
+            for model, seed in product(trainings, registry.seeds_of(system)):
                 yield paths.checkpoint.fill(model=model, seed=seed)
                 if name in registry.of_kind("dual-encoder"):
                     of = {"dataset": place.dataset, "model": model, "seed": seed}

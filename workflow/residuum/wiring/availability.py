@@ -15,7 +15,7 @@ from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import ReleasedWeights
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
-from residuum.config.schema.systems import ExternalSystem, LexicalSystem
+from residuum.config.schema.systems import ExternalSystem, LexicalSystem, RerankSystem, System
 from residuum.wiring.answers import kept
 
 Hub = Callable[[FromHub], str | None]  # why a model cannot be downloaded or read, or None
@@ -54,12 +54,16 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
             yield from _system(registry, part, at, hub)
     if trained := registry.trained_for(system):
         yield from _model(registry, trained, dataset, hub)
+        yield place and why_not_by_folds(registry, entry, trained, place)
     tuned = isinstance(entry, LexicalSystem) and entry.tunes_rm3
     if tuned and place and not rm3_measure(registry, system, place):
         yield f"{system}: rm3.measures names no role that {'/'.join(place)} plays"
     if entry.kind == "rerank":
         name = registry.reranker(system)
-        yield from _start(registry, registry.reranker_binding(name), name, dataset, hub)
+        player = registry.reranker_binding(name)
+        yield from _start(registry, player, name, dataset, hub)
+        if place and isinstance(player, FromModel):
+            yield why_not_by_folds(registry, entry, player.model, place)
 
 
 def _released(registry: Registry, name: str, place: Place | None) -> str | None:
@@ -112,6 +116,32 @@ def role_of(
     if place is None:
         return None, not_bound(registry.config.scale, role)
     return place, why_no_export(registry, place.dataset, None, place.split)
+
+
+def why_not_by_folds(registry: Registry, system: System, name: str, place: Place) -> str | None:
+    """Say why a system's model makes nothing of a split, for which it is trained by folds; or None.
+
+    Each query is then answered by the training that has not seen it, where there is one.
+    """
+    if getattr(registry.models[name], "train_on", None) != OWN:
+        return None
+    model = registry.model_for(name, place.dataset)
+    if not registry.folds(model):
+        return None
+    trained = f"{name} is trained for each fold of {'/'.join(registry.train_place(model))}"
+    if isinstance(system, LexicalSystem):
+        return f"{trained}, and an index has the weights of one"
+    if isinstance(system, RerankSystem) and system.depth.fixed() is None:
+        return f"{trained}, and a depth is not chosen for each fold"
+    if any(
+        registry.folds(registry.model_for(m, place.dataset)) for m in registry.mined_models(name)
+    ):
+        return f"{trained}, and so is what gives its negatives, which has seen every fold"
+    try:
+        registry.answering(model, place.split)
+    except ResiduumError as error:
+        return str(error)
+    return None
 
 
 def external_file(registry: Registry, system: str, place: Place | None) -> Path | None:

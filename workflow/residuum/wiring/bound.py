@@ -44,6 +44,9 @@ class Bound(Strict):
     scale: str
     reason: str
     residual: dict[SplitRef, list[SplitRef]] = Field(default={})  # split: what was judged before
+    by_folds: dict[str, list[str]] = Field(
+        default={}, description="model: folds, for each of which it is trained on the others"
+    )
     models: dict[str, dict[str, list[str]]] = Field(
         default={},
         description="dataset: run: models behind it that are judged, whether they learned",

@@ -38,8 +38,10 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
     """Return the splits of a dataset whose queries a model encodes: for runs, and trainings.
 
     Those of a training split are for its negatives, or to stand beside what is trained: of models
-    that play a role at this scale, or that a system names.
+    that play a role at this scale, or that a system names. A training for a fold has that alone.
     """
+    if fold := registry.fold_of(model):
+        return [fold]
     splits = [s for s in searched(registry, dataset) if not why_no_export(registry, dataset, s)]
     entries = [registry.scale, *registry.systems.values()]
     for name in sorted({name for entry in entries for _, name in references(entry, "model")}):
@@ -193,15 +195,42 @@ class Corpora(Part):
         return f"--windows {quote(specs.of_entry(windows))}" if windows else ""
 
     def shards(self, template: Template) -> Callable[[Wildcards], list[str]]:
-        """Return an input function: what the model of a dense run made, each shard of it once."""
+        """Return an input function: what the model of a dense run made, each shard of it once.
+
+        Of several trainings, each for a fold, those of one come after those of another.
+        """
 
         def of(wildcards: Wildcards) -> list[str]:
-            dataset, (system, seed) = wildcards.dataset, run_of(wildcards)
-            dense = self.registry.entry(system, DenseSystem)
-            model = self.registry.model_for(dense.model, dataset)
-            return shards_of(self.registry, template, dataset, model, seed, k=dense.k)
+            (system, seed), dataset = run_of(wildcards), wildcards.dataset
+            more = {"k": self.registry.entry(system, DenseSystem).k}
+            of_each = (
+                shards_of(self.registry, template, dataset, model, seed, **more)
+                for model in self._answering(wildcards)
+            )
+            return [path for paths in of_each for path in paths]
 
         return of
+
+    def _answering(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return the trainings that answer the queries of a dense run, each with its split."""
+        (system, seed), (dataset, split) = run_of(wildcards), place_of(wildcards)
+        model = self.registry.model_for(self.registry.entry(system, DenseSystem).model, dataset)
+        answering = self.registry.answering(model, split)
+        if isinstance(seed, Snapshot) and [*answering] != [model]:
+            text = f"{model} is trained for each fold, which keeps no snapshots"
+            raise ResiduumError(f"{wildcards.run}: {text}; ask for {run_of(wildcards).finished}")
+        return answering
+
+    def answered(self, wildcards: Wildcards) -> str:
+        """Return the options that name the splits whose hits make a dense run: one, or folds."""
+        return " ".join(f"--split {split}" for split in self._answering(wildcards).values())
+
+    def asked(self, wildcards: Wildcards) -> str:
+        """Return the options that name the folders of those splits' encoded queries."""
+        folders = map(folder_of, self.shards(self.paths.query_embeddings)(wildcards))
+        splits = self._answering(wildcards).values()
+        named = zip(folders, splits, strict=True)
+        return " ".join(f"--queries {folder}/{split}" for folder, split in named)
 
     def vectors_spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a model of lexical vectors, with the system that it names."""
@@ -254,10 +283,10 @@ class Models(Part):
         """Return the value of --start, and --revision for a hub model."""
         return self.model_argument(*self._start(wildcards))
 
-    def _start(self, wildcards: Wildcards) -> tuple[Start, str]:
-        """Return what a training starts from, and the collection that it would belong to."""
-        model = wildcards.model
-        return start_of(self.registry, model), corpora_of(self.registry, model)[0]
+    def _start(self, wildcards: Wildcards) -> tuple[Start, str, str | None]:
+        """Return what a training starts from, the collection and the fold that it would be of."""
+        model, registry = wildcards.model, self.registry
+        return start_of(registry, model), corpora_of(registry, model)[0], registry.fold_of(model)
 
     def corpora(self, wildcards: Wildcards) -> list[str]:
         """Return the corpora that a backbone is made from or adapted to."""
@@ -270,6 +299,23 @@ class Models(Part):
 
     def _pairs(self, wildcards: Wildcards) -> Place:
         return self.registry.train_place(wildcards.model)
+
+    def folds(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries of the folds of a training that holds one out; none for most.
+
+        A model that is trained for each of them is not trained on all.
+        """
+        model, (dataset, _) = wildcards.model, self._pairs(wildcards)
+        folds = self.registry.folds(model)
+        if folds and self.registry.fold_of(model) is None:
+            each = ", ".join(self.registry.trainings(model))
+            raise ResiduumError(f"{model}: it is trained for each fold on the others: {each}")
+        return [self.fill(self.paths.queries, Place(dataset, fold)) for fold in folds]
+
+    def held_out(self, wildcards: Wildcards) -> str:
+        """Return the option that names the fold that a training holds out, if it is for one."""
+        fold = self.registry.fold_of(wildcards.model)
+        return f"--held-out {fold}" if fold else ""
 
     def tuples(self, wildcards: Wildcards) -> str:
         """Return the training tuples of a model, its own or those of the one that it names."""
@@ -286,9 +332,20 @@ class Models(Part):
         return place, how
 
     def candidates(self, wildcards: Wildcards) -> str:
-        """Return the run whose docs tell whether a model learned."""
+        """Return the run whose docs tell whether a model learned; a fold's are in that of all."""
         place, how = self._judged(wildcards)
+        if self.registry.fold_of(wildcards.model):
+            place = self._pairs(wildcards)
         return self.run(how.candidates, None, place)
+
+    def trainings(self, template: Template) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: a file of each training that makes a model."""
+
+        def of(wildcards: Wildcards) -> list[str]:
+            trainings = self.registry.trainings(wildcards.model)
+            return [template.fill(model=model, seed=wildcards.seed) for model in trainings]
+
+        return of
 
     def top(self, wildcards: Wildcards) -> str:
         """Return how many of its docs are candidates."""
@@ -355,7 +412,8 @@ class Models(Part):
         name = self.registry.gate_of(wildcards.model)
         if name is None:
             return []
-        model = self.registry.model_for(name, self._pairs(wildcards).dataset)
+        fold = self.registry.fold_of(wildcards.model)
+        model = self.registry.model_for(name, self._pairs(wildcards).dataset, fold)
         return [self.paths.checkpoint.fill(model=model, seed=wildcards.seed)]
 
     def fixed(self, template: Template) -> Callable[[Wildcards], list[str]]:

@@ -266,10 +266,12 @@ class Estimates:
         return _run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
-        """Estimate the inner products of another system's docs: the vectors are read once."""
+        """Estimate the inner products of another system's docs: all vectors are read once."""
         model = self.registry.entry(run_of(w).system, DenseSystem).model
         stored, lines = sizes.stored(self.registry, model), self._scored(w)
-        read = 4.0 * stored * sizes.vectors(self.registry, w.dataset) / MB / assumed.READ_MB
+        times = len(self.registry.trainings(self.registry.model_for(model, w.dataset)))
+        vectors = times * sizes.vectors(self.registry, w.dataset)
+        read = 4.0 * stored * vectors / MB / assumed.READ_MB
         return _run(lines, read + lines * MICRO * assumed.LINE_US)
 
     def pair_scores(self, w: Wildcards) -> Estimate:

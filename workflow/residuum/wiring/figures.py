@@ -11,7 +11,7 @@ from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import BoundFigure, BoundVenn
-from residuum.wiring.learned import models_behind
+from residuum.wiring.learned import models_behind, trained_by_folds
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
 
@@ -40,6 +40,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         runs={name: registry.runs(systems[name]) for name in (*drawn, *than * bool(drawn))},
         snapshots=_snapshots(registry, figure, {one: systems[one] for one in drawn}),
         absent=absent,
+        by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
         scale=registry.config.scale,
         comparable=comparable,
@@ -73,6 +74,7 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
         if (why := _absent(registry, venn.role, [systems[side] for side in of], hub))
     }
     drawn = [side for row, of in sides.items() if row not in absent for side in of]
+    cells = [(systems[side], place) for side in drawn]
     return BoundVenn(
         id=page,
         table=venn,
@@ -80,7 +82,8 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
         residual=residual_of(registry, [place]),
         runs={side: registry.runs(systems[side]) for side in drawn},
         absent=absent,
-        models=models_behind(registry, ((systems[side], place) for side in drawn)),
+        by_folds=trained_by_folds(registry, cells),
+        models=models_behind(registry, cells),
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,

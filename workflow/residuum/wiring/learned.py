@@ -30,15 +30,39 @@ def models_behind(
 
 def models_judged(registry: Registry, system: str, seed: int, dataset: str) -> list[str]:
     """Return the models behind a run on a dataset that are judged, as `<model>/seed<n>`."""
-    behind = [(name, seed) for name in registry.trained_behind(system)]
-    for name in registry.made_from(system):
-        if registry.systems[name].kind == "rerank":
-            player = registry.reranker_binding(registry.reranker(name))
-            behind += [(player.model, player.seed)] if isinstance(player, FromModel) else []
-    ids = [(registry.model_for(name, dataset), number) for name, number in behind]
+    ids = _models(registry, system, seed, dataset)
     return list(
         dict.fromkeys(f"{name}/seed{number}" for name, number in ids if is_judged(registry, name))
     )
+
+
+def _models(
+    registry: Registry, system: str, seed: int, dataset: str
+) -> Iterator[tuple[str, int | None]]:
+    """Yield the id and the seed of each model behind a run on a dataset, rerankers too."""
+    for name in registry.trained_behind(system):
+        yield registry.model_for(name, dataset), seed
+    for name in registry.made_from(system):
+        if registry.systems[name].kind == "rerank":
+            player = registry.reranker_binding(registry.reranker(name))
+            if isinstance(player, FromModel):
+                yield registry.model_for(player.model, dataset), player.seed
+
+
+def trained_by_folds(
+    registry: Registry, cells: Iterable[tuple[str, Place | None]]
+) -> dict[str, list[str]]:
+    """Return the models behind some systems that are trained for each fold, with these folds.
+
+    Each system comes with a split that it is measured on.
+    """
+    ids = (
+        name
+        for system, place in cells
+        if place
+        for name, _ in _models(registry, system, 1, place.dataset)
+    )
+    return {name: folds for name in ids if (folds := registry.folds(name))}
 
 
 def is_judged(registry: Registry, model: str) -> bool:

@@ -26,7 +26,7 @@ from residuum.wiring.characteristics import bind_characteristics
 from residuum.wiring.corpora import rate_record
 from residuum.wiring.derived import reasons_of, sides_of
 from residuum.wiring.figures import bind_figure, bind_venn
-from residuum.wiring.learned import models_behind, verdicts
+from residuum.wiring.learned import models_behind, trained_by_folds, verdicts
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
 from residuum.wiring.runs import played_rerankers, tuning_place
@@ -39,6 +39,7 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     systems = registry.players(table)
     places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = reasons_of(registry, systems, table, hub)
+    cells = [(systems[r], places[c]) for r, of in reasons.items() for c in of if not of[c]]
     return BoundTable(
         id=page,
         table=table,
@@ -52,10 +53,8 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
         rerankers=played_rerankers(registry, systems.values()),
         derived={r: sides for r in systems if (sides := sides_of(registry, systems, r, table))},
         residual=residual_of(registry, places.values()),
-        models=models_behind(
-            registry,
-            ((systems[r], places[c]) for r, of in reasons.items() for c in of if not of[c]),
-        ),
+        by_folds=trained_by_folds(registry, cells),
+        models=models_behind(registry, cells),
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,
@@ -68,6 +67,7 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     cases, (_, reason) = registry.entry(page, Cases), registry.comparability
     place = registry.place(cases.role)
     players = registry.players(cases)
+    cells = [(system, place) for system in players.values()]
     systems = {name: registry.systems[system] for name, system in players.items()}
     reranked = {n: s.depth.fixed() for n, s in systems.items() if isinstance(s, RerankSystem)}
     return BoundCases(
@@ -75,7 +75,8 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
         cases=cases,
         place="/".join(place),
         residual=residual_of(registry, [place]),
-        models=models_behind(registry, ((system, place) for system in players.values())),
+        by_folds=trained_by_folds(registry, cells),
+        models=models_behind(registry, cells),
         runs={name: registry.runs(system)[0] for name, system in players.items()},
         depths={name: depth for name, depth in reranked.items() if depth},
         scale=registry.config.scale,

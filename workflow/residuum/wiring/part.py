@@ -86,26 +86,29 @@ class Part:
         index = FixedId(system.index().index_id(), weights)
         return self.paths.index.fill(dataset=dataset, index=index)
 
-    def model_files(self, model: Start, dataset: str) -> list[str]:
-        """Return the files of a model, for a dataset, that are local or are made by the graph."""
+    def model_files(self, model: Start, dataset: str, fold: str | None = None) -> list[str]:
+        """Return the files of a model, for a dataset, that are local or are made by the graph.
+
+        Given a fold they are of what has not seen it.
+        """
         if isinstance(model, FromPath):
             return sorted(str(p) for p in Path(model.path).rglob("*") if p.is_file())
-        return [self._made(model, dataset)] if isinstance(model, FromModel) else []
+        return [self._made(model, dataset, fold)] if isinstance(model, FromModel) else []
 
-    def model_argument(self, model: Start, dataset: str) -> str:
+    def model_argument(self, model: Start, dataset: str, fold: str | None = None) -> str:
         """Return how a command names a model for a dataset: a folder, or hub id and revision."""
         if isinstance(model, FromModel):
-            return folder_of(self._made(model, dataset))
+            return folder_of(self._made(model, dataset, fold))
         if isinstance(model, FromPath):
             return quote(model.path)
         named = f"{quote(model.hub)} --revision {quote(model.revision)}"
         return f"{named} --pickled" if model.pickled else named
 
-    def _made(self, model: FromModel, dataset: str) -> str:
+    def _made(self, model: FromModel, dataset: str, fold: str | None) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""
         if hasattr(self.registry.models[model.model], "corpora"):
             return self.paths.backbone.fill(model=model.model)
-        name = self.registry.model_for(model.model, dataset)
+        name = self.registry.model_for(model.model, dataset, fold)
         return self.paths.checkpoint.fill(model=name, seed=model.seed)
 
 

@@ -185,15 +185,33 @@ class Runs(Part):
         return f"--md5 {known[0]}" if known else ""
 
     def reranker_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the reranker."""
-        return self.model_files(player_of(self.registry, wildcards.reranker), wildcards.dataset)
+        """Return the files of the reranker, of the training for each fold where it has several."""
+        player = player_of(self.registry, wildcards.reranker)
+        folds = self._reranked_folds(wildcards)
+        return [file for f in folds for file in self.model_files(player, wildcards.dataset, f)]
+
+    def _reranked_folds(self, wildcards: Wildcards) -> list[str | None]:
+        """Return the folds of a split that trainings of its reranker answer; None is all of it."""
+        player, (dataset, split) = player_of(self.registry, wildcards.reranker), place_of(wildcards)
+        if not isinstance(player, FromModel):
+            return [None]
+        model = self.registry.model_for(player.model, dataset)
+        return [*map(self.registry.fold_of, self.registry.answering(model, split))]
+
+    def reranked_folds(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries of those folds."""
+        folds = filter(None, self._reranked_folds(wildcards))
+        places = (Place(wildcards.dataset, fold) for fold in folds)
+        return [self.fill(self.paths.queries, place) for place in places]
 
     def reranker(self, wildcards: Wildcards) -> str:
         """Return the options that name a reranker and how a released one reads a pair."""
         player = player_of(self.registry, wildcards.reranker)
         reading = getattr(player, "reading", None)
         read = f" --reading {quote(specs.of_entry(reading))}" if reading else ""
-        return f"--model {self.model_argument(player, wildcards.dataset)}{read}"
+        folds = self._reranked_folds(wildcards)
+        models = [self.model_argument(player, wildcards.dataset, fold) for fold in folds]
+        return " ".join(f"--model {model}" for model in models) + read
 
     def pairs_spec(self, wildcards: Wildcards) -> str:
         """Return the spec of the scoring of pairs."""

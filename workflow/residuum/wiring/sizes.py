@@ -178,8 +178,11 @@ def queries(registry: Registry, place: Place) -> int:
 def pairs(registry: Registry, place: Place) -> int:
     """Return the (query, positive) pairs of a training split; a held out query takes one away.
 
-    Where answers say what is relevant, their number is a guess.
+    Where answers say what is relevant, their number is a guess; a part has its share of them.
     """
+    if part := registry.datasets[place.dataset].splits[place.split].part:
+        of = Place(place.dataset, part.of)
+        return round(pairs(registry, of) * len(part.ids) / queries(registry, of))
     level = registry.datasets[place.dataset].splits[place.split].positive_level
     if registry.datasets[place.dataset].source_of(place.split).relevant_by:
         return math.ceil(HELD * docs(registry, place.dataset) * queries(registry, place))
@@ -202,9 +205,11 @@ def examples(registry: Registry, model: str) -> int:
     if not isinstance(registry.model(model), OnPairs):
         return sum(docs(registry, name) for name in corpora_of(registry, model))
     place, triples = registry.train_place(model), registry.negatives(model).triples
-    if triples is None:
-        return pairs(registry, place)
-    return triples.first or docpairs(registry, place)
+    every = (triples.first or docpairs(registry, place)) if triples else pairs(registry, place)
+    if fold := registry.fold_of(model):  # is held out: so many of the queries
+        held_out = queries(registry, Place(place.dataset, fold)) / queries(registry, place)
+        return max(1, round((1 - held_out) * every))
+    return every
 
 
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
