@@ -3,6 +3,7 @@
 import pytest
 from scipy.stats import ttest_rel
 
+import derived_fixture
 import drawn_fixture
 from residuum.cli.errors import ResiduumError
 from residuum.inspect import differing, explaining
@@ -71,6 +72,19 @@ def test_a_point_is_set_beside_the_first_series_as_its_data_has_it(results):
     test = ttest_rel([1.0, 0.5, 0.1, 0.05, 0.2], [0.5, 0.5, 0.0, 0.0, 0.1])
     assert f"Against Dpr: {0.15:+.4f}, 95% " in message and f"p {test.pvalue:.4g}, " in message
     assert "Against" not in explaining.explain(results, "toy/figure4/dpr/mean/hard")
+
+
+def test_a_ratio_leads_to_the_runs_of_both_parts_and_a_change_to_those_of_the_other_row(
+    tmp_path,
+):
+    """Not to the hybrid's, whose ratio it is not."""
+    made = derived_fixture.build(tmp_path / "results" / "toy")
+    parts = {"dense-ours.seed{1,2}", "bm25"}
+    for column, behind in (("roc", parts), ("gain", {*parts, "dense-sum.seed{1,2}"})):
+        read = heads(explaining.explain(made, f"toy/table1/ours/{column}"))
+        for folder, ending in (("metrics", "tsv"), ("runs", "trec.gz")):
+            of = {name for name in read if name.startswith(folder)}
+            assert of == {f"{folder}/data/nq/{name}.{ending}" for name in behind}
 
 
 def test_equal_folders_differ_in_no_point_and_no_share(results):

@@ -200,10 +200,15 @@ def _counts(cell: Cell) -> str:
 
 def _read(cell: Cell) -> str:
     """Name the metrics files behind a cell, those of a system's seeds together."""
+    return ", ".join(map(together, _systems(cell)))
+
+
+def _systems(cell: Cell) -> list[list[str]]:
+    """Return what a cell was read from, the files of a system's seeds together."""
     systems: dict[str, list[str]] = {}
     for path in cell.roots:
         systems.setdefault(SEEDED.sub("", path), []).append(path)
-    return ", ".join(map(together, systems.values()))
+    return list(systems.values())
 
 
 def _per_query(cell: Cell) -> str:
@@ -214,7 +219,7 @@ def _per_query(cell: Cell) -> str:
     quartiles = (each["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
     spread = ", ".join(f"{q:.4g}" for q in quartiles)
     zero = f"{(each['value'] == 0).sum()} of {each.height} queries have 0"
-    means = ", means over seeds" * bool(SEEDED.search("".join(cell.roots[1:])))
+    means = ", means over seeds" * any(len(paths) > 1 for paths in _systems(cell))
     lines = [f"Per query ({_read(cell)}{means})", line("quartiles", f"{spread}; {zero}")]
     for name, descending in (("best", True), ("worst", False)):
         ends = each.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)
