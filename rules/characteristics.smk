@@ -1,7 +1,7 @@
 rule characteristics_count:
-    """Count the queries and the relevant docs of the splits that play the roles."""
+    """Count queries and relevant docs of the splits that play the roles, and their corpora."""
     input:
-        splits=WIRING.pages.counted,
+        counted=WIRING.counts.files,
     output:
         **ONLY.pages(PATHS.table, "characteristics").forms("md", "tex"),
     log:
@@ -14,7 +14,7 @@ rule characteristics_count:
         **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
     params:
         **decided_by("residuum.characteristics", "count", WIRING.pages.spec),
-        splits=WIRING.pages.counted_folders,
+        folders=WIRING.counts.options,
     shell:
-        "python -m residuum.characteristics count --spec {params.spec:q} {params.splits} "
+        "python -m residuum.characteristics count --spec {params.spec:q} {params.folders} "
         "--output {output.tsv} 2>&1 | tee {log}"

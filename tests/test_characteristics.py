@@ -1,13 +1,18 @@
 """Counts of query sets by hand, and DualRM's Table 1 from the official files."""
 
+import json
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from conftest import ROOT, irds_process
+from corpora import make_corpus
 from residuum import characteristics
-from residuum.artefacts import trec
+from residuum.artefacts import manifest, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries
+from residuum.config.schema.cells import PrintedCell
 from residuum.config.schema.datasets import Dataset
 from residuum.config.specs import canonical_json
 from residuum.pages import grids, verdicts
@@ -93,6 +98,102 @@ def test_the_page_rounds_and_the_tsv_does_not(tmp_path):
     assert (tmp_path / "toy-table1.tsv.manifest.json").is_file()
 
 
+SIZES = [
+    {"id": name, "label": name, "quantity": name}
+    for name in ("train_queries", "test_queries", "docs", "query_words", "doc_words")
+]
+PRINTED = {
+    "train_queries": {"dev": "2", "dl": "1K"},
+    "test_queries": {"dev": "3", "dl": "1"},
+    "docs": {"dev": "0.0K", "dl": "3"},
+    "query_words": {"dev": "2.6", "dl": "2.4"},
+    "doc_words": {"dev": "3.3", "dl": "3.4"},
+}
+
+
+def sized(folder, **changes):
+    """Count a split of three queries beside two training queries, and one of four in two folds."""
+    table = {**job().table.model_dump(exclude={"reported"}), "rows": SIZES, "last_digits": True,
+             "tolerance": {"default": 1}, "reported": PRINTED}  # fmt: skip
+    made = job(table=table, trained={"dev": "data/train"}, folds={"dl": 2}, **changes)
+    texts = {"dev": ["one", "two  words", " and\tthese are five words"],
+             "dl": ["a b", "c", "d e f", "g h i"], "train": ["first", "second"]}  # fmt: skip
+    for name, of in texts.items():
+        numbered = [(f"{name}{i}", text.replace("\t", " ")) for i, text in enumerate(of)]
+        trec.write_queries(folder / name / "queries.tsv", numbered)
+        trec.write_qrels(folder / name / "qrels.trec", [(f"{name}0", "d1", 1)])
+    docs = [("d1", "a doc of five words"), ("d2", "two  words"), ("d3", "not\nthree, four")]
+    corpus, output = make_corpus(folder / "corpus", docs), folder / "toy-table1.tsv"
+    spec = canonical_json(made.model_dump(mode="json"))
+    options = [[f"{name}={folder / name}" for name in ("dev", "dl")], [f"dev={folder / 'train'}"]]
+    characteristics.count(spec, output, *options, [f"{name}={corpus}" for name in ("dev", "dl")])
+    return made, output
+
+
+def test_sizes_and_lengths_by_hand(tmp_path):
+    """Queries of 1, 2 and 5 words; of 2, 1, 3 and 3 in two folds; docs of 5, 2 and 3 words."""
+    _, output = sized(tmp_path)
+    table = pl.read_csv(output, separator="\t", infer_schema_length=None)
+    assert values(table, "dev") == {
+        "train_queries": 2, "test_queries": 3, "docs": 3, "query_words": 8 / 3, "doc_words": 10 / 3
+    }  # fmt: skip
+    assert values(table, "dl") == {
+        "train_queries": 2, "test_queries": 2, "docs": 3, "query_words": 9 / 4, "doc_words": 10 / 3
+    }  # fmt: skip
+    page = output.with_suffix(".md").read_text()
+    lines = [[c.strip() for c in x.split("|")[1:-1]] for x in page.splitlines() if x[:1] == "|"]
+    assert [line[1:] for line in lines[2:]] == [
+        ["2", "2"], ["3", "2"], ["3", "3"], ["2.7", "2.2"], ["3.3", "3.3"]
+    ]  # fmt: skip
+    assert "data/dev: its training queries are those of data/train." in page
+    assert "of its 2 folds one is for testing" in page
+    assert "levels from 0" not in page, "nothing of it is counted"
+    kept = json.loads(manifest.beside(output).read_text())["inputs"]
+    assert {Path(name).parent.name for name in kept} == {"dev", "dl", "train", "corpus"}
+
+
+def test_a_tolerance_counts_the_last_digit_that_is_printed(tmp_path):
+    """58K of 58,880 is cut: within 1,000. Docs: 3 of 0.0K, whose last digit counts 100."""
+    made, output = sized(tmp_path)
+    cells = grids.rows(output, grids.GridCell, optional=grids.OPTIONAL)
+    rows = verdicts.judge(made, cells, [], Before())
+    shown = {(row.row, row.column): (row.tolerance, row.verdict) for row in rows}
+    assert shown["docs", "dev"] == (100, "reproduced")
+    assert shown["train_queries", "dl"] == (1000, "reproduced"), "998 off"
+    assert shown["test_queries", "dl"] == (1, "reproduced")
+    assert shown["query_words", "dev"] == (0.1, "reproduced"), "2.667 of 2.6"
+    assert shown["query_words", "dl"] == (0.1, "differs"), "2.25 of 2.4"
+
+
+def test_a_quantity_is_counted_of_its_split_the_training_split_or_the_corpus():
+    made = job(trained={"dev": "data/train"}, folds={"dl": 2})
+    of = {"queries": "data/dev", "query_words": "data/dev", "train_queries": "data/train",
+          "docs": "data/corpus", "doc_words": "data/corpus"}  # fmt: skip
+    assert {name: made.counted_of("dev", name) for name in of} == of
+    assert made.counted_of("dl", "train_queries") == "data/judged", "its other folds"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "digit"),
+    [("808K", 808_000, 1000), ("6.9K", 6900, 100), ("8.8M", 8_800_000, 100_000), ("200", 200, 1),
+     ("56.2", 56.2, 0.1), ("-0.05", -0.05, 0.01)],
+)  # fmt: skip
+def test_a_printed_number_may_be_of_thousands_or_millions(text, value, digit):
+    cell = PrintedCell.parse(text)
+    assert (cell.value, cell.digit) == (value, digit)
+
+
+def test_a_collection_without_training_queries_has_none_to_count(tmp_path):
+    table = {**job().table.model_dump(), "rows": SIZES[:2], "reported": {}}
+    dev = write(tmp_path / "dev", ["a"], [("a", "d", 1)])
+    table, _ = count(
+        tmp_path, job(table=table, places={"dev": "data/dev", "dl": None}), {"dev": dev}
+    )
+    why = {row["row"]: row["not_run"] for row in table.filter(column="dev").iter_rows(named=True)}
+    assert why["test_queries"] is None
+    assert "data/dev: its collection names no training split" in why["train_queries"]
+
+
 def test_a_column_that_is_not_cast_is_not_run(tmp_path):
     dev = write(tmp_path / "dev", ["a"], [("a", "d", 1)])
     made = job(places={"dev": "data/dev", "dl": None})
@@ -146,6 +247,8 @@ def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     assert values(table, "dev") == {
         "queries": 6980, "relevant_per_query": 7437 / 6980, "grades": 2
     }  # fmt: skip
+    sizes = characteristics.sizes(folders["dev"], None, None)
+    assert (sizes["test_queries"], round(sizes["query_words"], 1)) == (6980, 5.9), "RoC's Table 2"
     dl = values(table, "dl")
     assert (dl["queries"], round(dl["relevant_per_query"]), dl["grades"]) == (43, 95, 4)
     assert {

@@ -130,17 +130,19 @@ def test_a_backbone_of_a_dataset_that_starts_from_its_own_model_is_a_circle(conf
 
 def test_measures_are_those_of_the_split_and_of_the_tables():
     loaded = load(scale="mini")
-    assert loaded.measures(registry.Place("generated-mini", "dev")) == ["R@100", "R@1000", "RR@10"]
+    measures = loaded.measures(registry.Place("generated-mini", "dev"))
+    assert measures == ["AP@1000", "R@100", "R@1000", "RR@10", "Success@100"]
     judged = loaded.measures(registry.Place("generated-mini", "judged"))
     assert {"nDCG@10", "AP(rel=2)@1000", "R(rel=2)@1000"} <= set(judged)
 
 
 def test_splits_that_are_searched_are_measured_or_tuned_on_never_trained_on():
     loaded = load(scale="mini")
-    assert corpora.searched(loaded, "generated-mini") == ["tune", "dev", "judged"]
+    measured = ["tune", "dev", "judged", "questions", "topics", "dev-adverse"]
+    assert corpora.searched(loaded, "generated-mini") == measured
     assert corpora.searched(loaded, "nfcorpus") == ["tune", "dev", "test"], "its own tune: RoC's"
     result = corpora.searched(load(scale="full"), "msmarco-passage")
-    assert result == ["tune", "dev", "eval", "trec-dl-2019", "trec-dl-2020"]
+    assert result == ["tune", "dev", "dev-adverse", "eval", "trec-dl-2019", "trec-dl-2020"]
 
 
 def test_published_lexical_scores_are_compared_on_passages_as_they_are_distributed():

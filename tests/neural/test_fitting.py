@@ -273,8 +273,8 @@ def test_what_a_kill_left_half_written_goes_before_the_work_goes_on(
     toy: Path, tmp_path: Path
 ) -> None:
     learner = made(toy, "nll", "fp32", checkpoint_every=1)
-    fitting.fit(learner, TrainingState(tmp_path, "mark"))
+    fitting.fit(learner, TrainingState(tmp_path, "mark"), NONE_KEPT)
     for process in (1, 2):
         (tmp_path / f".state.pt.{process}.part").touch()
-    fitting.fit(learner, TrainingState(tmp_path, "mark"))
+    fitting.fit(learner, TrainingState(tmp_path, "mark"), NONE_KEPT)
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]

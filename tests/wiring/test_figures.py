@@ -22,25 +22,20 @@ from residuum.wiring.paths import Paths
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 PAPER = ROOT / "config" / "papers" / "roc"
-HITS = {"measure": "Success@10"}  # by judgements, as the split here has them
 PATHS = Paths("r")
-ON = "r/metrics/generated-mini/dev"
+ON = "r/metrics/generated-mini"
 
 
-def load(folder, nq="generated-mini/dev", **changes):
-    """Load config/ with nq-test bound at mini; `changes` are laid over the keys of its figures."""
+def load(folder, unbound=(), **changes):
+    """Load config/ at mini, without some roles; `changes` are laid over the keys of RoC's pages."""
     config = folder / "config"
     shutil.copytree(ROOT / "config", config)
-    for path in (config / "papers" / "roc").iterdir():
-        path.unlink()  # its tables ask for answers, which the split here has not
-    for path in PAPER.glob("figure*.yaml"):
-        over = changes.get(path.stem, HITS if path.stem in ("figure1", "figure3") else {})
-        page = {**yaml.safe_load(path.read_text()), **over}
-        (config / "papers" / "roc" / path.name).write_text(yaml.safe_dump(page))
+    for name, over in changes.items():
+        path = config / "papers" / "roc" / f"{name}.yaml"
+        path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **over}))
     path = config / "scales" / "mini.yaml"
     made = yaml.safe_load(path.read_text())
-    made["roles"] = {**made["roles"], "nq-test": nq}
-    made["roles"] = {role: at for role, at in made["roles"].items() if at}
+    made["roles"] = {role: at for role, at in made["roles"].items() if role not in unbound}
     path.write_text(yaml.safe_dump(made))
     return loading.load(config, {**BASE, "scale": "mini", "papers": ["roc"], "seeds": [1]})
 
@@ -53,10 +48,12 @@ def roc(tmp_path_factory):
 def test_groups_and_metrics_are_what_a_figure_reads(roc):
     figures = Figures(roc, PATHS, all_available)
     lengths, hard = named(page="roc-figure6"), named(page="roc-figure4")
-    assert figures.groups(lengths) == ["r/groups/generated-mini/dev/lengths.tsv"]
+    assert figures.groups(lengths) == ["r/groups/generated-mini/questions/lengths.tsv"]
     assert figures.groups(hard) == ["r/groups/generated-mini/dev/bm25-halves.tsv"]
     runs = ("bm25-default", "clear-dpr.seed1", "dpr-ei.seed1", "dpr-sum.seed1")
-    assert figures.metrics(hard) == [f"{ON}/{run}.tsv" for run in runs], "BM25, and no run of it"
+    assert figures.metrics(hard) == [f"{ON}/dev/{run}.tsv" for run in runs], (
+        "BM25, and no run of it"
+    )
     assert (figures.depths(hard), figures.scored(hard)) == ([], [])
     old = load_old()
     sweep = Figures(old, PATHS, all_available)
@@ -70,17 +67,19 @@ def load_old():
 def test_circles_read_the_parts_and_never_the_hybrid(roc):
     metrics = Figures(roc, PATHS, all_available).circles(named(page="roc-figure1"))
     runs = ("bm25-default", "clear-dpr-embedding.seed1", "dpr-embedding.seed1")
-    assert metrics == [f"{ON}/{run}.tsv" for run in runs]
+    assert metrics == [f"{ON}/questions/{run}.tsv" for run in runs]
 
 
 def test_what_is_shown_is_evaluated_where_it_is_shown(roc):
-    measures = roc.measures(Place("generated-mini", "dev"))
-    assert {"AP@1000", "Success@10", "RR@10"} <= {*measures}
+    shown = {"dev": {"RR@10"}, "questions": {"AP@1000", "AnswerAccuracy@10"},
+             "dev-adverse": {"RR@10"}}  # fmt: skip
+    for split, measures in shown.items():
+        assert measures <= {*roc.measures(Place("generated-mini", split))}
 
 
 def test_a_grouping_reads_its_system_and_takes_a_scales_width(roc):
     groups, split = Groups(roc, PATHS, all_available), {"dataset": "generated-mini", "split": "dev"}
-    assert groups.metrics(named(grouping="bm25-halves", **split)) == [f"{ON}/bm25-default.tsv"]
+    assert groups.metrics(named(grouping="bm25-halves", **split)) == [f"{ON}/dev/bm25-default.tsv"]
     spec = json.loads(groups.spec(named(grouping="lengths", **split)))
     assert spec == {"kind": "lengths", "width": 10}
     assert roc.groupings["lengths"].width == 10
@@ -95,7 +94,7 @@ def test_pages_that_report_are_made_and_judged_even_where_no_split_has_their_rol
               .judged_specs(None))[1::2]]  # fmt: skip
     drawn = [page for page in judged if page.startswith("roc-figure")]
     assert drawn == ["roc-figure4", "roc-figure1", "roc-figure3"], "figure6 reports nothing"
-    empty = load(tmp_path, nq=None)
+    empty = load(tmp_path, unbound=("nq-test",))
     pages = Pages(empty, PATHS, all_available)
     made = pages.all(None)
     assert "r/venn/roc-figure1.md" in made and "r/figures/roc-figure6.md" not in made
@@ -106,15 +105,50 @@ def test_pages_that_report_are_made_and_judged_even_where_no_split_has_their_rol
 
 
 def test_a_series_may_have_a_role_of_its_own(tmp_path):
-    series = [{"id": "dev", "label": "D", "system": "bm25-default"},
-              {"id": "tune", "label": "T", "system": "bm25-default",
-               "role": "msmarco-tune"}]  # fmt: skip
-    made = load(tmp_path, figure6={"series": series})
+    series = yaml.safe_load((PAPER / "figure6.yaml").read_text())["series"]
+    series[1]["role"] = "msmarco-tune"
+    made = load(tmp_path, figure6={"role": "msmarco-dev", "series": series})
     bound = bind_figure(made, "roc-figure6", all_available)
-    assert bound.places == {"dev": "generated-mini/dev", "tune": "generated-mini/tune"}
+    on = {"ours": "dev", "clear": "tune", "dpr": "dev", "bm25": "dev"}
+    assert bound.places == {name: f"generated-mini/{split}" for name, split in on.items()}
     groups = Figures(made, PATHS, all_available).groups(named(page="roc-figure6"))
     assert groups == [f"r/groups/generated-mini/{split}/lengths.tsv" for split in ("dev", "tune")]
     assert "AP@1000" in made.measures(Place("generated-mini", "tune"))
+
+
+def test_a_figure_over_snapshots_reads_the_runs_of_all_models_that_a_training_keeps(roc):
+    """Of mini's three the last is the finished one, whose run is the table's."""
+    page, figures = named(page="roc-figure5"), Figures(roc, PATHS, all_available)
+    expected = [
+        f"{ON}/{split}/{system}.{seed}.tsv"
+        for split in ("dev-adverse", "dev")
+        for system in ("clear-dpr", "dpr-ei")
+        for seed in ("seed1", "seed1@1", "seed1@2")
+    ]
+    assert figures.metrics(page) == expected
+    assert (figures.groups(page), figures.depths(page)) == ([], [])
+    assert f"{ON}/dev/dpr-ei.seed1.tsv" in Pages(roc, PATHS, all_available).metrics(
+        named(page="roc-table3")
+    )
+    full = loading.load(ROOT / "config", {**BASE, "scale": "full"})
+    assert bind_figure(full, "roc-figure5", all_available).snapshots["ours-original"] == 10
+    learned = Pages(roc, PATHS, all_available).learning(page)
+    of = "generated-mini.train/seed1"
+    assert learned == [f"r/learning/{model}@{of}.json" for model in ("clear-dpr", "dpr-ei")]
+
+
+def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
+    made = load(tmp_path, unbound=("msmarco-adverse",))
+    bound = bind_figure(made, "roc-figure5", all_available)
+    assert {*bound.absent} == {"clear-adverse", "ours-adverse"}
+    assert {*bound.snapshots} == {"clear-original", "ours-original"}
+    told = {
+        (gap.row, gap.unbound) for gap in gaps(made, all_available) if gap.page == "roc-figure5"
+    }
+    assert told == {("clear-adverse", True), ("ours-adverse", True)}
+    assert [(panel.id, series.id) for panel, series in bound.plotted()] == [
+        ("clear", "clear-original"), ("ours", "ours-original"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -129,9 +163,26 @@ def test_a_series_may_have_a_role_of_its_own(tmp_path):
         ("figure4", {"tolerance": {}}, "`tolerance:` has neither its column nor a default"),
         ("figure4", {"panels": [{"id": "p", "shows": "better", "measure": "RR@10", "header": "x"}]},
          "give than for better, and only for it"),
+        ("figure5", {"groups": ["1"]}, "over snapshot there are no groups and no reported numbers"),
+        ("figure5", {"over": "lengths"}, "narrows reads a figure over depths or snapshots"),
+        ("figure5", {"series": [{"id": "d", "label": "D", "system": "dpr-sum"}]},
+         "series.d.system: 'dpr-sum' has no snapshots (behind it: dpr), as dense systems"),
+        ("figure5", {"series": [{"id": "b", "label": "B", "system": "bm25-default"}]},
+         "'bm25-default' has no snapshots (behind it: no model)"),
+        ("figure5", {"series": [{"id": "r", "label": "R", "system": "clear-bert-base"}]},
+         "'clear-bert-base' has no snapshots"),
+        ("figure5", {"panels": [{"id": "ours", "shows": "better", "than": "bm25-default",
+                                 "measure": "RR@10", "header": "x"}]},
+         "over snapshot panels show a measure"),
+        ("figure5", {"panels": [{"id": "ours", "shows": "measure", "measure": "RR@10",
+                                 "series": ["our-original"], "header": "x"}]},
+         "no series 'our-original'"),
+        ("figure5", {"panels": [{"id": "ours", "shows": "measure", "measure": "RR@10",
+                                 "series": ["ours-original"], "header": "x"}]},
+         "no series of ours 'ours-adverse'"),
         ("figure1", {"measure": "RR@10"}, "RR@10 is no measure of hits, 0 or 1"),
-        ("figure1", {**HITS, "reported": {"a": {"precision": "0.1"}}}, "no quantity 'precision'"),
-        ("figure1", {**HITS, "reported": {"d": {"dense": "0.1"}}}, "no row 'd'; known: a, b, c"),
+        ("figure1", {"reported": {"a": {"precision": "0.1"}}}, "no quantity 'precision'"),
+        ("figure1", {"reported": {"d": {"dense": "0.1"}}}, "no row 'd'; known: a, b, c"),
     ],
 )  # fmt: skip
 def test_faults_of_figures_name_the_key(tmp_path, page, changes, says):

@@ -16,6 +16,7 @@ from residuum.inspect.bundling import PAGES
 from residuum.neural import hub
 from residuum.wiring import driver
 from residuum.wiring.availability import all_available
+from residuum.wiring.characteristics import Counts, bind_characteristics
 from residuum.wiring.claims import Claimed, bind_claims
 from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
@@ -68,13 +69,36 @@ def test_tables_that_are_corrected_together_are_tested_on_the_metrics_of_all(min
     assert set(family.tested_metrics(one)) == every
 
 
-def test_characteristics_count_the_splits_that_have_data(pages):
-    page = named(page="dualrm-table1")
-    counted = pages.counted(page)
-    assert counted[: len(counted) // 2] == [
-        path for path in counted if path.endswith("queries.tsv")
+def test_characteristics_count_the_splits_that_have_data(mini):
+    counts, page = Counts(mini, Paths("r"), all_available), named(page="dualrm-table1")
+    places = ["generated-mini/dev", "generated-mini/judged"]
+    names = ("queries.tsv", "qrels.trec")
+    assert counts.files(page) == [f"r/data/{place}/{name}" for name in names for place in places]
+    assert counts.options(page) == (
+        "--split dev=r/data/generated-mini/dev --split dl=r/data/generated-mini/judged"
+    )
+
+
+def test_characteristics_read_training_queries_and_corpora_where_their_rows_ask(mini):
+    """Of a split with folds, such as the topics, there are no training queries to be read."""
+    counts, page = Counts(mini, Paths("r"), all_available), named(page="roc-table2")
+    on = "r/data/generated-mini"
+    splits = {"marco": "dev", "nq": "questions", "robust": "topics"}
+    assert counts.files(page) == [
+        *(f"{on}/{s}/{n}" for n in ("queries.tsv", "qrels.trec") for s in splits.values()),
+        f"{on}/train/queries.tsv",
+        f"{on}/corpus/manifest.json",
     ]
-    assert pages.counted_folders(page).count("--split ") == len(counted) // 2
+    named_as = [f"--split {column}={on}/{split}" for column, split in splits.items()]
+    named_as += [f"--train {column}={on}/train" for column in ("marco", "nq")]
+    named_as += [f"--corpus {column}={on}/corpus" for column in splits]
+    assert counts.options(page) == " ".join(named_as)
+
+
+def test_the_papers_collections_have_training_queries_or_folds():
+    bound = bind_characteristics(load(scale="full"), "roc-table2", all_available)
+    assert bound.trained == {"marco": "msmarco-passage/train", "nq": "nq-250k/train"}
+    assert bound.folds == {"robust": 5}
 
 
 def test_a_figure_and_a_case_study_read_their_split(mini, pages):
@@ -128,6 +152,46 @@ def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
     assert pages.judged(None) == [f"r/tables/{page}.tsv" for page in ids]
     assert pages.all(None)[: len(ids)] == [f"r/tables/{page}.md" for page in ids]
     assert {"r/figures/clear-figure1.md", "r/cases/clear-table3.md"} <= set(pages.all(None))
+
+
+def test_what_roc_prints_is_entered():
+    """130 numbers of its tables and one of section 4.2.1, nine of figures, 12 markers, 3 ticks."""
+    roc = load(scale="full", papers=["roc"])
+    pages = {
+        page: roc.pages[page] for page in roc.chosen("table", "characteristics", "figure", "venn")
+    }
+    entered = {name: [cell for *_, cell in page.cells()] for name, page in pages.items()}
+    numbers = {name: sum(not cell.tick for cell in cells) for name, cells in entered.items()}
+    tables = {"roc-table1": 4, "roc-table2": 15, "roc-table3": 79, "roc-table4": 12,
+              "roc-table5": 8 + 1, "roc-table6": 12}  # fmt: skip
+    figures = {
+        "roc-figure1": 7,
+        "roc-figure3": 0,
+        "roc-figure4": 2,
+        "roc-figure5": 0,
+        "roc-figure6": 0,
+    }
+    assert numbers == tables | figures
+    every = [cell for cells in entered.values() for cell in cells]
+    assert (sum(len(cell.beats) for cell in every), sum(cell.tick for cell in every)) == (12, 3)
+
+
+@pytest.mark.parametrize(
+    ("page", "rows", "printed"),
+    [
+        ("roc-table4", {"dpr-e": "dpr-sum"}, [1.95, 1.89, 2.87]),
+        ("roc-table4", {"dpr-i": "dpr-sum"}, [0.32, 0.43, 2.10]),
+        ("roc-table4", {"ours-dpr": "dpr-sum"}, [2.36, 2.78, 3.95]),
+        ("roc-table6", {"sparterm-i": "sparterm"}, [0.45, 0.76, 0.74]),
+        ("roc-table6", {"interaction-i": "interaction"}, [0.44, 0.53, 0.31]),
+    ],
+)
+def test_the_differences_that_roc_prints_in_brackets_are_sums_of_its_cells(page, rows, printed):
+    reported = load(scale="full").pages[page].reported
+    for row, other in rows.items():
+        cells = zip(reported[row].values(), reported[other].values(), strict=True)
+        gaps = [100 * (float(a) - float(b)) for a, b in cells]
+        assert gaps == pytest.approx(printed, abs=1e-9)
 
 
 def test_every_kind_of_page_has_a_folder_a_binding_and_a_place_in_bundles():

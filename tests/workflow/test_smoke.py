@@ -376,7 +376,7 @@ def test_a_new_kind_reruns_nothing(project, edited):
          PAGES),
         ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),
-        ("neural/crossencoder.py", ".view(len(grouped), -1)", ".view(len(grouped), -1) * 2",
+        ("neural/crossencoder.py", ".view(len(groups), -1)]", ".view(len(groups), -1) * 2]",
          PAGES | {"models", "metrics", "tuning", "rerank", "runs"}),
         ("collections/words/articles.yaml", "airborne", "windborne", None),
     ],
@@ -405,7 +405,7 @@ ALTERED = [
      "data/generated-smoke/tune/queries.tsv", {"data"}),
     ("lexical.py", "track(sorted(texts.items())", "track(sorted(texts.items())[1:]",
      "runs/generated-smoke/dev/bm25.trec.gz", {"lexical"}),
-    ("negatives.py", ".seed, query_id, positive)", ".seed, positive, query_id)",
+    ("mining.py", ".seed, query_id, positive)", ".seed, positive, query_id)",
      "training/clear/tuples.jsonl.gz", {"negatives"}),
     ("neural/backbones.py", "DECIMALS = 6", "DECIMALS = 3", "backbones/mini-bert", {"pretrain"}),
     ("neural/fitting.py", "(step + 1) * how.batch_size", "(step + 2) * how.batch_size",
@@ -549,9 +549,10 @@ def test_a_new_reranker_is_one_file_and_scores_its_own_pairs_only(project):
 def test_a_rate_is_chosen_among_those_that_a_model_was_trained_at(project, edited):
     """Two trainings of one model decide for the models of a budget; the record has both."""
     grid = "{grid: [1.0e-4, 1.0e-3], of: bert-siamese, role: msmarco-tune, measure: RR@10}"
+    budget = "  triplet:\n    training:\n      {epochs: null, steps: "
     rate = "batch_size: 16, learning_rate: "
-    short = f"steps: 10, {rate}{grid}, d"
-    edited("config/scales/smoke.yaml", f"steps: 20, {rate}1.0e-3, d", short)
+    short = f"{budget}10, {rate}{grid}, d"
+    edited("config/scales/smoke.yaml", f"{budget}20, {rate}1.0e-3, d", short)
     how = "learning: {candidates: bm25, top: 100, measure: RR@10}\n"
     edited("config/scales/smoke.yaml", "\nbudgets:\n", f"\n{how}budgets:\n")
     checkpoint = "models/zero-shot/seed1/manifest.json"

@@ -1,27 +1,32 @@
-"""What query sets are like: how many queries, relevant docs per query, levels of relevance.
+"""What query sets and collections are like: queries, judgements, docs, and words of the latter.
 
-Command: `python -m residuum.characteristics count ...`. Counts come from the exported queries and
-qrels. Must not know runs, measures or where a collection comes from.
+Command: `python -m residuum.characteristics count ...`. Counts come from the exported queries,
+qrels and corpora. Must not know runs, measures or where a collection comes from.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 import typer
 
-from residuum.artefacts import manifest, trec
+from residuum.artefacts import contracts, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.papers import QuerySet
 from residuum.pages import grids, layout
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
-from residuum.wiring.bound import BoundCharacteristics
+from residuum.wiring.bound import OF_CORPUS, TRAINED, BoundCharacteristics
 
 app = command.app(__doc__)
-EXPORTED = ("queries.tsv", "qrels.trec")
+QUERIES, CORPUS = "queries.tsv", "manifest.json"
+EXPORTED = (QUERIES, "qrels.trec")
+MEANS, ALWAYS = ("query_words", "doc_words"), "queries"
 Quantities = dict[str, float]
 
 
@@ -32,15 +37,38 @@ def count(
     split: Annotated[
         list[str] | None, typer.Option(help="COLUMN=FOLDER of queries.tsv and qrels.trec")
     ] = None,
+    train: Annotated[
+        list[str] | None, typer.Option(help="COLUMN=FOLDER of the training queries.tsv")
+    ] = None,
+    corpus: Annotated[list[str] | None, typer.Option(help="COLUMN=FOLDER of the corpus")] = None,
 ) -> None:
     """Write the counts as .tsv (unrounded, a row per cell), .md and .tex."""
     job = command.parse_spec(BoundCharacteristics, spec)
     required = [column.id for column in job.table.columns if job.not_counted(column) is None]
     folders = command.named_paths("--split", split or [], required)
-    counts = {column: quantities(folder) for column, folder in folders.items()}
+    trained = [column for column in required if column in job.trained]
+    training = command.named_paths("--train", train or [], trained)
+    of_corpus = required if job.table.asks(*OF_CORPUS) else []
+    corpora = command.named_paths("--corpus", corpus or [], of_corpus)
+    counts = {
+        column: _counted(job, column, folder, training.get(column), corpora.get(column))
+        for column, folder in folders.items()
+    }
     own = write(job, counts, output)
     inputs = [folder / name for folder in folders.values() for name in EXPORTED]
-    manifest.write(output, {"counts": counts}, job, inputs, "residuum.characteristics", own)
+    inputs += [folder / QUERIES for folder in training.values()]
+    inputs += [folder / CORPUS for folder in corpora.values()]
+    read_from = list(dict.fromkeys(inputs))
+    manifest.write(output, {"counts": counts}, job, read_from, "residuum.characteristics", own)
+
+
+def _counted(
+    job: BoundCharacteristics, column: str, split: Path, train: Path | None, corpus: Path | None
+) -> Quantities:
+    """Count what the rows show of a column, and the judged queries."""
+    known = quantities(split) | sizes(split, train, job.folds.get(column))
+    known |= texts(corpus) if corpus else {}
+    return {name: n for name, n in known.items() if name == ALWAYS or job.table.asks(name)}
 
 
 def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: Path) -> list[Path]:
@@ -50,9 +78,11 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
     """
     cells = []
     for row, column in itertools.product(job.table.rows, job.table.columns):
-        cell = grids.blank(job, row.id, column.id, row.quantity, job.not_counted(column))
-        if counted := counts.get(column.id):
-            cell = cell.measured_as([float(counted[row.quantity])], int(counted["queries"]))
+        why = job.not_counted(column, row.quantity)
+        cell = grids.blank(job, row.id, column.id, row.quantity, why)
+        if why is None:
+            counted = counts[column.id]
+            cell = cell.measured_as([float(counted[row.quantity])], int(counted[ALWAYS]))
         cells.append(cell)
     header = ["", *(job.places[column.id] or column.role for column in job.table.columns)]
     rows = [
@@ -81,24 +111,60 @@ def quantities(folder: Path) -> Quantities:
     }
 
 
+def sizes(split: Path, train: Path | None, folds: int | None) -> Quantities:
+    """Count all queries of a split, judged or not, its training queries, and words of a query.
+
+    Of a split with folds, a fold is for testing, on average, and what is left is for training.
+    """
+    words = [len(text.split()) for text in trec.read_queries(split / QUERIES).values()]
+    test = len(words) / (folds or 1)
+    sized = {"test_queries": test, "query_words": sum(words) / len(words)}
+    trained = len(trec.read_queries(train / QUERIES)) if train else len(words) - test
+    return sized | ({TRAINED: trained} if train or folds else {})
+
+
+@cache
+def texts(corpus: Path) -> Quantities:
+    """Count a corpus, which is read once: docs, and the words of one, apart by white space."""
+    docs = contracts.corpus_manifest(corpus)["docs"]
+    stream = track(contracts.read_corpus(corpus), "count words", docs, "docs")
+    return {"docs": docs, "doc_words": sum(len(text.split()) for _, text in stream) / docs}
+
+
 def _shown(cell: GridCell) -> TextCell:
-    """Round as the papers do: whole numbers, and the levels of relevance in words."""
+    """Round as the papers do: whole numbers, words to a tenth, levels of relevance in words."""
     if cell.measured is None:
         return TextCell("not run")
     if cell.measure == "grades":
         return TextCell("binary" if cell.measured == 2 else f"{cell.measured:.0f}-level")
+    if cell.measure in MEANS:
+        return TextCell(f"{cell.measured:.1f}")
     return TextCell(f"{cell.measured:,.0f}")
 
 
 def _notes(job: BoundCharacteristics) -> list[str]:
-    notes = []
-    for column in job.table.columns:
-        split_ref, why = job.places[column.id], job.absent.get(column.id)
-        role = f"{column.role} (the paper's {column.header})"
-        bound = f"{split_ref}: in the role of {role}" + (f", not run: {why}" if why else ".")
-        notes.append(bound if split_ref else f"{role}: no split has this role at this scale.")
-    notes.append("Counted: queries with a judgement; docs of relevance 1 or more; levels from 0.")
+    notes = [note for column in job.table.columns for note in _of_column(job, column)]
+    if job.table.asks(ALWAYS, "relevant_per_query", "grades"):
+        what = "queries with a judgement; docs of relevance 1 or more; levels from 0"
+        notes.append(f"Counted: {what}.")
+    if job.table.asks(TRAINED, "test_queries", *MEANS):
+        what = "training and test queries with or without a judgement; words between white space"
+        notes.append(f"Counted: {what}, of a test query and of a doc.")
     return [*notes, f"Scale {job.scale}: {job.reason}"]
+
+
+def _of_column(job: BoundCharacteristics, column: QuerySet) -> Iterator[str]:
+    """Say what a column is of, and how its queries part into training and test."""
+    split_ref, why = job.places[column.id], job.absent.get(column.id)
+    role = f"{column.role} (the paper's {column.header})"
+    if split_ref is None:
+        yield f"{role}: no split has this role at this scale."
+        return
+    yield f"{split_ref}: in the role of {role}" + (f", not run: {why}" if why else ".")
+    if trained := job.trained.get(column.id):
+        yield f"{split_ref}: its training queries are those of {trained}."
+    if folds := job.folds.get(column.id):
+        yield f"{split_ref}: of its {folds} folds one is for testing, the others are for training."
 
 
 if __name__ == "__main__":

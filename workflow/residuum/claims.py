@@ -14,8 +14,8 @@ import typer
 from residuum import paired
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
-from residuum.pages import curves, grids, grouped, layout, notes
-from residuum.pages.claims import Values, compare, in_words
+from residuum.pages import curves, grids, grouped, layout, notes, snapshots
+from residuum.pages.claims import Values, axis, compare, in_words
 from residuum.pages.claims import judge as judged
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
@@ -47,8 +47,12 @@ def judge(
     parted = grouped.read_all(groups or [])
     for name, figure in job.figures.items():
         kept = grouped.learned(figure, verdicts)
-        sweeps, read = figure.figure.sweeps, depths or []
-        points = _over_depths(figure, read) if sweeps else grouped.measured(kept, metrics, parted)
+        if figure.figure.sweeps:
+            points = _over_depths(figure, depths or [])
+        elif figure.figure.grouped:
+            points = grouped.measured(kept, metrics, parted)
+        else:
+            points = snapshots.measured(kept, metrics)
         values[name] = of_figure(job, name, kept, points)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
@@ -109,7 +113,7 @@ def page(
     """Lay the claims out: what is said where, what is tested for it, the verdict and why."""
     lines = []
     for claim, row in zip(job.claims.claims, rows, strict=True):
-        tested = in_words(claim.holds)
+        tested = in_words(claim.holds, axis(job, claim.holds)) if claim.holds else ""
         texts = [claim.section, claim.says, tested, row.verdict, row.reason]
         lines.append(list(map(TextCell, texts)))
     header = ["Section", "The paper says", "Tested here", "Verdict", "Reason"]

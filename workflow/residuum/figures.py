@@ -1,12 +1,12 @@
-"""Measures over rerank depths or groups of queries, drawn: a line per series, tests at every point.
+"""Measures over rerank depths, groups of queries or snapshots, drawn; tests at every point.
 
 Command: `python -m residuum.figures draw ...`. What is drawn lies beside the drawing, unrounded;
 equal data is equal bytes. Must not know how runs were made, nor how p-values are computed.
 """
 
-import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,8 @@ import typer
 from residuum.artefacts import files, manifest, trec
 from residuum.artefacts.groupings import Groups
 from residuum.cli import command
-from residuum.pages import drawing, grids, grouped, layout, learned, notes
+from residuum.config.schema.figures import DEPTH
+from residuum.pages import drawing, grids, grouped, layout, learned, notes, snapshots
 from residuum.pages.curves import measured
 from residuum.pages.drawing import panel_name
 from residuum.pages.layout import DASH, TextCell
@@ -29,6 +30,10 @@ TESTED = (
     *("difference", "ci_low", "ci_high", "boot_low", "boot_high", "effect", "min_detectable"),
     *("p", "p_error", "p_adjusted", "p_mixed_effects", "p_over_seeds"),
     *("seeds_agreeing", "seeds_near_alpha", "method", "significant"),
+)
+SNAPSHOTS = (
+    "Snapshots are models after equal parts of a training's steps; the last is the finished one, "
+    "whose runs tables show and whose lambda all have."
 )
 
 
@@ -52,10 +57,15 @@ def draw(
     if requested.figure.sweeps:
         job, points = _over_depths(requested, verdicts, curves)
         data, lines = frame(points), [cost(path) for path in costs]
-    else:
+    elif requested.figure.grouped:
         parted = grouped.read_all(groups or [])
-        job, points = _over_groups(requested, verdicts, metrics, parted)
+        measure = partial(grouped.measured, metrics=metrics, groups=parted)
+        job, points = _of_runs(requested, verdicts, measure)
         data, lines = grouped_frame(job, points), list(_parted(parted))
+    else:
+        measure = partial(snapshots.measured, metrics=metrics)
+        job, points = _of_runs(requested, verdicts, measure)
+        data, lines = frame(points, requested.figure.over), [SNAPSHOTS]
     own = drawing.save(job, points, output)
     page = caption(job, points, lines)
     page.notes.extend(learned.notes(verdicts))
@@ -73,21 +83,20 @@ def _over_depths(
     return labelled, compare(labelled, tested, made)
 
 
-def _over_groups(
-    job: BoundFigure, verdicts: Mapping[str, Learned], metrics: Path, groups: Mapping[str, Groups]
+def _of_runs(
+    job: BoundFigure, verdicts: Mapping[str, Learned], measure: Callable[[BoundFigure], list[Point]]
 ) -> tuple[BoundFigure, list[Point]]:
     kept = grouped.learned(job, verdicts)
-    points = grouped.measured(kept, metrics, groups)
-    return kept, compare(kept, [series.id for series in kept.drawn()], points)
+    return kept, compare(kept, [series.id for series in kept.drawn()], measure(kept))
 
 
-def frame(points: list[Point]) -> pl.DataFrame:
-    """Return a row per depth: means over queries and seeds, spread, its test per query."""
+def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
+    """Return a row per depth or snapshot: means over queries and seeds, spread, its test."""
     rows = [
         {
             "panel": point.panel.id,
             "series": point.series.id,
-            "depth": point.x,
+            over: point.x,
             "measure": point.panel.measure or trec.RECALL,
             "n": len(point.scores.query_ids),
             "seeds": len(point.means),
@@ -95,12 +104,13 @@ def frame(points: list[Point]) -> pl.DataFrame:
             "lowest": float(point.means.min()),
             "highest": float(point.means.max()),
             "per_seed": " ".join(str(float(mean)) for mean in point.means),
-            "docs_reranked": point.docs_reranked,
+            **({"docs_reranked": point.docs_reranked} if over == DEPTH else {}),
             **_tested(point),
         }
         for point in points
     ]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    header = None if rows else ["panel", "series", over]
+    return pl.DataFrame(rows, infer_schema_length=None, schema=header)
 
 
 def grouped_frame(job: BoundFigure, points: list[Point]) -> pl.DataFrame:
@@ -136,7 +146,7 @@ def _parted(groups: Mapping[str, Groups]) -> Iterator[str]:
 
 def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.Layout:
     """Return what stands under the drawing: what it shows, how it is tested, cost, the values."""
-    columns = list(itertools.product(job.figure.panels, job.drawn()))
+    columns = job.plotted()
     shown: dict[int, list[TextCell]] = {}
     for x, at in sorted({(point.x, point.at) for point in points}):
         shown[x] = [TextCell(at), *[TextCell(DASH)] * len(columns)]
@@ -149,6 +159,7 @@ def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.L
     names = [f"{panel.measure or 'recall'} {series.label}" for panel, series in columns]
     if not job.figure.sweeps:
         names = [f"{panel.header} {series.label}" for panel, series in columns]
+    if job.figure.grouped:
         for x, size in {point.x: len(point.scores.query_ids) for point in points}.items():
             shown[x][0] = TextCell(f"{shown[x][0].text} ({size} queries)")
     header = ["K" if job.figure.sweeps else job.figure.over, *names]
@@ -164,7 +175,7 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
     if max(map(len, job.runs.values()), default=0) > 1:
         spread = "bars and brackets: lowest to highest seed"
         yield f"Means over training seeds, per query where tested; {spread}. {notes.SHARED}"
-    if len(drawn) > 1:
+    if any(point.test for point in points):
         note = notes.tests_note(job.tests, "panel", "figure")
         where = "depth" if figure.sweeps else "point"
         yield f"Marks and *: differs significantly from {drawn[0].label} at that {where}. {note}"
@@ -184,9 +195,9 @@ def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
     roles = {s.id: s.role or job.figure.role for s in job.figure.series}
     for panel in job.figure.panels:
         splits = {}
-        for series in job.drawn():
+        for series in (one for at, one in job.plotted() if at == panel):
             own = [n for (one, of, _), n in sizes.items() if (one, of) == (series.id, panel.id)]
-            queries = max(own, default=0) if job.figure.sweeps else sum(own)
+            queries = sum(own) if job.figure.grouped else max(own, default=0)
             where = f"{job.places[series.id]} in the role of {roles[series.id]}, {queries} queries"
             splits[where] = None
         yield f"{panel_name(panel)} (the paper's {panel.header}): {'; '.join(splits) or 'not run'}."

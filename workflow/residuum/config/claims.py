@@ -39,8 +39,9 @@ def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
     if isinstance(claim.holds, Along | Narrows | Factor) and drawn != along:
         yield f"{claim.holds.relation} reads a {'table' if drawn else 'figure'}"
         return
-    if along and isinstance(page, Figure) and not page.sweeps:
-        yield f"{claim.holds.relation} reads a figure over depths: other groups are other queries"
+    if along and isinstance(page, Figure) and page.grouped:
+        text = "reads a figure over depths or snapshots: other groups are other queries"
+        yield f"{claim.holds.relation} {text}"
         return
     rows = [one.id for one in (page.series if isinstance(page, Figure) else page.rows)]
     columns = [one.id for one in page.panels] if isinstance(page, Figure) else _columns(claim, page)
@@ -49,6 +50,10 @@ def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
         ("column", claim.holds.columns, columns),
     ):
         yield from (unknown(word, name, known) for name in names if name not in known)
+    for panel in page.panels if isinstance(page, Figure) else []:
+        if panel.id in claim.holds.columns and panel.series:
+            hidden = [name for name in claim.holds.named() if name not in panel.series]
+            yield from (unknown(f"series of {panel.id}", name, panel.series) for name in hidden)
 
 
 def _columns(claim: Claim, page: Table) -> list[str]:

@@ -22,6 +22,7 @@ from residuum.config.schema.papers import Characteristics, Claims, Table, parts_
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.schema.training import RateGrid
+from residuum.config.snapshots import snapshot_faults
 
 Fault = tuple[str, str]  # key, what is wrong
 
@@ -187,6 +188,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
         reranking = Ref("system", ("rerank",) if series.system in registry.systems else ())
         for text in _reference_faults(registry, reranking, series.system, {}):
             yield f"series.{series.id}.system", text
+    if isinstance(page, Figure):
+        yield from snapshot_faults(registry, page)
     if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
         cause = "a figure compares with its first series only, and is not in its paper's family"
         cure = "needs `compare: with_baselines` and `family: column` or `table`"

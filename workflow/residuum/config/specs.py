@@ -78,6 +78,11 @@ class RunId(NamedTuple):
         """The run of the finished model, whatever the snapshot."""
         return self if self.seed is None else RunId(self.system, trained_with(self.seed))
 
+    def kept(self, number: int) -> "RunId":
+        """The run of the model that its training kept as a snapshot."""
+        assert self.seed is not None, "a training is behind it"
+        return RunId(self.system, Snapshot(trained_with(self.seed), number))
+
 
 class FixedId(NamedTuple):
     """A name and, where it is not enough, what fixes the thing behind an @.

@@ -76,7 +76,7 @@ def _line(results: Path, address: str) -> tuple[str, GridCell]:
     others = {path.beside(".md") for path in PATHS.pages.values()}
     made = [results / path.fill(page="-".join(names[:2])) for path in sorted(others)]
     read = [p for p in made if p.is_file() and p.with_suffix(".tsv") not in pages.values()]
-    more = " Cases, claims and figures over depths have no such numbers"
+    more = " Cases, claims and figures over depths or snapshots have no such numbers"
     more += "".join(f"; read {path}" for path in read)
     if len(names) != 4:
         example = "/".join(next(iter(_cells(next(iter(pages.values()))))))
@@ -92,7 +92,7 @@ def _pages(results: Path) -> Iterator[Path]:
     for place in PLACES:
         for path in sorted(results.glob(place.pattern)):
             with path.open(encoding="utf-8") as lines:
-                if not lines.readline().startswith("panel\t"):  # a figure over depths
+                if not lines.readline().startswith("panel\t"):  # a figure over depths or snapshots
                     yield path
 
 
@@ -115,7 +115,8 @@ def _cells(path: Path) -> dict[Names, GridCell]:
 def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
     """Return what a cell was read from: metrics, tuning records, verdicts, or a split's qrels."""
     if isinstance(page, BoundCharacteristics):
-        return [path for path in read if path.endswith(f"/{line.split_ref}")]
+        counted_of = page.counted_of(line.column, line.measure)
+        return [path for path in read if path.endswith(f"/{counted_of}")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     runs, judged = _runs(line, page)

@@ -11,7 +11,8 @@ from residuum import characteristics, claims, figures, ledger, significance, tab
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
-from residuum.wiring.bound import BoundCharacteristics, BoundTable, corrected_with
+from residuum.wiring.bound import BoundCharacteristics, BoundTable
+from residuum.wiring.pages import corrected_with
 from residuum.wiring.paths import Paths, Template
 
 PATHS = Paths()

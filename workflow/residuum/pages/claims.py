@@ -15,6 +15,7 @@ from residuum.config.schema.claims import (
     Compared,
     Factor,
     Holding,
+    K,
     Narrows,
     Says,
 )
@@ -58,7 +59,7 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
     for claim in job.claims.claims:
         if claim.holds and not _absent(claim.holds, values[claim.holds.page]):
             scores = values[claim.holds.page].scores
-            compared = list(claim.holds.compared(scores))
+            compared = list(claim.holds.compared(scores, axis(job, claim.holds)))
             pairs = [paired.Pair(c.a, c.b, c.column, family=claim.id) for c in compared]
             sides = {
                 key: _side(scores, c, number)
@@ -68,6 +69,12 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
             rows = paired.compare(sides, pairs, job.tests)
             tests += paired.adjust(rows, job.tests.correction, job.tests.alpha)
     return tests
+
+
+def axis(job: BoundClaims, holds: Holding) -> str:
+    """Return what a point of a claim's figure is called: K for a depth, which tables say too."""
+    of = job.figures.get(holds.page)
+    return of.figure.over if of and not of.figure.sweeps else K
 
 
 def _side(scores: Mapping[Key, ScoreMatrix], of: Compared, number: int) -> ScoreMatrix:
@@ -120,7 +127,8 @@ def _judged(
         return _factor(holds, tables[holds.page], None if job.comparable else job.reason)
     if why := _absent(holds, values[holds.page]):
         return Judged(*why)
-    parts = list(zip(holds.compared(values[holds.page].scores), tests, strict=True))
+    compared = holds.compared(values[holds.page].scores, axis(job, holds))
+    parts = list(zip(compared, tests, strict=True))
     return together(parts) if parts else Judged("not run", ONE_DEPTH)
 
 
@@ -199,11 +207,18 @@ def _not_below(test: Comparison) -> Verdict:
     return (verdict if falls else "holds"), why
 
 
+def _not_apart(test: Comparison) -> Verdict:
+    """Turn on a significant difference; a test that finds none does not show that there is none."""
+    verdict, why = _apart(test)
+    return ("reversed" if verdict == "holds" else verdict), why
+
+
 PARTS: dict[Says, Callable[[Comparison], Verdict]] = {
     "above": _above,
     "below": _below,
     "apart": _apart,
     "not below": _not_below,
+    "not apart": _not_apart,
 }
 
 
@@ -223,10 +238,8 @@ def _factor(holds: Factor, cells: Cells, elsewhere: str | None) -> Judged:
     return Judged("holds" if inside else "differs", reason)
 
 
-def in_words(holds: Holding | None) -> str:
-    """Write what is tested for a claim: `bm25 rises over K in reranked (figure1)`."""
-    if holds is None:
-        return ""
+def in_words(holds: Holding, over: str) -> str:
+    """Write what is tested for a claim: `bm25 rises with K in reranked (figure1)`."""
     where = f"in {', '.join(holds.columns)} ({holds.page})"
     if isinstance(holds, Between):
         pairs = (f"{row} {holds.relation} {', '.join(of)}" for row, of in holds.rows.items())
@@ -234,10 +247,11 @@ def in_words(holds: Holding | None) -> str:
         return f"{'; '.join(pairs)} {where}{but}"
     if isinstance(holds, Narrows):
         pairs = (f"{row} less {other}" for row, other in holds.rows.items())
-        return f"the gap of {'; '.join(pairs)} narrows with K {where}"
+        what = {"narrows": f"narrows with {over}", "stays": f"stays the same with {over}"}
+        return f"the gap of {'; '.join(pairs)} {what[holds.relation]} {where}"
     if isinstance(holds, Factor):
         least, most = holds.between
         pairs = (f"{a} is {least:g} to {most:g} times {b}" for a, b in holds.rows.items())
         return f"{'; '.join(pairs)} {where}"
-    what = {"rises": "rises with K", "needs_largest": "is highest at the largest K"}
+    what = {"rises": f"rises with {over}", "needs_largest": f"is highest at the largest {over}"}
     return f"{', '.join(holds.rows)} {what[holds.relation]} {where}"

@@ -4,7 +4,6 @@ Usage: `measured(figure, depth_curve)`, so that figures and claims see the same 
 know tests that are made of them, nor how docs were reranked.
 """
 
-import itertools
 from typing import cast
 
 import polars as pl
@@ -19,8 +18,10 @@ from residuum.wiring.bound import BoundFigure
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:
     """Return a point per panel, series and depth of the depth curve; all hold the same queries."""
+    if not job.drawn():
+        raise ResiduumError(f"{job.id}: no series has runs at scale {job.scale}")
     points = []
-    for panel, series in itertools.product(job.figure.panels, job.series()):
+    for panel, series in job.plotted():
         runs, measure = job.runs[series.id], panel.measure or trec.RECALL
         if missing := sorted(set(runs) - set(table["run"])):
             known = ", ".join(table["run"].unique().sort())

@@ -1,4 +1,4 @@
-"""Drawings of figures: lines over rerank depths or groups, bars where there is one point alone.
+"""Drawings of figures: lines over depths, groups or snapshots, bars where there is one point alone.
 
 Usage: `save(job, points, output)`; `written(figure, output)` inside `styled()` for other drawings.
 Equal data is equal bytes. Must not know tests, nor where values come from.
@@ -15,7 +15,7 @@ import numpy as np
 
 from residuum.artefacts import files
 from residuum.config import measures
-from residuum.config.schema.figures import Panel
+from residuum.config.schema.figures import DEPTH, SNAPSHOT, Panel
 from residuum.pages.points import Point
 from residuum.wiring.bound import BoundFigure
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Legend = dict[str, object]  # label: what is drawn
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
+AXES = {DEPTH: "Rerank depth K", SNAPSHOT: "Snapshot of the training"}  # of groups: their name
 # Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
 LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
     ("#000000", "o", "-"),
@@ -90,7 +91,7 @@ def nothing(ax: "Axes") -> None:
 
 def _plot(ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point]) -> Legend:
     """Draw one panel; return what the legend shows."""
-    alone = len({point.x for point in points}) == 1 and not job.figure.sweeps
+    alone = len({point.x for point in points}) == 1 and job.figure.grouped
     legend = (_bars if alone else _lines)(ax, job, points) | _marks(ax, job, points)
     _axis(ax, job, points)
     ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}{_queries(job, points)}")
@@ -99,22 +100,21 @@ def _plot(ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point]) -
 
 
 def _axis(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
-    """Name the depths or groups along the axis; groups with their sizes."""
+    """Name what lies along the axis; groups with their sizes."""
     named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
-    if job.figure.sweeps:
-        if max(named) >= LOG_FROM * min(named):
-            ax.set_xscale("log")
-        labels = [f"{depth:,}" for depth in named]
-    else:
+    labels = [f"{x:,}" for x in named]
+    if job.figure.sweeps and max(named) >= LOG_FROM * min(named):
+        ax.set_xscale("log")
+    if job.figure.grouped:
         labels = [f"{p.at}\n(n = {len(p.scores.query_ids):,})" for p in named.values()]
     ax.set_xticks([*named], labels=labels)
     ax.minorticks_off()
-    ax.set_xlabel("Rerank depth K" if job.figure.sweeps else f"Group of {job.figure.over}")
+    ax.set_xlabel(AXES.get(job.figure.over, f"Group of {job.figure.over}"))
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
     """Say how many queries a panel is of, where no group does."""
-    return f"\nn = {len(points[0].scores.query_ids):,} queries" if job.figure.sweeps else ""
+    return "" if job.figure.grouped else f"\nn = {len(points[0].scores.query_ids):,} queries"
 
 
 def _bars(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
@@ -137,6 +137,8 @@ def _lines(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
     legend: Legend = {}
     for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.drawn()):
         own = [point for point in points if point.series == series]
+        if not own:
+            continue  # in another panel
         reranked = [point for point in own if point.x > 0]
         means = np.array([point.means for point in reranked])
         mean = means.mean(axis=1)

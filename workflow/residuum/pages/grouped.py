@@ -6,7 +6,6 @@ drawing. Must not know tests, nor how queries are grouped.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -49,7 +48,7 @@ def measured(job: BoundFigure, metrics: Path, groups: Mapping[str, Groups]) -> l
     """Return a point per panel, series and group; each query of the metrics is in one group."""
     read = cache(trec.read_metrics)
     points: list[Point] = []
-    for panel, series in product(job.figure.panels, job.drawn()):
+    for panel, series in job.plotted():
         if panel.change_from and panel.change_from not in job.runs:
             continue
         own = groups[str(job.places[series.id])]

@@ -47,6 +47,7 @@ SIGNS = {
         "∑": "sum",
         "⋅": "cdot",
         "∩": "cap",
+        "\N{UNION}": "cup",
     },
     **{chr(0x3B1 + i): name for i, name in enumerate(SMALL_GREEK)},
     **{chr(0x391 + i): name for i, name in enumerate(LARGE_GREEK) if name},

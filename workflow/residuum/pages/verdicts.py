@@ -81,7 +81,8 @@ def judge(
             printed, cell = PrintedCell.parse(text), measured[row.id, column]
             where = (parts_of(job.id)[0], job.table.printed_in, job.id, row.id, column)
             if printed.value is not None:
-                number = _number(job, where, printed.value, cell, job.table.tolerated(column))
+                tolerance = job.table.tolerated(column, printed)
+                number = _number(job, where, printed.value, cell, tolerance)
                 rows.append(replace(number, same_as=before.number(job, cell)))
             for name, claim in _claims(job, row.id, column, printed):
                 both = [pairs.get((column, row.id, name)) for pairs in (tested, by_holm)]

@@ -4,14 +4,14 @@ Made by `residuum.wiring.pages`. Must not know the registry, nor files but metri
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from residuum.cli.errors import ResiduumError, not_bound
+from residuum.cli.errors import not_bound
 from residuum.config.schema.base import Strict
-from residuum.config.schema.figures import Figure, Series, Venn
+from residuum.config.schema.figures import Figure, Panel, Series, Venn
 from residuum.config.schema.papers import (
     Cases,
     Characteristics,
@@ -21,8 +21,8 @@ from residuum.config.schema.papers import (
     Row,
     Table,
     Tests,
-    parts_of,
 )
+from residuum.config.specs import RunId
 from residuum.wiring.paths import MANIFEST, below_metrics
 
 # Parts of paths, so that a foreign manifest's lead nowhere else.
@@ -32,6 +32,8 @@ NO_DEPTH = "no depth: not a rerank system"
 NO_PARTS = "no D and S: not a fusion of a dense and a lexical part"
 ITSELF = "the row that the others are compared with"
 NOTHING = (NO_DEPTH, NO_PARTS, ITSELF)
+OF_CORPUS = ("docs", "doc_words")
+TRAINED, NOT_TRAINED = "train_queries", "its collection names no training split (own.train)"
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
@@ -163,13 +165,24 @@ class BoundCharacteristics(Bound):
     table: Characteristics
     places: dict[str, SplitRef | None]
     absent: dict[str, str] = Field(default={})  # column id: why
+    trained: dict[str, SplitRef] = Field(default={})  # column id: its collection's training split
+    folds: dict[str, int] = Field(default={})  # column id: how many its split has, if any
     comparable: bool
 
-    def not_counted(self, column: QuerySet) -> str | None:
-        """Return why a split is not counted at this scale, or None if it is."""
+    def not_counted(self, column: QuerySet, quantity: str = "") -> str | None:
+        """Return why a split, or a quantity of it, is not counted at this scale, None if it is."""
         if self.places[column.id] is None:
             return not_bound(self.scale, column.role)
+        if quantity == TRAINED and column.id not in {**self.trained, **self.folds}:
+            return self.absent.get(column.id, f"{self.places[column.id]}: {NOT_TRAINED}")
         return self.absent.get(column.id)
+
+    def counted_of(self, column: str, quantity: str) -> str | None:
+        """Return the split or the corpus that a quantity is counted of, as in <dataset>/<split>."""
+        split_ref = self.places[column]
+        if quantity in OF_CORPUS:
+            return f"{str(split_ref).partition('/')[0]}/corpus"
+        return self.trained.get(column, split_ref) if quantity == TRAINED else split_ref
 
 
 class BoundFigure(Bound):
@@ -181,6 +194,7 @@ class BoundFigure(Bound):
     runs: dict[str, list[RunName]]  # of series, and as <panel>/than of what they are better than
     absent: dict[str, str] = Field(default={})  # series: why it has no runs
     unlearned: dict[str, str] = Field(default={})  # the same, once models are trained
+    snapshots: dict[str, int] = Field(default={})  # series: how many, the finished model the last
     comparable: bool = False
 
     @property
@@ -192,24 +206,35 @@ class BoundFigure(Bound):
         """Return the series that have runs, in the figure's order."""
         return [series for series in self.figure.series if self.runs.get(series.id)]
 
-    def series(self) -> list[Series]:
-        """Return them; none at all is an error."""
-        if drawn := self.drawn():
-            return drawn
-        raise ResiduumError(f"{self.id}: no series has runs at scale {self.scale}")
+    def plotted(self) -> list[tuple[Panel, Series]]:
+        """Return the lines that are drawn: each panel with those of its series that have runs."""
+        pairs = itertools.product(self.figure.panels, self.drawn())
+        return [(panel, one) for panel, one in pairs if one.id in (panel.series or [one.id])]
+
+    def at_snapshots(self, series: str) -> dict[str, list[str]]:
+        """Return the runs of a series at each snapshot, by its number; the last are finished."""
+        runs, last = self.runs[series], self.snapshots[series]
+        kept = {str(n): [str(RunId.parse(run).kept(n)) for run in runs] for n in range(1, last)}
+        return {**kept, str(last): runs}
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
         return self.runs.get(row)
 
     def parts(self) -> Iterator[tuple[str, str]]:
-        """Yield what is measured over groups: a series, or what a panel compares it with, where."""
-        than = [f"{panel.id}/than" for panel in self.figure.panels if panel.than]
-        for series in () if self.figure.sweeps else self.drawn():
+        """Yield what metrics are read of: a series, or what a panel compares it with, where."""
+        for panel, series in () if self.figure.sweeps else self.plotted():
+            than = [f"{panel.id}/than"] if panel.than else []
             yield from ((part, str(self.places[series.id])) for part in (series.id, *than))
 
     def metrics(self) -> list[str]:
-        """Return the metrics files of a figure over groups, each once, sorted."""
-        return sorted({below_metrics(at, r) for part, at in self.parts() for r in self.runs[part]})
+        """Return the metrics files of a figure over groups or snapshots, each once, sorted."""
+        return sorted({below_metrics(at, r) for part, at in self.parts() for r in self._read(part)})
+
+    def _read(self, part: str) -> list[str]:
+        """Return the runs of a part whose metrics are read, at all snapshots if it has some."""
+        if part not in self.snapshots:
+            return self.runs[part]
+        return [run for runs in self.at_snapshots(part).values() for run in runs]
 
 
 class BoundVenn(Bound):
@@ -256,27 +281,14 @@ class BoundClaims(Bound):
             return table.reads(row, own), table.places[column], own.named(row)
         figure, at = self.figures[page], column.partition("/")[2]
         panel = figure.figure.panel(column)
-        what = f"{panel.measure or panel.shows} at K {at}"
-        if not figure.figure.sweeps:
+        runs, what = figure.runs.get(row, []), f"{panel.measure or panel.shows} at K {at}"
+        if figure.figure.grouped:
             what = f"{panel.value} in {figure.figure.over} {at}"
-        return figure.runs.get(row, []), figure.places[row], what
+        elif row in figure.snapshots:  # named by its runs
+            runs, what = figure.at_snapshots(row).get(at, []), panel.value
+        return runs, figure.places[row], what
 
 
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:
     """Return the metrics files of all cells of tables, each once, sorted."""
     return sorted({name for table in tables for name in table.metrics_files()})
-
-
-def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
-    """Return the other tables whose comparisons are corrected together with a table's.
-
-    `tables` are those of all papers; `tests` is how the table itself is tested.
-    """
-    if tests.family != "paper":
-        return []
-    paper, own = parts_of(page)[0], tables[page].tests
-    return [
-        other
-        for other, table in tables.items()
-        if other != page and parts_of(other)[0] == paper and table.tests == own
-    ]

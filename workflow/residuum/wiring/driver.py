@@ -23,6 +23,7 @@ from residuum.config.schema.scales import Config, FromHub
 from residuum.pages.layout import MORE
 from residuum.preload import benchmarks, server
 from residuum.wiring.arithmetic import Arithmetic
+from residuum.wiring.characteristics import Counts
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora, Models
 from residuum.wiring.estimates import Estimates
@@ -58,6 +59,7 @@ class Wiring:
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
         self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)
         self.arithmetic = Arithmetic(registry, paths, hub)
+        self.counts = Counts(registry, paths, hub)
 
     def shell_prefix(self) -> str:
         """Return what stands before every command of this scale."""

@@ -6,7 +6,8 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, 
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
-from residuum.config.schema.figures import Figure, Venn
+from residuum.config.schema.figures import SNAPSHOT, Figure, Venn
+from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import BoundFigure, BoundVenn
@@ -37,12 +38,19 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         places={series: "/".join(place) if place else None for series, place in places.items()},
         residual=residual_of(registry, dict.fromkeys(places.values())),
         runs={name: registry.runs(systems[name]) for name in (*drawn, *than * bool(drawn))},
+        snapshots=_snapshots(registry, figure, {one: systems[one] for one in drawn}),
         absent=absent,
         models=models_behind(registry, cells),
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,
     )
+
+
+def _snapshots(registry: Registry, figure: Figure, series: dict[str, str]) -> dict[str, int]:
+    """Return how many snapshots each series of a figure over them has, by its system."""
+    counts = {one: snapshots_of(registry, system) for one, system in series.items()}
+    return {one: n for one, n in counts.items() if n} if figure.over == SNAPSHOT else {}
 
 
 def _absent(registry: Registry, role: str, systems: list[str], hub: Hub) -> str | None:
@@ -104,7 +112,7 @@ class Figures(Part):
         return self.of_rerankers(self.paths.pairs.manifest, wildcards.page)
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
-        """Return the metrics of the runs of a figure over groups."""
+        """Return the metrics of the runs of a figure over groups or snapshots."""
         return [f"{self.paths.metrics_root}/{name}" for name in self._bound(wildcards).metrics()]
 
     def groups(self, wildcards: Wildcards) -> list[str]:
@@ -114,7 +122,7 @@ class Figures(Part):
     def groups_of(self, page: str) -> list[str]:
         """Return the groups of each split that such a figure is measured on."""
         bound = bind_figure(self.registry, page, self.hub)
-        drawn = [] if bound.figure.sweeps else bound.drawn()
+        drawn = bound.drawn() if bound.figure.grouped else []
         splits = dict.fromkeys(str(bound.places[series.id]) for series in drawn)
         places = (Place(*split.split("/")) for split in splits)
         return [self.fill(self.paths.groups, p, grouping=bound.figure.over) for p in places]

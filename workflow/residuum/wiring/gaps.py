@@ -9,8 +9,9 @@ from typing import NamedTuple
 from residuum.config.registry import Registry
 from residuum.wiring.availability import Hub
 from residuum.wiring.bound import NOTHING
-from residuum.wiring.figures import bind_venn
-from residuum.wiring.pages import BINDERS, bind_characteristics, bind_table, why_not_made
+from residuum.wiring.characteristics import bind_characteristics
+from residuum.wiring.figures import bind_figure, bind_venn
+from residuum.wiring.pages import BINDERS, bind_table, why_not_made
 
 
 class Gap(NamedTuple):
@@ -26,7 +27,7 @@ class Gap(NamedTuple):
 
 
 def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
-    """Yield what the chosen pages do not show at this scale: cells, counted splits, whole pages."""
+    """Yield what the chosen pages do not show at this scale: cells, splits, series, whole pages."""
     for page in registry.chosen("table"):
         table = bind_table(registry, page, hub)
         for row in table.table.rows:
@@ -42,6 +43,10 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
         circles = bind_venn(registry, page, hub)
         for diagram, why in circles.absent.items():
             yield Gap(why, page, diagram, circles.place is None)
+    for page in registry.chosen("figure"):
+        figure = bind_figure(registry, page, hub)
+        for series, why in figure.absent.items() if figure.runs else ():
+            yield Gap(why, page, series, figure.places[series] is None)
     for page in registry.chosen(*BINDERS):
         if why := why_not_made(registry, page, hub):
             yield Gap(why, page)

@@ -4,32 +4,31 @@ Usage: `page_spec(registry, "clear-table1", hub)` gives the `--spec` of the stag
 page, `Pages(registry, paths, hub).metrics(wildcards)` its inputs. Must not know how a page looks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from shlex import quote
 
 from residuum.cli.errors import not_bound
 from residuum.config.registry import Place, Registry
 from residuum.config.schema.base import references
 from residuum.config.schema.figures import Figure
-from residuum.config.schema.papers import Cases, Characteristics, Claims, Printed, Reported, Table
+from residuum.config.schema.papers import Cases, Claims, Printed, Reported, Table, Tests, parts_of
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.answers import kept
-from residuum.wiring.availability import Hub, why_no_export, why_unavailable
+from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import (
     Bound,
     BoundCases,
-    BoundCharacteristics,
     BoundTable,
-    corrected_with,
     metrics_files,
 )
+from residuum.wiring.characteristics import bind_characteristics
 from residuum.wiring.corpora import rate_record
 from residuum.wiring.derived import reasons_of, sides_of
 from residuum.wiring.figures import bind_figure, bind_venn
 from residuum.wiring.learned import models_behind, verdicts
 from residuum.wiring.part import Part, Wildcards, residual_of
-from residuum.wiring.paths import Template, folder_of
+from residuum.wiring.paths import Template
 from residuum.wiring.runs import played_rerankers, tuning_place
 
 
@@ -57,23 +56,6 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
             registry,
             ((systems[r], places[c]) for r, of in reasons.items() for c in of if not of[c]),
         ),
-        scale=registry.config.scale,
-        comparable=comparable,
-        reason=reason,
-    )
-
-
-@kept
-def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharacteristics:
-    """Bind a table of characteristics: its splits, and which of them cannot be exported."""
-    table, (comparable, reason) = registry.entry(page, Characteristics), registry.comparability
-    places = {column.id: registry.binding(column.role) for column in table.columns}
-    reasons = {name: why_no_export(registry, *place) for name, place in places.items() if place}
-    return BoundCharacteristics(
-        id=page,
-        table=table,
-        places={name: "/".join(place) if place else None for name, place in places.items()},
-        absent={column: why for column, why in reasons.items() if why},
         scale=registry.config.scale,
         comparable=comparable,
         reason=reason,
@@ -121,6 +103,21 @@ def family(registry: Registry, page: str) -> list[str]:
     """Return the other tables whose comparisons are corrected together with a table's."""
     tables = {n: entry for n, entry in registry.pages.items() if isinstance(entry, Table)}
     return corrected_with(page, tables, registry.tests[tables[page].tests])
+
+
+def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list[str]:
+    """Return the other tables whose comparisons are corrected together with a table's.
+
+    `tables` are those of all papers; `tests` is how the table itself is tested.
+    """
+    if tests.family != "paper":
+        return []
+    paper, own = parts_of(page)[0], tables[page].tests
+    return [
+        other
+        for other, table in tables.items()
+        if other != page and parts_of(other)[0] == paper and table.tests == own
+    ]
 
 
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
@@ -204,22 +201,6 @@ class Pages(Part):
                 model = self.registry.model_for(name, place.dataset)
                 files |= dict.fromkeys(rate_record(self.registry, self.paths, model))
         return list(files)
-
-    def _counted(self, wildcards: Wildcards) -> dict[str, Place]:
-        page = bind_characteristics(self.registry, wildcards.page, self.hub)
-        columns = [column for column in page.table.columns if page.not_counted(column) is None]
-        return {column.id: self.registry.place(column.role) for column in columns}
-
-    def counted(self, wildcards: Wildcards) -> list[str]:
-        """Return the queries, then the qrels, of the splits that a page counts."""
-        places = self._counted(wildcards).values()
-        templates = (self.paths.queries, self.paths.qrels)
-        return [self.fill(template, place) for template in templates for place in places]
-
-    def counted_folders(self, wildcards: Wildcards) -> str:
-        """Return the options that name those splits' folders, by their columns."""
-        queries = {c: self.fill(self.paths.queries, p) for c, p in self._counted(wildcards).items()}
-        return " ".join(f"--split {name}={folder_of(path)}" for name, path in queries.items())
 
     def _place(self, wildcards: Wildcards) -> Place:
         """Return the split of a page that has one."""

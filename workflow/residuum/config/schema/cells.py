@@ -11,31 +11,40 @@ from pydantic import AfterValidator, Field
 from residuum.config.schema.base import Strict
 
 TICK = "\N{CHECK MARK}"
+UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
 
 
 class PrintedCell(Strict):
     """A reported cell: its number, the row indices it beats, whether an arrow marks it; or a tick.
 
-    A number with a sign is a change from another row.
+    A number with a sign is a change from another row; one with a K or an M is cut or rounded there.
     """
 
     value: float | None  # None of a tick
+    digit: float = 1.0  # what one more in its last printed digit counts: 0.1 in 56.2, 100 in 6.9K
     beats: list[int] = Field(default=[])
     below: bool = False
     signed: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "PrintedCell":
-        """Read `0.308 ^1-4`, `0.241 ↓`, `0.307`, `+0.05` or `✓`; others raise ValueError."""
+        """Read `0.308 ^1-4`, `0.241 ↓`, `+0.05`, `8.8M` or `✓`; others raise ValueError."""
         if text == TICK:
             return cls(value=None)
-        match = re.fullmatch(r"([+-]?\d+(?:\.\d+)?)(?: \^([0-9,-]+))?( ↓)?", text)
+        match = re.fullmatch(r"([+-]?\d+(?:\.(\d+))?)([KM]?)(?: \^([0-9,-]+))?( ↓)?", text)
         if not match:
             raise ValueError(f"cannot read the cell '{text}'")
-        ranges = [part.partition("-") for part in (match[2] or "").split(",") if part]
+        ranges = [part.partition("-") for part in (match[4] or "").split(",") if part]
         beats = [i for first, _, last in ranges for i in range(int(first), int(last or first) + 1)]
         signed = match[1][0] in "+-"
-        return cls(value=float(match[1]), beats=beats, below=bool(match[3]), signed=signed)
+        unit, places = UNITS[match[3]], len(match[2] or "")
+        return cls(
+            value=round(float(match[1]) * unit, 12),
+            digit=unit / 10**places,
+            beats=beats,
+            below=bool(match[5]),
+            signed=signed,
+        )
 
     @property
     def tick(self) -> bool:

@@ -1,7 +1,8 @@
 """What a paper says of its results in words: sentences, and what of its pages must hold for them.
 
 Usage: `claim.holds.compared(points)` yields the comparisons that decide a claim. A point is a row
-and a column of a table, or a series and `panel/depth` of a figure. Must not know any value.
+and a column of a table, or a series and `panel/depth` of a figure, whose axis may be no depth. Must
+not know any value.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,7 +14,8 @@ from pydantic import Field
 from residuum.config.schema.base import Id, Name, Strict
 
 Point = tuple[str, str]  # row, column
-Says = Literal["above", "below", "apart", "not below"]
+Says = Literal["above", "below", "apart", "not below", "not apart"]
+K = "K"  # what a rerank depth is called
 
 
 class Compared(NamedTuple):
@@ -42,7 +44,7 @@ class Between(Strict):
         """Return the rows that the claim is about."""
         return list(dict.fromkeys(row for own, of in self.rows.items() for row in (own, *of)))
 
-    def compared(self, points: Collection[Point]) -> Iterator[Compared]:
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield a comparison per column (or depth of a panel), row and other row."""
         for column in self.columns:
             for row, others in self.rows.items():
@@ -53,7 +55,7 @@ class Between(Strict):
 
 
 class Along(Strict):
-    """A series changes over the depths of a figure.
+    """A series changes over the depths, or the snapshots, of a figure.
 
     rises: the largest depth lies above the smallest, and no depth below the one before it.
     needs_largest: the largest depth lies above every smaller one.
@@ -68,23 +70,26 @@ class Along(Strict):
         """Return the series that the claim is about."""
         return self.rows
 
-    def compared(self, points: Collection[Point]) -> Iterator[Compared]:
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield the comparisons of a series with itself at other depths; none of one depth."""
         for column in self.columns:
             for row in self.rows:
                 depths = list(along(points, row, column))
                 ends = depths[:-1]
                 for smaller in ends if self.relation == "needs_largest" else ends[:1]:
-                    yield _within(row, column, depths[-1], smaller, "above")
+                    yield _within(row, column, depths[-1], smaller, "above", axis)
                 if self.relation == "rises":
                     for smaller, larger in pairwise(depths):
-                        yield _within(row, column, larger, smaller, "not below")
+                        yield _within(row, column, larger, smaller, "not below", axis)
 
 
 class Narrows(Strict):
-    """A series' lead over another one is smaller at the largest depth than at the smallest."""
+    """A series' lead over another one, at the largest depth (or last snapshot) and the smallest.
 
-    relation: Literal["narrows"]
+    narrows: it is smaller at the largest. stays: it is neither smaller nor larger there.
+    """
+
+    relation: Literal["narrows", "stays"]
     page: Id = Field(description="figure of the same paper")
     rows: dict[Id, Id] = Field(min_length=1, description="series: the one that it leads")
     columns: list[Id] = Field(min_length=1, description="its panels")
@@ -93,15 +98,17 @@ class Narrows(Strict):
         """Return the series that the claim is about."""
         return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
 
-    def compared(self, points: Collection[Point]) -> Iterator[Compared]:
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield the comparison of both gaps for each pair; none of one depth."""
+        says: Says = "below" if self.relation == "narrows" else "not apart"
         for column in self.columns:
             for row, other in self.rows.items():
                 every = list(along(points, row, column))
                 for first, last in [(every[0], every[-1])] if len(every) > 1 else ():
-                    names = [f"{row} - {other} at K {at.partition('/')[2]}" for at in (last, first)]
+                    at = [f"{axis} {end.partition('/')[2]}" for end in (last, first)]
+                    names = [f"{row} - {other} at {where}" for where in at]
                     sides, less = ((row, last), (row, first)), ((other, last), (other, first))
-                    yield Compared(names[0], names[1], column, sides, "below", less)
+                    yield Compared(names[0], names[1], column, sides, says, less)
 
 
 class Factor(Strict):
@@ -117,7 +124,7 @@ class Factor(Strict):
         """Return the rows that the claim is about."""
         return list(dict.fromkeys(row for pair in self.rows.items() for row in pair))
 
-    def compared(self, points: Collection[Point]) -> Iterator[Compared]:
+    def compared(self, points: Collection[Point], axis: str = K) -> Iterator[Compared]:
         """Yield nothing: a factor is read, not tested."""
         yield from ()
 
@@ -145,6 +152,6 @@ def along(points: Collection[Point], row: str, column: str) -> Iterator[str]:
     return (at for own, at in points if own == row and at.partition("/")[0] == column)
 
 
-def _within(row: str, column: str, larger: str, smaller: str, says: Says) -> Compared:
-    names = [f"{row} at K {at.partition('/')[2]}" for at in (larger, smaller)]
+def _within(row: str, column: str, larger: str, smaller: str, says: Says, axis: str) -> Compared:
+    names = [f"{row} at {axis} {at.partition('/')[2]}" for at in (larger, smaller)]
     return Compared(names[0], names[1], column, ((row, larger), (row, smaller)), says)

@@ -1,4 +1,4 @@
-"""Figures of config/papers: measures over rerank depths or groups of queries, hits as circles.
+"""Figures of config/papers: measures over depths, groups of queries or snapshots; hits as circles.
 
 What is reported of a figure is judged like the numbers of a table. Must not know results.
 """
@@ -10,16 +10,16 @@ from pydantic import Field
 
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, JudgedMeasure, Measure, Name, Ref, Role, Strict
-from residuum.config.schema.cells import PrintedText
+from residuum.config.schema.cells import PrintedCell, PrintedText
 from residuum.config.schema.papers import Reported, RowId, TestsId
 
-DEPTH = "depth"
+DEPTH, SNAPSHOT = "depth", "snapshot"
 SeriesId = Annotated[Id, Ref("series")]
 QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
 
 
 class Series(Strict):
-    """A line of a figure: a system, measured at each depth, or in each group of the queries."""
+    """A line of a figure: a system, measured at each depth or snapshot, or in each group."""
 
     id: Annotated[Id, Name("series")]
     label: str
@@ -31,7 +31,8 @@ class Panel(Strict):
     """A plot of a figure.
 
     Over depths it shows the candidates' recall, or a measure after reranking. Over groups it shows
-    a measure's mean, or the share of queries for which a series is better than a system.
+    a measure's mean, or the share of queries for which a series is better than a system; over the
+    snapshots of a training a measure's mean.
     """
 
     id: Annotated[Id, Name("panel")]
@@ -40,6 +41,7 @@ class Panel(Strict):
     than: Annotated[Id, Ref("system")] | None = Field(None, description="of better: the system")
     change_from: SeriesId | None = Field(None, description="shown is the change from this series")
     header: str = Field(description="the axis as the paper prints it")
+    series: list[SeriesId] = Field([], description="series that are shown; none: all")
 
     def check(self) -> None:
         if (self.measure is None) != (self.shows == "recall"):
@@ -62,12 +64,12 @@ class Panel(Strict):
 
 
 class Figure(Reported):
-    """Series over rerank depths or groups of the queries, with a paired test between the first
-    series (the baseline) and each other one at every point."""
+    """Series over rerank depths, groups of the queries or snapshots of a training, with a paired
+    test between the first series (the baseline) and each other one at every point."""
 
     kind: Literal["figure"]
-    over: Annotated[Id, Ref("grouping", besides=(DEPTH,))] = Field(
-        DEPTH, description="depth, or a grouping of the queries: an entry of config/groupings"
+    over: Annotated[Id, Ref("grouping", besides=(DEPTH, SNAPSHOT))] = Field(
+        DEPTH, description="depth, snapshot, or a grouping: an entry of config/groupings"
     )
     groups: list[str] = Field([], description="groups that are shown; none: all")
     role: Role
@@ -82,8 +84,12 @@ class Figure(Reported):
     def check(self) -> None:
         if any(panel.sweeps != self.sweeps for panel in self.panels):
             raise ValueError("over depth panels show recall or reranked, else measure or better")
-        if self.sweeps and (self.reported or self.groups or any(s.role for s in self.series)):
-            raise ValueError("over depth there are no groups, roles of series, reported numbers")
+        if self.sweeps and any(series.role for series in self.series):
+            raise ValueError("over depth a series has no role of its own")
+        if not self.grouped and (self.groups or self.reported):
+            raise ValueError(f"over {self.over} there are no groups and no reported numbers")
+        if self.over == SNAPSHOT and any(panel.value != panel.measure for panel in self.panels):
+            raise ValueError("over snapshot panels show a measure: leave out than and change_from")
         known = [panel.id for panel in self.panels]
         for _, column, cell in self.cells():
             panel, _, group = column.partition("/")
@@ -101,13 +107,17 @@ class Figure(Reported):
         return next(panel for panel in self.panels if panel.id == column.partition("/")[0])
 
     @property
+    def grouped(self) -> bool:
+        """Say whether it goes over groups, each of other queries."""
+        return self.over not in (DEPTH, SNAPSHOT)
+
+    @property
     def rows(self) -> list[Series]:
         """Return what its reported numbers are of."""
         return self.series
 
-    def tolerated(self, column: str) -> float:
-        """Return the largest |delta| at which a number of a panel is reproduced."""
-        return super().tolerated(column.partition("/")[0])
+    def tolerated(self, column: str, printed: PrintedCell) -> float:
+        return super().tolerated(column.partition("/")[0], printed)
 
     def systems(self) -> dict[str, str]:
         than = {f"{panel.id}/than": panel.than for panel in self.panels if panel.than}

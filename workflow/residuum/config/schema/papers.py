@@ -150,8 +150,8 @@ class Reported(Printed):
         description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'"
     )
 
-    def tolerated(self, column: str) -> float:
-        """Return the largest |delta| at which a number of a column is reproduced."""
+    def tolerated(self, column: str, printed: PrintedCell) -> float:
+        """Return the largest |delta| at which a number that a column prints is reproduced."""
         return self.tolerance[column if column in self.tolerance else "default"]
 
     def cells(self) -> Iterator[tuple[str, str, PrintedCell]]:
@@ -190,19 +190,42 @@ class Table(Reported):
 
 
 class Characteristic(Strict):
-    """A row of dataset characteristics."""
+    """A row of dataset characteristics.
+
+    queries, relevant_per_query and grades (2 if binary) are of judged queries, test_queries and
+    query_words of all; train_queries are those of the collection's training split. Where a split
+    has folds, a fold is for testing and all others are for training. Words lie between white space.
+    """
 
     id: Annotated[Id, Name("row")]
     label: str
-    quantity: Literal["queries", "relevant_per_query", "grades"]  # grades: 2 if binary
+    quantity: Literal[
+        "queries",
+        "relevant_per_query",
+        "grades",
+        "train_queries",
+        "test_queries",
+        "query_words",
+        "docs",
+        "doc_words",
+    ]
 
 
 class Characteristics(Reported):
-    """What query sets are like, counted from their queries and qrels."""
+    """What query sets and collections are like, counted from queries, qrels and docs."""
 
     kind: Literal["characteristics"]
     columns: list[QuerySet] = Field(min_length=1)
     rows: list[Characteristic] = Field(min_length=1)
+    last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")
+
+    def tolerated(self, column: str, printed: PrintedCell) -> float:
+        most = super().tolerated(column, printed)
+        return most * printed.digit if self.last_digits else most
+
+    def asks(self, *quantities: str) -> bool:
+        """Say whether a row shows one of some quantities."""
+        return any(row.quantity in quantities for row in self.rows)
 
 
 class Condition(Strict):
