@@ -11,7 +11,7 @@ rule characteristics_count:
     conda:
         f"{ENVS}/base.yaml"
     resources:
-        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+        **RESOURCES.cpu(ESTIMATES.characteristics, mem_mb=2000),
     params:
         **decided_by("residuum.characteristics", "count", WIRING.pages.spec),
         folders=WIRING.counts.options,

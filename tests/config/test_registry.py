@@ -115,6 +115,17 @@ def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
     assert looked_up == ["org/wiki"]
 
 
+def test_the_faults_of_a_start_are_those_of_its_form_alone(config):
+    backbones = {**full_backbones(), "cocondenser": {"hub": "org/wide"}}
+    edit(config, "scales/full.yaml", backbones=backbones)
+    with pytest.raises(ResiduumError) as caught:
+        load(config, scale="full")
+    own = [line for line in str(caught.value).splitlines() if "backbones" in line]
+    assert [line.partition("yaml: ")[2] for line in own] == [
+        "backbones.cocondenser.revision: missing key"
+    ]
+
+
 def full_backbones():
     return yaml.safe_load((ROOT / "config" / "scales" / "full.yaml").read_text())["backbones"]
 
@@ -236,7 +247,11 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("scales/mini.yaml", {"backbones": {"b": {**BY_DATASET, "datasets": {"nq-25k": {**HUB}}}}},
          ("backbones.b.datasets.nq-25k: no dataset 'nq-25k'", "Did you mean nq-250k?")),
         ("scales/mini.yaml", {"backbones": {"b": {"datasets": {}, "otherwise": HUB}}},
-         "at least 1 item"),
+         "backbones.b.datasets: Dictionary should have at least 1 item"),
+        ("scales/mini.yaml", {"backbones": {"b": {"datasets": {"nq-250k": {"path": "x"}}}}},
+         "backbones.b.otherwise: missing key"),
+        ("scales/mini.yaml", {"backbones": {"b": {"hbu": "org/x"}}},
+         "backbones.b: give hub and revision, a path, a model, or datasets and otherwise"),
         ("models/clear.yaml", {"negatives": {}},
          "loss residual_margin needs sampled negatives with lexical scores: give negatives.pools"),
         ("models/clear.yaml", {"loss": {"kind": "residual_margn", "xi": 1}},

@@ -130,14 +130,15 @@ def test_a_count_was_made_from_its_split(results):
     ("cell", "says"),
     [
         ("tay/table1/base/rr", "no paper 'tay'; known: toy. Did you mean toy?"),
-        ("toy/tabel1/base/rr", "no table of toy 'tabel1'; known: table1, table2. Did you mean"),
+        ("toy/tabel1/base/rr", "no page of toy 'tabel1'; known: table1, table2. Did you mean"),
         ("toy/table1/bsae/rr", "no row of toy/table1 'bsae'; known: ablation, base, later, ours. "
                                "Did you mean base?"),
         ("toy/table1/base/rrr", "no column of toy/table1/base 'rrr'; known: far, rr. Did you "
                                 "mean rr?"),
-        ("toy-table1", "write a cell as <paper>/<table>/<row>/<column>, such as "
-                       "toy/table1/base/rr"),
-        ("toy/claims/better", "such as toy/table1/base/rr. Only tables have cells; read "),
+        ("toy-table1", "write <paper>/<page>/<row>/<column>, of a figure over groups "
+                       "<paper>/<page>/<series>/<panel>/<group>, such as toy/table1/base/rr"),
+        ("toy/claims/better", "such as toy/table1/base/rr. Cases, claims and figures over depths "
+                              "or snapshots have no such numbers; read "),
     ],
 )  # fmt: skip
 def test_an_unknown_cell_is_one_error_with_what_is_known(results, cell, says):
@@ -363,7 +364,7 @@ def test_a_count_has_no_queries_to_compare(results):
     ("keep", "says"),
     [
         (0, "it is empty; make it again: delete it, then snakemake --cores all"),
-        (1, "a header and no row, where a table has some; make it again: delete it, then"),
+        (1, "a header and no row, where a page has some; make it again: delete it, then"),
         (-1, "its last line is cut short; make it again: delete it, then snakemake"),
     ],
 )
@@ -402,8 +403,10 @@ def test_a_table_without_its_manifest_is_one_error(results, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["figure1", "table3"])
-def test_figures_and_case_studies_are_said_to_have_no_cells(results, name):
-    says = rf"no table of toy '{name}'; known: table1, table2.* Only tables have cells"
+def test_figures_over_depths_and_case_studies_are_said_to_have_no_cells(results, name):
+    says = (
+        rf"no page of toy '{name}'; known: table1, .* over depths or snapshots have no such numbers"
+    )
     says += rf"; read .*figures/toy-{name}\.md$" * (name == "figure1")
     with pytest.raises(ResiduumError, match=says):
         explaining.explain(results, f"toy/{name}/base/rr")

@@ -19,6 +19,8 @@ from replicas.truth import Replica
 from residuum.artefacts import contracts, trec
 from residuum.config import entries
 from residuum.config.schema.datasets import Dataset, Edition
+from residuum.inspect import planning
+from residuum.wiring.paths import Paths
 
 pytestmark = pytest.mark.workflow
 DATASETS = ["msmarco-passage", "msmarco-passage-raw", "msmarco-document", "nq-dpr", "nq-250k",
@@ -26,6 +28,12 @@ DATASETS = ["msmarco-passage", "msmarco-passage-raw", "msmarco-document", "nq-dp
 TABLES = ["msmarco_passage", "msmarco_document", "nq", "robust04", "nfcorpus"]
 # CLEAR, trained on MS MARCO passages, on the collections whose tables hold BM25 alone.
 HYBRIDS = ["msmarco-document/dev", "nq-dpr/test", "nq-250k/dev", "robust04/test", "nfcorpus/test"]
+# Of RoC: a model of coCondenser's start with both objectives, trained on the collection; the
+# folds of McDonald et al.; adverse queries. Its whole graph takes minutes.
+OURS = "cocondenser-ei@nq-250k.train"
+ROC = ["metrics/nq-250k/test/cocondenser-ei-embedding.seed1.tsv",
+       "metrics/robust04/test-mcdonald/bm25-default.tsv",
+       "runs/msmarco-passage/dev-adverse/bm25-default.trec.gz"]  # fmt: skip
 
 
 class Made(NamedTuple):
@@ -65,6 +73,7 @@ def made(tmp_path_factory):
         "HTTPS_PROXY": "http://127.0.0.1:9",
     }
     expected = [f"results/replica/metrics/{place}/clear.seed1.tsv" for place in HYBRIDS]
+    expected += [f"results/replica/{path}" for path in ROC]
     snakemake(project, "all", *expected, env=env, scale="replica")
     return Made(project, env, replicas)
 
@@ -158,6 +167,53 @@ def test_dense_and_hybrid_runs_exist_for_every_collection(made, place):
     for system in ("clear-embedding.seed1", "clear.seed1"):
         run = trec.read_run(made.results / "runs" / place / f"{system}.trec.gz")
         assert run["query_id"].n_unique() == pin.queries
+
+
+def test_a_page_of_roc_is_planned_for_each_of_its_files(made):
+    printed = snakemake(made.project, "all", env=made.env, scale="replica", config="papers=roc",
+                        options=["--dry-run", "--quiet", "host"])  # fmt: skip
+    planned = {path for job in planning.read(printed) for path in job.outputs}
+    paths = Paths("results/replica")
+    files = sorted((ROOT / "config" / "papers" / "roc").glob("*.yaml"))
+    kinds = {path.stem: yaml.safe_load(path.read_text())["kind"] for path in files}
+    pages = {paths.pages[kind].fill(page=f"roc-{name}") for name, kind in kinds.items()}
+    assert len(pages) >= 9 and pages <= planned
+
+
+def test_a_start_is_that_of_the_collection_at_the_commit_where_its_branch_stood(made):
+    folder = made.results / "models" / OURS / "seed1"
+    record = json.loads((folder / "manifest.json").read_text())["spec"]
+    name = "Luyu/co-condenser-wiki"
+    assert (record["start"], record["revision"]) == (
+        name, hub.commit({"hub": name, "revision": "main"})
+    )  # fmt: skip
+
+
+def test_no_negative_of_roc_holds_an_answer(made):
+    tuples = contracts.read_tuples(made.results / "training/dpr@nq-250k.train/tuples.jsonl.gz")
+    holders = made.replicas["dpr-w100"].holders["dpr-w100/natural-questions/train"]
+    drawn = [(one.query_id, doc) for one in tuples for doc in one.negatives]
+    assert len(drawn) > 100
+    assert not [pair for pair in drawn if pair[1] in holders[pair[0]]]
+    metrics = trec.read_metrics(made.results / ROC[0])
+    assert metrics["query_id"].n_unique() == 60
+
+
+def test_adverse_queries_find_other_docs_and_mcdonalds_folds_all_topics(made):
+    adverse, plain = (
+        trec.read_run(made.results / "runs/msmarco-passage" / split / "bm25-default.trec.gz")
+        for split in ("dev-adverse", "dev")
+    )
+    assert {*adverse["query_id"]} == {*plain["query_id"]} and not adverse.equals(plain)
+    mcdonald, others = (
+        trec.read_metrics(made.results / "metrics/robust04" / split / "bm25-default.tsv")
+        for split in ("test-mcdonald", "test")
+    )
+    both = {*mcdonald["measure"]} & {*others["measure"]}
+    assert both and mcdonald["query_id"].n_unique() == 249, "672 has no judgement"
+    one, two = (of.filter(pl.col("measure").is_in(both)).sort(of.columns[:2])
+                for of in (mcdonald, others))  # fmt: skip
+    assert one.equals(two), "plain BM25 chooses nothing by folds"
 
 
 def test_nothing_that_round_1_judged_is_in_a_run_of_round_2(made):

@@ -54,6 +54,14 @@ def test_rocs_trainings_at_full_are_as_long_as_its_batches_of_ten_make_them():
     assert questions.steps == -(-epochs * 58_880 // 10), "one marked passage for each question"
 
 
+def test_counting_docs_reads_each_corpus_once():
+    made = Estimates(full()).characteristics(named(page="roc-table2"))
+    text = 8_841_823 * 340 + 250_000 * 630 + 528_155 * 3000
+    assert made.core_s == pytest.approx(60 + text / 20e6)
+    queries = Estimates(full()).characteristics(named(page="dualrm-table1"))
+    assert queries.core_s == 60, "none where splits alone are counted"
+
+
 def test_a_corpus_has_the_docs_of_its_largest_edition():
     assert sizes.docs(TOY, "toy") == 1000
     assert sizes.text_bytes(full(), "msmarco-passage") == 8_841_823 * 340

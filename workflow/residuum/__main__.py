@@ -28,7 +28,7 @@ RESULTS = Path(results_of("mini"))
 Config = Annotated[Path, typer.Option(help="folder of the configuration")]
 CONFIG = Path("config")
 Name = Annotated[str, typer.Argument(help="id of a dataset")]
-Cell = Annotated[str, typer.Argument(help="PAPER/TABLE/ROW/COLUMN, as clear/table1/bm25/dev-rr")]
+Cell = Annotated[str, typer.Argument(help="PAPER/PAGE/ROW/COLUMN, as clear/table1/bm25/dev-rr")]
 Deep = Annotated[bool, typer.Option("--deep", help="hash files above 100 MB too, not their size")]
 Against = Annotated[Path | None, typer.Option(help="results to compare with: first difference")]
 
@@ -49,7 +49,7 @@ def explain(
     full: Annotated[bool, typer.Option("--full", help="do not shorten commands and specs")] = False,
     deep: Deep = False,
 ) -> None:
-    """Show the provenance of a table cell: value, tests, queries, and all it was made from."""
+    """Show the provenance of a page's number: value, tests, queries, all it was made from."""
     from residuum.inspect import differing, explaining
 
     differences = differing.compared(results, against, cell, deep) if against else ""

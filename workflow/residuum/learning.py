@@ -19,7 +19,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.base import Strict
 from residuum.config.schema.models import Trained
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, hub, pretrained
 from residuum.neural.learners import KINDS, HeldOut, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.resumable import log
@@ -66,7 +66,8 @@ def score(
     made = KINDS[form.kind].on_held_out(form, begun, model, held)
     table = pl.DataFrame({**made.ids, **made.values})
     files.write_text(output, table.write_csv(separator="\t"))
-    setting = {"model": form.model_dump(mode="json"), "start": start, "revision": revision}
+    at = revision and (hub.commit(start, revision) or revision)  # a branch as it was read
+    setting = {"model": form.model_dump(mode="json"), "start": start, "revision": at}
     setting |= {"top": top, "batch_size": batch_size, "threads": threads, **chosen._asdict()}
     facts = {"rows": table.height, "weights": files.sha256(model / pretrained.WEIGHTS)}
     inputs = [run, queries, qrels, corpus / "manifest.json", model]

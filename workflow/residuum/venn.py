@@ -49,9 +49,9 @@ def draw(
     job, verdicts = command.parse_spec(BoundVenn, spec), read_all(learning or [])
     reasons = dict(_unlearned(job, verdicts))
     known = {row.id: row for row in job.table.rows if row.id not in job.absent | reasons}
-    hits = {name: _hits(job, name, metrics) for name in known}
-    found = {name: counted(known[name], of) for name, of in hits.items()}
-    cells = [cell for row in job.table.rows for cell in _cells(job, row, hits, reasons)]
+    pairs = {name: hits(job, name, metrics) for name in known}
+    found = {name: counted(known[name], of) for name, of in pairs.items()}
+    cells = [cell for row in job.table.rows for cell in _cells(job, row, pairs, reasons)]
     own = _save(job, found, output)
     page = _page(job, found, reasons)
     page.notes.extend(learned.notes(verdicts))
@@ -67,7 +67,7 @@ def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tupl
             yield row.id, why
 
 
-def _hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
+def hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
     """Return the hits of both parts of a diagram, over the same queries."""
     read = cache(trec.read_metrics)
     sides = []
@@ -80,9 +80,9 @@ def _hits(job: BoundVenn, name: str, metrics: Path) -> Hits:
     return dense, lexical
 
 
-def counted(row: Diagram, hits: Hits) -> Coverage:
+def counted(row: Diagram, pair: Hits) -> Coverage:
     """Count what both parts answer; where circles are disjoint, as if no query were in both."""
-    of = coverage(*hits)
+    of = coverage(*pair)
     return disjoint(of) if row.disjoint else of
 
 
@@ -103,17 +103,17 @@ def shares(of: Coverage) -> dict[str, float | None]:
 
 
 def _cells(
-    job: BoundVenn, row: Diagram, hits: Mapping[str, Hits], reasons: Mapping[str, str]
+    job: BoundVenn, row: Diagram, pairs: Mapping[str, Hits], reasons: Mapping[str, str]
 ) -> Iterator[GridCell]:
     """Yield the cells of a diagram: a value per seed, whose mean is that over the seeds."""
     why, unlearned = job.absent.get(row.id) or reasons.get(row.id), row.id in reasons
-    seeds = [shares(counted(row, pair)) for pair in _by_seed(*hits[row.id])] if not why else []
+    seeds = [shares(counted(row, pair)) for pair in _by_seed(*pairs[row.id])] if not why else []
     for name in QUANTITIES:
         what = f"{name} by {job.table.measure}{', disjoint' * row.disjoint}"
         cell = GridCell(job.id, row.id, name, what, job.place, not_run=why, not_learned=unlearned)
         values = [value for of in seeds if (value := of[name]) is not None]
         if values and len(values) == len(seeds):
-            cell = cell.measured_as(values, len(hits[row.id][0].query_ids))
+            cell = cell.measured_as(values, len(pairs[row.id][0].query_ids))
         elif not why:
             cell = GridCell(job.id, row.id, name, what, job.place, not_run=NO_HIT)
         yield grids.with_reported(cell, job.table)

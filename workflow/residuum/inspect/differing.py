@@ -13,7 +13,8 @@ import polars as pl
 from residuum.artefacts import trec
 from residuum.artefacts.manifest import FOLDER
 from residuum.cli.errors import ResiduumError
-from residuum.inspect.explaining import PATHS, Cell, changed, find, values
+from residuum.inspect.addressing import PATHS, Cell, find
+from residuum.inspect.explaining import changed, values
 from residuum.inspect.provenance import Artefact, ancestors, artefact_of
 from residuum.inspect.text import flat, line, short
 

@@ -1,46 +1,29 @@
-"""The provenance of a table cell: its value, tests, per-query values, and all it was made from.
+"""The provenance of a number: its value, tests, per-query values, and all it was made from.
 
-Usage: `residuum explain clear/table1/bm25/dev-rr`. Reads pages, tests, metrics and manifests.
-Must not know how any of them was computed.
+Usage: `residuum explain clear/table1/bm25/dev-rr`; of a figure over groups
+`roc/figure4/ours/gain/hard`, of circles `roc/figure1/a/residual`. Reads pages, tests, metrics and
+manifests. Must not know how any of them was computed.
 """
 
 import re
-from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
-from pydantic import ValidationError
 
-from residuum.artefacts import manifest
-from residuum.cli.errors import ResiduumError, unknown
-from residuum.config.schema.papers import DEPTH, parts_of
+from residuum import venn
 from residuum.config.specs import SEED
 from residuum.inspect import provenance
+from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
 from residuum.inspect.text import line, together, wrapped
-from residuum.pages import derived, grids, layout
-from residuum.pages.grids import Grid, GridCell
+from residuum.pages import derived, grids, grouped, layout
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
-from residuum.wiring.bound import BoundCharacteristics, BoundTable
-from residuum.wiring.paths import Paths
+from residuum.wiring.bound import BoundCharacteristics, BoundFigure, BoundVenn
 
-PATHS = Paths()
 SHOWN = 3  # queries at each end
 SEEDED = re.compile(SEED)
-
-
-class Cell(NamedTuple):
-    """A cell: the line of its table's TSV, the table, and what its value was read from."""
-
-    address: str
-    results: Path
-    line: GridCell
-    page: Grid
-    graph: provenance.Graph
-    roots: list[str]
 
 
 def explain(results: Path, address: str, full: bool = False, deep: bool = False) -> str:
@@ -51,99 +34,26 @@ def explain(results: Path, address: str, full: bool = False, deep: bool = False)
     """
     cell = find(results, address)
     kin = provenance.described(provenance.ancestors(cell.graph, cell.roots), full)
-    parts = [_value(cell), _changed(cell, deep), _claims(cell), _tests(cell), _per_query(cell)]
-    parts += [_counts(cell), kin]
+    parts = [_value(cell), _changed(cell, deep), _claims(cell), _first(cell), _tests(cell)]
+    parts += [_per_query(cell), _counts(cell), kin]
     return "\n\n".join(part for part in parts if part)
-
-
-def find(results: Path, address: str) -> Cell:
-    """Find a cell; an unknown paper, table, row or column is an error that lists the known ones."""
-    own = _line(results, address)
-    path = PATHS.table.fill(page=own.table)
-    graph = provenance.read(results)
-    spec = graph.manifest(path).spec
-    try:
-        page = (BoundTable if "runs" in spec else BoundCharacteristics).model_validate(spec)
-    except ValidationError:
-        again = "made by another version of residuum; make it again there: snakemake --cores all"
-        raise ResiduumError(f"{manifest.beside(results / path)}: {again}") from None
-    name = "/".join([*parts_of(own.table), own.row, own.column])
-    return Cell(name, results, own, page, graph, _roots(own, page, graph[path].parents))
-
-
-def _line(results: Path, address: str) -> GridCell:
-    """Return the line of a table's TSV at an address <paper>/<table>/<row>/<column>."""
-    names = tuple(address.strip("/").split("/"))
-    tables = sorted(results.glob(PATHS.table.pattern))
-    if not tables:
-        raise ResiduumError(
-            f"{results}: no tables; name a results folder (--results results/<scale>) or make them "
-            "first: snakemake --cores all"
-        )
-    page = "-".join(names[:2])
-    others = {path.beside(".md") for path in PATHS.pages.values() if path != PATHS.table}
-    pages = [p for p in sorted(results / path.fill(page=page) for path in others) if p.is_file()]
-    more = " Only tables have cells" + "".join(f"; read {p}" for p in pages)
-    if len(names) != 4:
-        raise ResiduumError(
-            f"'{address}': write a cell as <paper>/<table>/<row>/<column>, such as "
-            f"{'/'.join(next(iter(_cells(tables[0]))))}{f'.{more}' if pages else ''}"
-        )
-    _check(names[:2], [parts_of(path.stem) for path in tables], more)
-    cells = _cells(results / PATHS.table.fill(page=page))
-    _check(names, cells)
-    return cells[names]
-
-
-def _check(names: tuple[str, ...], known: Collection[tuple[str, ...]], more: str = "") -> None:
-    for depth, kind in enumerate(("paper", "table", "row", "column")[: len(names)]):
-        valid = {each[depth] for each in known if each[:depth] == names[:depth]}
-        if names[depth] not in valid:
-            of = f"{kind} of {'/'.join(names[:depth])}" if depth else kind
-            raise ResiduumError(f"{unknown(of, names[depth], valid)}{more}")
-
-
-def _cells(path: Path) -> dict[tuple[str, ...], GridCell]:
-    """Return the lines of a table's TSV by their address; none is an error."""
-    lines = grids.rows(path, GridCell, optional=grids.OPTIONAL)
-    if not lines:
-        raise ResiduumError(f"{path}: a header and no row, where a table has some; {grids.AGAIN}")
-    return {(*parts_of(line.table), line.row, line.column): line for line in lines}
-
-
-def _roots(line: GridCell, page: Grid, read: tuple[str, ...]) -> list[str]:
-    """Return what a cell was read from: metrics, tuning records, verdicts, or a split's qrels."""
-    if isinstance(page, BoundCharacteristics):
-        counted_of = page.counted_of(line.column, line.measure)
-        return [path for path in read if path.endswith(f"/{counted_of}")]
-    template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
-    named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
-    column = page.column(line.column)
-    of_row = [path for run in page.reads(line.row, column) for path, own in named if own == run]
-    on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
-    if line.not_learned:
-        names = page.models_of(page.judged_runs(line.row, column), line.split_ref)
-        models = [name.partition("/seed") for name in names]
-        verdicts = [PATHS.learning.fill(model=model, seed=seed) for model, _, seed in models]
-        return [*verdicts, *on_split]
-    return on_split or (of_row if line.measure == DEPTH else [])
 
 
 def _value(cell: Cell) -> str:
     """Lay out what was measured, what the paper reports, and the ledger's verdict."""
     table, own = cell.page.table, cell.line
     row = next(row for row in table.rows if row.id == own.row)
-    column = next(column for column in table.columns if column.id == own.column)
     measured = f"{own.absence}: {own.not_run}"
     if own.measured is not None:
         each = [f"{float(value):.6g}" for value in str(own.per_seed).split()]
         seeds = f"; per seed {' '.join(each)}" * (len(each) > 1)
-        interval = "" if own.ci_low is None else f"; 95% {own.ci_low:.6g} to {own.ci_high:.6g}"
+        other = own.ci_low is None or isinstance(cell.page, BoundFigure)  # that of a difference
+        interval = "" if other else f"; 95% {own.ci_low:.6g} to {own.ci_high:.6g}"
         about = f"{own.measure} on {own.split_ref}, {own.n} queries{seeds}{interval}"
         measured = f"{own.measured:.6g} ({about})"
     lines = [
         f"{cell.address} in {cell.results}",
-        f"{table.printed_in}: {row.label}, {column.header}",
+        f"{table.printed_in}: {row.label}, {_header(cell)}",
         "",
         line("measured", measured),
         line("reported", table.reported.get(own.row, {}).get(own.column, "nothing in this cell")),
@@ -152,13 +62,24 @@ def _value(cell: Cell) -> str:
     return "\n".join(lines)
 
 
+def _header(cell: Cell) -> str:
+    """Return what a column is called on its page."""
+    page, column = cell.page, cell.line.column
+    if isinstance(page, BoundVenn):
+        return column
+    if isinstance(page, BoundFigure):
+        group = column.partition("/")[2]
+        return f"{page.figure.panel(column).header} in {page.figure.over} {group}"
+    return next(own.header for own in page.table.columns if own.id == column)
+
+
 def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
     """Say which files behind a cell are not as manifests record them, and how many are not hashed.
 
     Of what its pages were made from, the cell's own metrics count. The latter is empty if all are.
     """
-    names = (PATHS.table, PATHS.significance, PATHS.ledger)
-    pages = [cell.graph[name.fill(page=cell.line.table)] for name in names]
+    names = (cell.path, PATHS.significance.fill(page=cell.line.table), PATHS.ledger)
+    pages = [cell.graph[name] for name in names]
     changes = Changes(cell.results, cell.graph, deep)
     found = changes.of(provenance.ancestors(cell.graph, cell.roots))
     found += [each for each in changes.of(pages, cell.roots) if each not in found]
@@ -185,6 +106,24 @@ def _claims(cell: Cell) -> str:
     rows = _ledger(cell, "comparison")
     lines = [wrapped(f"{row.claim}: {row.verdict} ({row.reason})", "  ", 2) for row in rows]
     return "\n".join(["What the paper's markers claim (ledger.tsv)", *lines]) if lines else ""
+
+
+def _first(cell: Cell) -> str:
+    """Say how a point of a figure compares with the first series there, as its data has it."""
+    if not isinstance(cell.page, BoundFigure):
+        return ""
+    table = pl.read_csv(cell.results / cell.path, separator="\t", infer_schema_length=None)
+    test = table.row(by_predicate=_is(cell.line.row, cell.line.column), named=True)
+    if test.get("p") is None:
+        return ""
+    against = cell.page.drawn()[0].label
+    text = f"{test['difference']:+.4f}, 95% {test['ci_low']:+.4f} to {test['ci_high']:+.4f}"
+    p = f"p {test['p']:.4g}, adjusted {test['p_adjusted']:.4g}"
+    return f"Against {against}: {text}, {p}{', significant' * test['significant']}"
+
+
+def _is(row: str, column: str) -> pl.Expr:
+    return (pl.col("row") == row) & (pl.col("column") == column)
 
 
 def _tests(cell: Cell) -> str:
@@ -217,10 +156,17 @@ def _tests(cell: Cell) -> str:
 
 def _made(cell: Cell) -> list[derived.Value]:
     """Return what a cell shows, then what it is a change from; none of a choice or a count."""
-    page, own = cell.page, cell.line
-    if own.measured is None or not isinstance(page, BoundTable):
+    page, own, metrics = cell.page, cell.line, cell.results / PATHS.metrics_root
+    if own.measured is None or isinstance(page, BoundCharacteristics):
         return []
-    column, metrics = page.column(own.column), cell.results / PATHS.metrics_root
+    if isinstance(page, BoundFigure):
+        groups = grouped.read_all(cell.results / p for p in cell.roots if PATHS.groups.parse(p))
+        points = grouped.measured(page, metrics, groups)
+        return [p.scores for p in points if (p.series.id, p.column) == (own.row, own.column)]
+    if isinstance(page, BoundVenn):
+        row = next(row for row in page.table.rows if row.id == own.row)
+        return [venn.counted(row, venn.hits(page, row.id, metrics))]
+    column = page.column(own.column)
     if column.shows == "chosen":
         return []
     rows = [own.row, str(column.change_from)] if column.is_change(own.row) else [own.row]
@@ -244,7 +190,8 @@ def _counts(cell: Cell) -> str:
     ratios = [made for made in _made(cell) if isinstance(made, Coverage)]
     lines = [
         f"  D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
-        f"{of.residual:g}, both {of.overlap:g}, neither {of.failures:g}; RoC {of.ratio:.6g}"
+        f"{of.residual:g}, both {of.overlap:g}, neither {of.failures:g}; RoC "
+        f"{layout.DASH if of.ratio is None else f'{of.ratio:.6g}'}"
         for of in ratios
     ]
     means = ", means over seeds" * any(len(of.by_seed) > 1 for of in ratios)
@@ -253,10 +200,15 @@ def _counts(cell: Cell) -> str:
 
 def _read(cell: Cell) -> str:
     """Name the metrics files behind a cell, those of a system's seeds together."""
+    return ", ".join(map(together, _systems(cell)))
+
+
+def _systems(cell: Cell) -> list[list[str]]:
+    """Return what a cell was read from, the files of a system's seeds together."""
     systems: dict[str, list[str]] = {}
     for path in cell.roots:
         systems.setdefault(SEEDED.sub("", path), []).append(path)
-    return ", ".join(map(together, systems.values()))
+    return list(systems.values())
 
 
 def _per_query(cell: Cell) -> str:
@@ -267,7 +219,7 @@ def _per_query(cell: Cell) -> str:
     quartiles = (each["value"].quantile(q, "linear") for q in (0.25, 0.5, 0.75))
     spread = ", ".join(f"{q:.4g}" for q in quartiles)
     zero = f"{(each['value'] == 0).sum()} of {each.height} queries have 0"
-    means = ", means over seeds" * bool(SEEDED.search("".join(cell.roots[1:])))
+    means = ", means over seeds" * any(len(paths) > 1 for paths in _systems(cell))
     lines = [f"Per query ({_read(cell)}{means})", line("quartiles", f"{spread}; {zero}")]
     for name, descending in (("best", True), ("worst", False)):
         ends = each.sort(["value", "query_id"], descending=[descending, False]).head(SHOWN)

@@ -127,18 +127,15 @@ def _cell(job: BoundFigure, point: Point) -> GridCell:
 
 
 def _blank(job: BoundFigure, row: str, column: str, **changes: object) -> GridCell:
-    name, _, group = column.partition("/")
-    panel = next(panel for panel in job.figure.panels if panel.id == name)
-    what = f"{panel.value} in {job.figure.over} {group}"
+    group = column.partition("/")[2]
+    what = f"{job.figure.panel(column).value} in {job.figure.over} {group}"
     cell = GridCell(job.id, row, column, what, job.places[row], **changes)  # type: ignore[arg-type]
     return grids.with_reported(cell, job.figure)
 
 
 def _why_not(job: BoundFigure, row: str, column: str) -> str:
     """Return why a reported number has no point: its series, what it changes from, or the group."""
-    name, _, group = column.partition("/")
-    panel = next(panel for panel in job.figure.panels if panel.id == name)
-    for series in filter(None, (row, panel.change_from)):
+    for series in filter(None, (row, job.figure.panel(column).change_from)):
         if why := job.unlearned.get(series) or job.absent.get(series):
             return why if series == row else f"{series}: {why}"
-    return f"no query is in the group {group} of {job.figure.over}"
+    return f"no query is in the group {column.partition('/')[2]} of {job.figure.over}"

@@ -282,8 +282,8 @@ class BoundClaims(Bound):
         if table := self.tables.get(page):
             own = table.column(column)
             return table.reads(row, own), table.places[column], own.named(row)
-        figure, (name, _, at) = self.figures[page], column.partition("/")
-        [panel] = [own for own in figure.figure.panels if own.id == name]
+        figure, at = self.figures[page], column.partition("/")[2]
+        panel = figure.figure.panel(column)
         runs, what = figure.runs.get(row, []), f"{panel.measure or panel.shows} at K {at}"
         if figure.figure.grouped:
             what = f"{panel.value} in {figure.figure.over} {at}"

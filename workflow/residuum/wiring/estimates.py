@@ -16,12 +16,14 @@ from residuum.config.schema.models import (
     OnTexts,
     TermWeights,
 )
+from residuum.config.schema.papers import Characteristics
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
 from residuum.config.specs import RunId, seed_of, trained_with
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, rm3_measure
+from residuum.wiring.bound import OF_CORPUS
 from residuum.wiring.corpora import answers_left_out, corpora_of, encoded_splits
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
@@ -171,6 +173,13 @@ class Estimates:
     def page(self, w: Wildcards) -> Estimate:
         """Estimate a page: tests, tables, figures, case studies, the ledger."""
         return Estimate(core_s=assumed.PAGE_S)
+
+    def characteristics(self, w: Wildcards) -> Estimate:
+        """Estimate a page that counts splits, and reads their corpora if it asks for docs."""
+        table = self.registry.entry(w.page, Characteristics)
+        places = map(self.registry.binding, (column.role for column in table.columns))
+        corpora = {place.dataset for place in places if place and table.asks(*OF_CORPUS)}
+        return Estimate(core_s=assumed.PAGE_S + sum(map(self._export_s, corpora)))
 
     def backbone(self, w: Wildcards) -> Estimate:
         """Estimate a small backbone made of corpora on the processor."""

@@ -55,7 +55,7 @@ def _with_valid_keys(fault: ErrorDetails, keys: list[str]) -> InitErrorDetails:
     if kind == "extra_forbidden":
         known = hint(str(fault["loc"][-1]), keys)
         kind, text = "unknown_key", f"unknown key; valid: {', '.join(sorted(keys))}.{known}"
-    custom = PydanticCustomError(kind, text) if kind == "unknown_key" else kind
+    custom = PydanticCustomError(kind, text) if kind in OWN_FAULTS else kind
     location, given = fault["loc"], fault["input"]
     return InitErrorDetails(type=custom, loc=location, input=given, ctx=fault.get("ctx", {}))
 
@@ -82,6 +82,7 @@ class Name(NamedTuple):
     of: str
 
 
+OWN_FAULTS = ("unknown_key", "start")  # kinds of fault that pydantic does not have
 ID = r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
 OWN = "own"  # in place of a role: the split that the searched collection names for it
 Id = Annotated[str, Field(pattern=ID)]

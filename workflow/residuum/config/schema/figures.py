@@ -102,6 +102,10 @@ class Figure(Reported):
         """Say whether it goes over rerank depths."""
         return self.over == DEPTH
 
+    def panel(self, column: str) -> Panel:
+        """Return the panel of a column, <panel>/<group or depth>."""
+        return next(panel for panel in self.panels if panel.id == column.partition("/")[0])
+
     @property
     def grouped(self) -> bool:
         """Say whether it goes over groups, each of other queries."""

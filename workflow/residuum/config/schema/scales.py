@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from residuum.config.schema.base import OWN, Id, JudgedMeasure, Positive, Ref, Seeds, Strict
 from residuum.config.schema.datasets import Edition
@@ -56,7 +56,25 @@ class FromModel(Strict):
         return f"{self.model}, trained here with seed {self.seed}, in place of a released one"
 
 
-Start = FromHub | FromPath | FromModel  # what plays a backbone
+def _form(given: object) -> str | None:
+    """Tell what plays a backbone by its keys, so that the faults are those of one form alone."""
+    known = {"hub": "FromHub", "path": "FromPath", "model": "FromModel", "datasets": "ByDataset"}
+    if not isinstance(given, dict):
+        return type(given).__name__
+    return next((form for key, form in known.items() if key in given), None)
+
+
+By = Discriminator(
+    _form,
+    custom_error_type="start",
+    custom_error_message="give hub and revision, a path, a model, or datasets and otherwise",
+)
+Start = Annotated[
+    Annotated[FromHub, Tag("FromHub")]
+    | Annotated[FromPath, Tag("FromPath")]
+    | Annotated[FromModel, Tag("FromModel")],
+    By,
+]
 
 
 class ByDataset(Strict):
@@ -107,7 +125,16 @@ class Scale(Strict):
     editions: dict[DatasetId, list[Edition]] = Field({}, description="pins of a dataset's replica")
     seeds: Seeds
     roles: dict[Id, Annotated[str, Ref("dataset/split")]] = Field(description="role: dataset/split")
-    backbones: dict[Id, Start | ByDataset]
+    backbones: dict[
+        Id,
+        Annotated[
+            Annotated[FromHub, Tag("FromHub")]
+            | Annotated[FromPath, Tag("FromPath")]
+            | Annotated[FromModel, Tag("FromModel")]
+            | Annotated[ByDataset, Tag("ByDataset")],
+            By,
+        ],
+    ]
     rerankers: dict[Id, HubReranker | RerankerModel] = Field(default={})
     learning: Learning | None = Field(None, description="absent: not told, and all models count")
     systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")

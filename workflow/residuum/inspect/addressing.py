@@ -1,0 +1,145 @@
+"""Numbers of pages by their address: the line of a TSV, its page, and what it was read from.
+
+Usage: `find(Path("results/mini"), "roc/figure4/ours/gain/hard")`: cells of tables, points of
+figures over groups, quantities of circles. Must not know how any of them was computed.
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from residuum.artefacts import manifest
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.schema.papers import DEPTH, parts_of
+from residuum.inspect import provenance
+from residuum.pages import grids
+from residuum.pages.grids import GridCell, Judged
+from residuum.wiring.bound import BoundCharacteristics, BoundFigure, BoundTable, BoundVenn
+from residuum.wiring.paths import Paths
+
+PATHS = Paths()
+PLACES = (PATHS.table, PATHS.pages["figure"], PATHS.pages["venn"])
+Names = tuple[str, ...]  # paper, page, row, column; a figure's column is <panel>/<group>
+WRITE = (
+    "write <paper>/<page>/<row>/<column>, of a figure over groups "
+    "<paper>/<page>/<series>/<panel>/<group>"
+)
+
+
+class Cell(NamedTuple):
+    """A number: the line of its page's TSV, the page, and what its value was read from."""
+
+    address: str
+    results: Path
+    path: str  # of the TSV, below the results
+    line: GridCell
+    page: Judged
+    graph: provenance.Graph
+    roots: list[str]
+
+
+def find(results: Path, address: str) -> Cell:
+    """Find a number; an unknown paper, page, row or column is an error that lists the known."""
+    path, own = _line(results, address)
+    graph = provenance.read(results)
+    spec = graph.manifest(path).spec
+    try:
+        page = _form(spec).model_validate(spec)
+    except ValidationError:
+        again = "made by another version of residuum; make it again there: snakemake --cores all"
+        raise ResiduumError(f"{manifest.beside(results / path)}: {again}") from None
+    name = "/".join([*parts_of(own.table), own.row, own.column])
+    return Cell(name, results, path, own, page, graph, _roots(own, page, graph[path].parents))
+
+
+def _form(spec: Collection[str]) -> type[Judged]:
+    """Return what a page was bound as, by the keys of its spec."""
+    if "figure" in spec:
+        return BoundFigure
+    if "place" in spec:
+        return BoundVenn
+    return BoundTable if "runs" in spec else BoundCharacteristics
+
+
+def _line(results: Path, address: str) -> tuple[str, GridCell]:
+    """Return a page's TSV, below the results, and its line of an address."""
+    *head, column = address.strip("/").split("/", 3)
+    names = (*head, column)
+    pages = {tuple(parts_of(path.stem)): path for path in _pages(results)}
+    if not pages:
+        raise ResiduumError(
+            f"{results}: no tables; name a results folder (--results results/<scale>) or make them "
+            "first: snakemake --cores all"
+        )
+    others = {path.beside(".md") for path in PATHS.pages.values()}
+    made = [results / path.fill(page="-".join(names[:2])) for path in sorted(others)]
+    read = [p for p in made if p.is_file() and p.with_suffix(".tsv") not in pages.values()]
+    more = " Cases, claims and figures over depths or snapshots have no such numbers"
+    more += "".join(f"; read {path}" for path in read)
+    if len(names) != 4:
+        example = "/".join(next(iter(_cells(next(iter(pages.values()))))))
+        raise ResiduumError(f"'{address}': {WRITE}, such as {example}{f'.{more}' if read else ''}")
+    _check(names[:2], pages, more)
+    cells = _cells(pages[names[:2]])
+    _check(names, cells)
+    return pages[names[:2]].relative_to(results).as_posix(), cells[names]
+
+
+def _pages(results: Path) -> Iterator[Path]:
+    """Yield the TSVs of pages whose lines are cells."""
+    for place in PLACES:
+        for path in sorted(results.glob(place.pattern)):
+            with path.open(encoding="utf-8") as lines:
+                if not lines.readline().startswith("panel\t"):  # a figure over depths or snapshots
+                    yield path
+
+
+def _check(names: Names, known: Collection[Names], more: str = "") -> None:
+    for depth, kind in enumerate(("paper", "page", "row", "column")[: len(names)]):
+        valid = {each[depth] for each in known if each[:depth] == names[:depth]}
+        if names[depth] not in valid:
+            of = f"{kind} of {'/'.join(names[:depth])}" if depth else kind
+            raise ResiduumError(f"{unknown(of, names[depth], valid)}{more}")
+
+
+def _cells(path: Path) -> dict[Names, GridCell]:
+    """Return the lines of a page's TSV by their address; none is an error."""
+    lines = grids.rows(path, GridCell, optional=grids.OPTIONAL)
+    if not lines:
+        raise ResiduumError(f"{path}: a header and no row, where a page has some; {grids.AGAIN}")
+    return {(*parts_of(line.table), line.row, line.column): line for line in lines}
+
+
+def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
+    """Return what a cell was read from: metrics, tuning records, verdicts, or a split's qrels."""
+    if isinstance(page, BoundCharacteristics):
+        counted_of = page.counted_of(line.column, line.measure)
+        return [path for path in read if path.endswith(f"/{counted_of}")]
+    template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
+    named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
+    runs, judged = _runs(line, page)
+    of_row = [path for run in runs for path, own in named if own == run]
+    on_split = [path for path in of_row if f"/{line.split_ref}/" in path]
+    on_split += [p for p in read if PATHS.groups.parse(p) and f"/{line.split_ref}/" in p]
+    if line.not_learned:
+        models = [name.partition("/seed") for name in page.models_of(judged, line.split_ref)]
+        verdicts = [PATHS.learning.fill(model=model, seed=seed) for model, _, seed in models]
+        return [*verdicts, *on_split]
+    return on_split or (of_row if line.measure == DEPTH else [])
+
+
+def _runs(
+    line: GridCell, page: BoundTable | BoundFigure | BoundVenn
+) -> tuple[list[str], list[str]]:
+    """Return the runs that a number was read from, and those whose models must have learned."""
+    if isinstance(page, BoundTable):
+        column = page.column(line.column)
+        return page.reads(line.row, column), page.judged_runs(line.row, column)
+    if isinstance(page, BoundVenn):
+        sides = page.runs_of(line.row, line.column) or []
+        return sides, sides
+    panel = page.figure.panel(line.column)
+    parts = [line.row, *filter(None, [panel.change_from, panel.than and f"{panel.id}/than"])]
+    return [run for part in parts for run in page.runs.get(part, [])], page.runs.get(line.row, [])
