@@ -17,22 +17,23 @@ from killing import WORKFLOW
 from residuum import dense
 from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
+from residuum.vectors import nearest
 
 
 def spec(k: int) -> str:
     return json.dumps({"kind": "dense", "label": "test", "model": "test", "k": k})
 
 
-def cut(ids: list[str], vectors: np.ndarray, of: int) -> list[dense.Shard]:
+def cut(ids: list[str], vectors: np.ndarray, of: int) -> list[nearest.Shard]:
     """Cut docs into shards as encode does, whatever their number of vectors."""
     counts = list(Counter(ids).values())
     ends = [sum(counts[: len(counts) * shard // of]) for shard in range(of + 1)]
     return [(ids[a:b], vectors[a:b]) for a, b in pairwise(ends)]
 
 
-def result(shards: list[dense.Shard], queries: np.ndarray, k: int) -> pl.DataFrame:
+def result(shards: list[nearest.Shard], queries: np.ndarray, k: int) -> pl.DataFrame:
     """Search and merge as the stage does; query ids are the row numbers."""
-    parts = [part for shard in shards for part in dense.best_hits(*shard, queries, k, gpu=False)]
+    parts = [part for shard in shards for part in nearest.best_hits(*shard, queries, k, gpu=False)]
     scored = pl.concat(parts).with_columns(query_id=pl.col("query").cast(pl.String))
     return trec.rank(scored, k)
 
@@ -105,7 +106,7 @@ def test_a_doc_without_a_vector_is_named() -> None:
     shards = cut(["a", "b"], np.ones((2, 3), np.float32), 2)
     pairs = pl.DataFrame({"query": [0, 0], "doc_id": ["a", "zzz"]})
     with pytest.raises(ResiduumError, match=r"doc_id zzz has no vector \(1 such docs\)"):
-        dense.pair_scores(shards, ([], np.ones((1, 3), np.float32)), pairs)
+        nearest.pair_scores(shards, ([], np.ones((1, 3), np.float32)), pairs)
 
 
 def test_queries_are_searched_in_groups_that_bound_memory(
@@ -114,9 +115,9 @@ def test_queries_are_searched_in_groups_that_bound_memory(
     vectors = random.normal(size=(50, 8)).astype(np.float32)
     queries = random.normal(size=(7, 8)).astype(np.float32)
     [shard] = cut([f"d{i}" for i in range(50)], vectors, 1)
-    [whole] = dense.best_hits(*shard, queries, 5, gpu=False)
-    monkeypatch.setattr(dense, "HITS_AT_ONCE", 11)
-    parts = list(dense.best_hits(*shard, queries, 5, gpu=False))
+    [whole] = nearest.best_hits(*shard, queries, 5, gpu=False)
+    monkeypatch.setattr(nearest, "HITS_AT_ONCE", 11)
+    parts = list(nearest.best_hits(*shard, queries, 5, gpu=False))
     assert [part["query"].n_unique() for part in parts] == [2, 2, 2, 1]
     assert pl.concat(parts).equals(whole)
 

@@ -12,7 +12,8 @@ from residuum import dense, lexical, termvectors
 from residuum.artefacts import contracts, trec
 from residuum.artefacts import termvectors as files
 from residuum.cli.errors import ResiduumError
-from residuum.sparse.projection import project
+from residuum.vectors import nearest
+from residuum.vectors.projection import project
 
 ANALYSIS = {"language": "en", "stemmer": "porter", "stopwords": "lucene"}
 SYSTEM = {"kind": "lexical", "analysis": ANALYSIS, "bm25": {"k1": 0.9, "b": 0.4}, "k": 20}
@@ -125,7 +126,7 @@ def test_vectors_of_two_models_or_sparse_and_dense_ones_are_not_mixed(
             device="cpu",
         )
     with pytest.raises(ResiduumError, match="the vectors of one are sparse"):
-        dense.hits_of(
+        nearest.hits_of(
             dense.read(made / "vectors" / "shard-0"),
             dense.read(made / "other" / "queries" / "dev"),
             5,

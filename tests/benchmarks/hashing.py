@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from residuum import dense
 from residuum.artefacts import contracts, manifest
 from residuum.inspect import provenance
+from residuum.vectors import nearest
 
 
 def hashed(paths: list[Path]) -> tuple[float, int]:
@@ -72,7 +72,7 @@ def of_a_shard(docs: int, dimensions: int) -> None:
         manifest.files._sha256.cache_clear()
         checked = timed(lambda: contracts.read_vectors(folder))
         ids, rows = contracts.read_vectors(folder)
-        search = timed(lambda: list(dense.best_hits(ids, rows, queries, 1000, gpu=False)))
+        search = timed(lambda: list(nearest.best_hits(ids, rows, queries, 1000, gpu=False)))
     size = vectors.nbytes / 1e6
     print(f"{size:.0f} MB: opened in {plain:.2f} s, with its hash in {checked:.2f} s;", end=" ")
     print(f"searched in {search:.2f} s; share {(checked - plain) / (search + checked):.2%}")

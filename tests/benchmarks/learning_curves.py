@@ -26,7 +26,7 @@ from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts
 from residuum.tuning.learned import by_ranks
 from residuum.wiring.availability import all_available
-from residuum.wiring.corpora import Models
+from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
 
 ROOT = Path(__file__).parents[2]

@@ -133,6 +133,16 @@ def test_a_file_that_was_read_is_not_taken_apart_again_unless_its_text_changes(t
     assert lines(tmp_path, files) == first
 
 
+def test_a_module_that_takes_another_name_takes_what_was_read_of_it_not_along(tmp_path):
+    text = "def f():\n    return g()\ndef g():\n    return 1\n"
+    files = {"s.py": "from residuum.a import f\nVERB():\n    return f()\n", "a.py": text}
+    assert reached(tmp_path, files) == {"s:make", "a:f", "a:g"}
+    kept = tmp_path / "residuum" / "__pycache__"
+    (kept / "a.statements").rename(kept / "b.statements")
+    files = {"s.py": files["s.py"].replace(".a ", ".b "), "b.py": text}
+    assert reached(tmp_path, files) == {"s:make", "b:f", "b:g"}
+
+
 UNION = {
     "s.py": "from residuum.forms import Form\nVERB(x):\n    return Form(x)\n",
     "forms.py": "from typing import Annotated, Literal\nfrom pydantic import BaseModel, Field\n"

@@ -14,7 +14,7 @@ from residuum.config import entries, loading, registry, specs
 from residuum.config.schema.papers import parts_of
 from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
-from residuum.wiring import availability, corpora, pages
+from residuum.wiring import availability, corpora, models, pages
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
@@ -98,9 +98,9 @@ def test_encoder_replaces_hub_backbones_only(tmp_path):
 def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
     full = load(scale="full")
     for name in ("cocondenser", "cocondenser-ei", "clear-cocondenser"):
-        starts = {of: corpora.start_of(full, full.model_for(name, of)).hub for of in OWN}
+        starts = {of: models.start_of(full, full.model_for(name, of)).hub for of in OWN}
         assert starts == OWN, name
-    assert corpora.start_of(full, "cocondenser").hub == "Luyu/co-condenser-marco", "of no dataset"
+    assert models.start_of(full, "cocondenser").hub == "Luyu/co-condenser-marco", "of no dataset"
     edit(config, "scales/full.yaml", backbones={**full_backbones(), "cocondenser": BY_DATASET})
     one = load(config, scale="full", encoder="org/other").backbone("cocondenser", "nq-250k")
     assert one == FromHub(hub="org/other", revision="main"), "encoder= replaces each of them"

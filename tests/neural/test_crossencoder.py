@@ -24,8 +24,8 @@ from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.reading import Reading
 from residuum.neural import devices
+from residuum.neural.batches import usable
 from residuum.neural.crossencoder import CrossEncoder, Pair
-from residuum.neural.learners import usable
 from residuum.neural.pretrained import Source
 from results_fixture import seal
 from tiny_models import (

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from residuum.artefacts import termvectors
 from residuum.cli.errors import ResiduumError
 from residuum.neural.fixed import FixedVectors
-from residuum.sparse.projection import project
+from residuum.vectors.projection import project
 from tiny_models import model_spec, toy_docs, toy_queries, train_toy, write_problem
 
 

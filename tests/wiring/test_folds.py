@@ -14,9 +14,10 @@ from residuum.wiring import sizes
 from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.availability import all_available
 from residuum.wiring.bound import Bound
-from residuum.wiring.corpora import Corpora, Models, encoded_splits
+from residuum.wiring.corpora import Corpora, encoded_splits
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.learned import models_judged, trained_by_folds
+from residuum.wiring.models import Models
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs

@@ -15,8 +15,8 @@ from residuum.config import loading
 from residuum.config.registry import Place
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_unavailable
-from residuum.wiring.corpora import Models
 from residuum.wiring.estimates import Estimates
+from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs, played_rerankers
 

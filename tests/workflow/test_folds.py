@@ -29,7 +29,8 @@ from residuum.neural.encoders import Encoder
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
 from residuum.wiring.availability import all_available, why_unavailable
-from residuum.wiring.corpora import Corpora, Models
+from residuum.wiring.corpora import Corpora
+from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
 
 TOPICS = {

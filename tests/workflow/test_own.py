@@ -19,7 +19,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import loading
 from residuum.config.registry import Place
 from residuum.wiring.availability import all_available, why_unavailable
-from residuum.wiring.corpora import Models
+from residuum.wiring.models import Models
 from residuum.wiring.paths import Paths
 from residuum.wiring.runs import Runs
 

@@ -2,44 +2,30 @@
 
 Command: `python -m residuum.dense search|gather|score ...`.
 Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
-FAISS finds the candidates; float64 sums give scores that depend neither on the shards nor on what
-else was searched. Vectors with a dimension for each term are multiplied as they are, and a doc that
-shares no term with a query is no hit of it. No model is loaded. Must not know how vectors are made
-or who uses the runs.
+No model is loaded. Must not know how vectors are made or who uses the runs.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import polars as pl
 import typer
 
 from residuum.artefacts import contracts, files, manifest, termvectors, trec
 from residuum.artefacts.residual import Residual
-from residuum.artefacts.termvectors import TermVectors
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import DenseSystem
-from residuum.sparse import products
+from residuum.vectors.nearest import Vectors, hits_of, pair_scores
 
 app = command.app(__doc__)
 
-SPARE = 64  # hits beyond the depth, to see whether its last one ties
-TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
-GPU_DEPTH = 2048  # faiss-gpu returns no more hits than this
-HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
-PAIR_VALUES = 4_000_000  # float64 values multiplied at once: 32 MB on each side
-
-Shard = tuple[list[str], np.ndarray]
-Vectors = Shard | TermVectors
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
 
@@ -167,117 +153,6 @@ def read(folder: Path) -> Vectors:
     """Return the vectors of a folder, sparse or not: ids first."""
     sparse = (folder / termvectors.NAMES[-1]).is_file()
     return termvectors.read(folder) if sparse else contracts.read_vectors(folder)
-
-
-def hits_of(docs: Vectors, queries: Vectors, k: int, gpu: bool) -> Iterator[pl.DataFrame]:
-    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k."""
-    if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
-        return _sparse_hits(docs, queries, k)
-    if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
-        raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
-    return best_hits(*docs, np.asarray(queries[1]), k, gpu)
-
-
-def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
-    names = pl.Series("doc_id", docs.ids, pl.String)
-    most = max(Counter(docs.ids).values(), default=1)  # vectors of a doc, which scores by its best
-    for query, doc, score in products.best(queries, docs, k * most):
-        hits = pl.DataFrame({"query": query, "doc_id": names[doc], "score": score})
-        best = hits.group_by("query", "doc_id", maintain_order=True).agg(pl.col("score").max())
-        yield best if most > 1 else hits
-
-
-def best_hits(
-    ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int, gpu: bool
-) -> Iterator[pl.DataFrame]:
-    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k.
-
-    Those are at least k docs per query, where the shard has as many, and all that tie with the
-    last. A doc with several vectors scores by its best. Memory holds a frame of some queries.
-    """
-    import faiss
-
-    names = pl.Series("doc_id", ids, pl.String)
-    docs = names.cast(pl.Categorical).to_physical().to_numpy()  # a number for each doc
-    single = names.n_unique() == len(names)
-    index = None  # on a CPU the vectors are searched without a copy
-    if gpu:
-        index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-    at_once = max(1, HITS_AT_ONCE // k)
-    for first in range(0, len(queries), at_once):
-        some, depth = queries[first : first + at_once], min(k + SPARE, len(docs))
-        while True:  # deeper and deeper until the last hit no longer ties with the k-th doc
-            if index is not None and depth <= GPU_DEPTH:
-                scores, rows = index.search(some, depth)
-            else:
-                scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
-            floor = _floor(scores, docs[rows], k)
-            if depth == len(docs) or (scores[:, -1] < floor).all():
-                break
-            depth = min(2 * depth, len(docs))
-        query, place = np.nonzero(scores >= floor[:, None])
-        pairs = pl.DataFrame({"query": query + first, "doc_id": names[rows[query, place]]})
-        once = pairs if single else pairs.unique(maintain_order=True)
-        yield pair_scores([(ids, vectors)], ([], queries), once)
-
-
-def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
-    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer."""
-    floor = np.full(len(scores), -np.inf)
-    for query, (own, row) in enumerate(zip(scores, docs, strict=True)):
-        firsts = np.sort(np.unique(row, return_index=True)[1])
-        if len(firsts) >= k:
-            floor[query] = own[firsts[k - 1]] - TIE * (np.abs(own).max() + 0.01)
-    return floor
-
-
-def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs with `score`, the inner product s_emb (CLEAR Eq. 4).
-
-    `pairs` has query (number of its vector) and doc_id, each pair once; a doc with several vectors
-    scores by its best. One shard's ids are held at a time, and of memory-mapped vectors those of
-    the pairs are read. Raises ResiduumError for a doc that has no vector.
-    """
-    key = ["query", "doc_id"]
-    pairs = pairs.select(key)
-    parts = [_shard_scores(shard, queries, pairs) for shard in shards]
-    scored = pl.concat(parts)
-    if scored.select(key).equals(pairs):  # one shard, one vector a doc
-        return scored
-    best = scored.group_by(key, maintain_order=True).agg(pl.col("score").max())
-    if len(best) < len(pairs):
-        lost = pairs.join(best, on=key, how="anti")["doc_id"]
-        raise ResiduumError(
-            f"doc_id {lost[0]} has no vector ({lost.n_unique()} such docs): the embeddings are "
-            "of another collection than the run"
-        )
-    return pairs.join(best, on=key, how="left", maintain_order="left")
-
-
-def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:
-    rows = pl.DataFrame({"doc_id": shard[0], "row": np.arange(len(shard[0]))})
-    local = pairs.join(rows, on="doc_id", how="inner", maintain_order="left")
-    left, right = local["query"].to_numpy(), local["row"].to_numpy()
-    if isinstance(shard, TermVectors) and isinstance(queries, TermVectors):
-        scores = products.pairs(queries, shard, left, right)
-    else:
-        scores = _dense_products(queries[1], shard[1], left, right)
-    return local.select("query", "doc_id", pl.Series("score", scores, pl.Float64))
-
-
-def _dense_products(
-    queries: np.ndarray, docs: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> np.ndarray:
-    scores = [np.zeros(0)]
-    at_once = max(1, PAIR_VALUES // docs.shape[1])
-    for first in range(0, len(left), at_once):
-        part = slice(first, first + at_once)
-        # Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends
-        # on the rows before it.
-        query = queries[left[part]].astype(np.float64)
-        scores.append(np.einsum("ij,ij->i", query, docs[right[part]].astype(np.float64)))
-    return np.concatenate(scores)
 
 
 def _gpu(device: str, threads: int) -> bool:

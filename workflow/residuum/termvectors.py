@@ -21,7 +21,7 @@ from residuum.config.schema.systems import IndexForm, LexicalSystem
 from residuum.config.specs import canonical_json
 from residuum.lucene import jvm
 from residuum.lucene.termweights import Weighed, Weigher
-from residuum.sparse.projection import project
+from residuum.vectors.projection import project
 
 app = command.app(__doc__)
 

@@ -75,7 +75,7 @@ class Module(NamedTuple):
 def read(path: Path, name: str) -> Module:
     """Return what the statements of a module's file are; a SyntaxError names the file."""
     source = path.read_bytes()
-    key = hashlib.sha256(_version() + source).hexdigest()
+    key = hashlib.sha256(b"\0".join([_version(), name.encode(), source])).hexdigest()
     kept = path.parent / "__pycache__" / f"{path.stem}.statements"
     with suppress(Exception):  # damaged bytes can spell any fault of an unpickler
         kept_key, module = pickle.loads(kept.read_bytes())

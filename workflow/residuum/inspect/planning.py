@@ -27,8 +27,8 @@ from residuum.inspect.text import line, wrapped
 from residuum.pages import layout
 from residuum.wiring import assumptions, sizes
 from residuum.wiring.availability import all_available
-from residuum.wiring.corpora import start_of
 from residuum.wiring.gaps import gaps
+from residuum.wiring.models import start_of
 from residuum.wiring.paths import results_of
 from residuum.wiring.runs import player_of
 

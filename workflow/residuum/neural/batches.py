@@ -19,6 +19,7 @@ from residuum.artefacts import contracts
 from residuum.artefacts.contracts import Tuple
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import derive
+from residuum.neural.resumable import log
 
 
 class Batch(NamedTuple):
@@ -55,6 +56,21 @@ def training_pairs(tuples: Path, held_out: Fold | None) -> list[Tuple]:
     """Return the pairs of a file in a fixed order, without those of the fold that is held out."""
     pairs = in_fixed_order(contracts.read_tuples(tuples))
     return [pair for pair in pairs if held_out is None or pair.query_id not in held_out.queries]
+
+
+def usable(pairs: list[Tuple], group: int) -> list[Tuple]:
+    """Return the pairs that a group can be drawn for; log how many cannot, or hold too few docs."""
+    if not group:
+        return [pair._replace(negatives=[], negative_scores=[]) for pair in pairs]
+    kept = [pair for pair in pairs if pair.negatives]
+    if len(kept) < len(pairs):
+        log(f"{len(pairs) - len(kept)} of {len(pairs)} training pairs have no negative: left out")
+    if small := sum(len(pair.negatives) < group for pair in kept):
+        log(
+            f"{small} of {len(pairs)} training pairs have fewer than {group} negatives: "
+            "some are taken twice"
+        )
+    return kept
 
 
 def in_fixed_order(pairs: Sequence[Tuple]) -> list[Tuple]:

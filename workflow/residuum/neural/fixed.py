@@ -15,8 +15,8 @@ from residuum.artefacts import termvectors
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.neural.heads import Kind
-from residuum.sparse.products import aligned
-from residuum.sparse.projection import project
+from residuum.vectors.products import aligned
+from residuum.vectors.projection import project
 
 
 class FixedVectors:

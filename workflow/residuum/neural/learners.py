@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from residuum.artefacts import contracts
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.config.schema.models import Contrastive
@@ -26,6 +25,7 @@ from residuum.neural.batches import (
     QuerySampler,
     draw_batch,
     training_pairs,
+    usable,
 )
 from residuum.neural.devices import Device
 from residuum.neural.fixed import FixedVectors
@@ -33,7 +33,6 @@ from residuum.neural.losses import LOSSES, Candidates, Hinge, weighted
 from residuum.neural.matching import masked
 from residuum.neural.optimisers import Moment
 from residuum.neural.pretrained import GATE, Source, TextModel
-from residuum.neural.resumable import log
 from residuum.neural.tokens import Texts, TokenStore
 
 if TYPE_CHECKING:
@@ -287,21 +286,6 @@ class ContrastiveLearner(Learner[Batch]):
             for hinge in (one for one in self.objectives if isinstance(one, Hinge)):
                 columns["margin"] = torch.zeros_like(gap) + hinge.margins(seen.lexical)
         return columns
-
-
-def usable(pairs: list[contracts.Tuple], group: int) -> list[contracts.Tuple]:
-    """Return the pairs that a group can be drawn for; log how many cannot, or hold too few docs."""
-    if not group:
-        return [pair._replace(negatives=[], negative_scores=[]) for pair in pairs]
-    kept = [pair for pair in pairs if pair.negatives]
-    if len(kept) < len(pairs):
-        log(f"{len(pairs) - len(kept)} of {len(pairs)} training pairs have no negative: left out")
-    if small := sum(len(pair.negatives) < group for pair in kept):
-        log(
-            f"{small} of {len(pairs)} training pairs have fewer than {group} negatives: "
-            "some are taken twice"
-        )
-    return kept
 
 
 def of_own(own: Tensor, batch: Batch) -> Candidates:

@@ -24,7 +24,7 @@ from residuum.neural.encoders import Encoder
 from residuum.neural.heads import Kind, Terms
 from residuum.neural.termgate import TermGater, ordinary
 from residuum.neural.tokens import padded
-from residuum.sparse import products
+from residuum.vectors import products
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -25,11 +25,12 @@ from residuum.preload import benchmarks, server
 from residuum.wiring.arithmetic import Arithmetic
 from residuum.wiring.characteristics import Counts
 from residuum.wiring.claims import Claimed
-from residuum.wiring.corpora import Corpora, Models
+from residuum.wiring.corpora import Corpora
 from residuum.wiring.estimates import Estimates
 from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
 from residuum.wiring.groups import Groups
+from residuum.wiring.models import Models
 from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of

@@ -24,7 +24,8 @@ from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.bound import OF_CORPUS
-from residuum.wiring.corpora import answers_left_out, corpora_of, encoded_splits
+from residuum.wiring.corpora import encoded_splits
+from residuum.wiring.models import answers_left_out, corpora_of
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
 

@@ -23,10 +23,10 @@ from residuum.wiring.bound import (
     metrics_files,
 )
 from residuum.wiring.characteristics import bind_characteristics
-from residuum.wiring.corpora import rate_record
 from residuum.wiring.derived import reasons_of, sides_of
 from residuum.wiring.figures import bind_figure, bind_venn
 from residuum.wiring.learned import models_behind, trained_by_folds, verdicts
+from residuum.wiring.models import rate_record
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
 from residuum.wiring.runs import played_rerankers, tuning_place

@@ -31,7 +31,7 @@ from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
 from residuum.wiring.assumptions import DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
-from residuum.wiring.corpora import corpora_of, start_of
+from residuum.wiring.models import corpora_of, start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
 DOC_BYTES = {

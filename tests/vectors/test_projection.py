@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from residuum.sparse import projection
-from residuum.sparse.projection import project, signs
+from residuum.vectors import projection
+from residuum.vectors.projection import project, signs
 
 
 def test_signs_are_one_or_minus_one_about_as_often_and_the_same_in_another_process() -> None:
@@ -18,7 +18,7 @@ def test_signs_are_one_or_minus_one_about_as_often_and_the_same_in_another_proce
     assert abs(drawn[0].mean()) < 0.15 and abs((drawn[0] * drawn[1]).mean()) < 0.15
     assert (signs(["river"], 715, 2) != drawn[0]).any()
     code = (
-        "from residuum.sparse.projection import signs; print(signs(['river'], 715, 1)[0].tolist())"
+        "from residuum.vectors.projection import signs; print(signs(['river'], 715, 1)[0].tolist())"
     )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == str(drawn[0].tolist())

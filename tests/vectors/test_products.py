@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from residuum.artefacts.termvectors import TermVectors
-from residuum.sparse import products
+from residuum.vectors import products
 
 
 def vectors(prefix: str, rows: list[dict[str, float]]) -> TermVectors:

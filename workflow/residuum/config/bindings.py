@@ -1,0 +1,141 @@
+"""All entries of config/, and what the chosen scale binds: splits to roles, models to backbones.
+
+Must not know which models are trained, or what systems are made from.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+from pydantic import BaseModel
+
+from residuum.cli.errors import ResiduumError, unknown
+from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.groupings import Grouping
+from residuum.config.schema.models import Model
+from residuum.config.schema.pages import Page
+from residuum.config.schema.papers import Tests
+from residuum.config.schema.scales import (
+    ByDataset,
+    Config,
+    FromHub,
+    FromModel,
+    FromPath,
+    Scale,
+    Start,
+)
+from residuum.config.schema.systems import System
+from residuum.config.specs import FixedId
+
+Entry = TypeVar("Entry")
+
+
+class Place(NamedTuple):
+    """A split of a dataset."""
+
+    dataset: str
+    split: str
+
+
+@dataclass(frozen=True, eq=False)
+class Bindings:
+    """Everything that config/ says, for the scale that config.yaml chose."""
+
+    config: Config
+    scales: dict[str, Scale]
+    datasets: dict[str, Dataset]
+    models: dict[str, Model]
+    systems: dict[str, System]
+    tests: dict[str, Tests]
+    pages: dict[str, Page]
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    folder: Path = Path("config")
+
+    @property
+    def scale(self) -> Scale:
+        """The chosen scale."""
+        return self.scales[self.config.scale]
+
+    @property
+    def entries(self) -> dict[str, Mapping[str, BaseModel]]:
+        """The entries that take part in this scale, but pages, by what names them."""
+        chosen: dict[str, Mapping[str, BaseModel]] = {"scale": {self.config.scale: self.scale}}
+        chosen |= {"dataset": self.datasets, "model": self.models}
+        chosen |= {"grouping": self.groupings}
+        return chosen | {"system": self.systems, "tests": self.tests}
+
+    def file(self, kind: str, name: str) -> str:
+        """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
+        file = f"{self.folder}/{kind.removesuffix('s')}s/{name}.yaml"
+        pinned = kind == "dataset" and name in self.scale.editions
+        return f"{file} with editions of {self.scale_file}" if pinned else file
+
+    @property
+    def scale_file(self) -> str:
+        """The file of the scale."""
+        return self.file("scale", self.config.scale)
+
+    def binding(self, role: str) -> Place | None:
+        """Return the split that plays a role at this scale, or None."""
+        bound = self.scale.roles.get(role)
+        return Place(*bound.split("/")) if bound else None
+
+    def place(self, role: str) -> Place:
+        """Return the split that plays a role that this scale must bind."""
+        if place := self.binding(role):
+            return place
+        raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
+
+    def shards(self, dataset: str) -> int:
+        """Return into how many shards a corpus is cut, whichever its edition; none is empty.
+
+        A doc that models read in passages counts as many times as it is expected to have.
+        """
+        docs = [edition.docs for edition in self.datasets[dataset].editions]
+        windows = self.datasets[dataset].windows
+        vectors = max(docs) * (windows.expected if windows else 1)
+        return min(-(-vectors // self.scale.shard_docs), *docs)
+
+    def backbone(self, role: str, dataset: str | None) -> Start | None:
+        """Return what plays a backbone role for models of a dataset, or of none that is named.
+
+        `--config encoder=` replaces hub models and paths.
+        """
+        bound = self.scale.backbones.get(role)
+        if isinstance(bound, ByDataset):
+            bound = bound.datasets.get(dataset or "", bound.otherwise)
+        if self.config.encoder is None or bound is None or isinstance(bound, FromModel):
+            return bound
+        if Path(self.config.encoder).is_dir():
+            return FromPath(path=self.config.encoder)
+        return FromHub(hub=self.config.encoder, revision="main")
+
+    def entry(self, of: str, form: type[Entry]) -> Entry:
+        """Return the model, the system or the page of an id, where the caller knows the class."""
+        name = FixedId.parse(of).name
+        for entry in (self.models.get(name), self.systems.get(name), self.pages.get(name)):
+            if isinstance(entry, form):
+                return entry
+        raise TypeError(f"no {form.__name__} is named '{name}'")
+
+    def own_split(self, dataset: str, use: Literal["train", "tune"]) -> Place:
+        """Return the split of a dataset for what belongs to itself; none is an error."""
+        entry = self.datasets[dataset]
+        if split := entry.own.train if use == "train" else entry.own.tune:
+            return Place(dataset, split)
+        file, splits = self.file("dataset", dataset), ", ".join(entry.splits)
+        text = f"own.{use}: no split given, but {use}_on: own needs one of {splits}"
+        raise ResiduumError(f"{file}: {text}")
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Return the ids of all systems, or of all models, of one kind."""
+        every = [*self.systems.items(), *self.models.items()]
+        return [name for name, entry in every if entry.kind == kind]
+
+    @property
+    def comparability(self) -> tuple[bool, str]:
+        """Whether numbers compare with the papers' at this scale, and the reason."""
+        if encoder := self.config.encoder:
+            return False, f"encoder {encoder} takes the place of the scale's own."
+        return self.scale.comparable, self.scale.reason

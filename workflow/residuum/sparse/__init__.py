@@ -1,1 +1,0 @@
-"""Vectors with a dimension for each term: products of them, projection to few dimensions."""

@@ -1,0 +1,219 @@
+"""What models are made of: starts, pairs, negatives, folds, what tells whether they learned.
+
+Usage: `Models(registry, paths, hub).tuples(wildcards)`. Must not know how anything is trained.
+"""
+
+from collections.abc import Callable
+from shlex import quote
+
+from residuum.cli.errors import ResiduumError
+from residuum.config import specs
+from residuum.config.registry import Place, Registry
+from residuum.config.schema.base import OWN, references
+from residuum.config.schema.models import OnPairs
+from residuum.config.schema.scales import Learning, Start
+from residuum.config.specs import FixedId, RunId
+from residuum.wiring.answers import kept
+from residuum.wiring.corpora import shards_of
+from residuum.wiring.part import Part, Wildcards
+from residuum.wiring.paths import Paths, Template, folder_of
+
+
+@kept
+def start_of(registry: Registry, model: str) -> Start:
+    """Return what plays the backbone of a model, by its id; nothing at all is an error."""
+    entry = registry.model(model)
+    [(_, role)] = references(entry, "backbone")
+    own = getattr(entry, "train_on", None) == OWN and not FixedId.parse(model).by
+    if start := registry.backbone(role, None if own else corpora_of(registry, model)[0]):
+        return start
+    raise ResiduumError(f"{registry.scale_file}: backbones: nothing plays {role}")
+
+
+def corpora_of(registry: Registry, model: str) -> list[str]:
+    """Return the datasets whose texts or pairs a model is made from, adapted to or trained on."""
+    entry = registry.model(model)
+    if isinstance(entry, OnPairs):
+        return [registry.train_place(model).dataset]
+    return [registry.place(role).dataset for _, role in references(entry, "role")]
+
+
+def answers_left_out(registry: Registry, model: str) -> Place | None:
+    """Return the split whose answers no negative of a model may hold; None without such."""
+    place = registry.train_place(model)
+    answered = registry.datasets[place.dataset].source_of(place.split).answered
+    return place if answered and registry.negatives(model).without_answers else None
+
+
+def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
+    """Return the record of the learning rate that is chosen for a model; none of a given one."""
+    if grid := registry.rate_grid(model):
+        return [paths.rate.fill(**registry.place(grid.role)._asdict(), model=grid.of)]
+    return []
+
+
+class Models(Part):
+    """Inputs and options of the stages pretrain, negatives and train."""
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return the spec of a model."""
+        return specs.of_entry(self.registry.model(wildcards.model))
+
+    def start_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the backbone that a training starts from."""
+        return self.model_files(*self._start(wildcards))
+
+    def start(self, wildcards: Wildcards) -> str:
+        """Return the value of --start, and --revision for a hub model."""
+        return self.model_argument(*self._start(wildcards))
+
+    def _start(self, wildcards: Wildcards) -> tuple[Start, str, str | None]:
+        """Return what a training starts from, the collection and the fold that it would be of."""
+        model, registry = wildcards.model, self.registry
+        return start_of(registry, model), corpora_of(registry, model)[0], registry.fold_of(model)
+
+    def corpora(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpora that a backbone is made from or adapted to."""
+        datasets = corpora_of(self.registry, wildcards.model)
+        return [self.paths.corpus.fill(dataset=dataset) for dataset in datasets]
+
+    def trained_on(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the split that a model is trained on."""
+        return lambda wildcards: self.fill(template, self._pairs(wildcards))
+
+    def _pairs(self, wildcards: Wildcards) -> Place:
+        return self.registry.train_place(wildcards.model)
+
+    def folds(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries of the folds of a training that holds one out; none for most.
+
+        A model that is trained for each of them is not trained on all.
+        """
+        model, (dataset, _) = wildcards.model, self._pairs(wildcards)
+        folds = self.registry.folds(model)
+        if folds and self.registry.fold_of(model) is None:
+            each = ", ".join(self.registry.trainings(model))
+            raise ResiduumError(f"{model}: it is trained for each fold on the others: {each}")
+        return [self.fill(self.paths.queries, Place(dataset, fold)) for fold in folds]
+
+    def held_out(self, wildcards: Wildcards) -> str:
+        """Return the option that names the fold that a training holds out, if it is for one."""
+        fold = self.registry.fold_of(wildcards.model)
+        return f"--held-out {fold}" if fold else ""
+
+    def tuples(self, wildcards: Wildcards) -> str:
+        """Return the training tuples of a model, its own or those of the one that it names."""
+        return self.paths.tuples.fill(model=self.registry.tuples_of(wildcards.model))
+
+    def learned_on(self, template: Template) -> Callable[[Wildcards], str]:
+        """Return an input function: a file of the split that tells whether a model learned."""
+        return lambda wildcards: self.fill(template, self._judged(wildcards)[0])
+
+    def _judged(self, wildcards: Wildcards) -> tuple[Place, Learning]:
+        place, how = self.registry.learned_on(wildcards.model), self.registry.scale.learning
+        if place is None or how is None:
+            raise ResiduumError(f"{wildcards.model}: no split tells at this scale if it learned")
+        return place, how
+
+    def candidates(self, wildcards: Wildcards) -> str:
+        """Return the run whose docs tell whether a model learned; a fold's are in that of all."""
+        place, how = self._judged(wildcards)
+        if self.registry.fold_of(wildcards.model):
+            place = self._pairs(wildcards)
+        return self.run(how.candidates, None, place)
+
+    def trainings(self, template: Template) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: a file of each training that makes a model."""
+
+        def of(wildcards: Wildcards) -> list[str]:
+            trainings = self.registry.trainings(wildcards.model)
+            return [template.fill(model=model, seed=wildcards.seed) for model in trainings]
+
+        return of
+
+    def top(self, wildcards: Wildcards) -> str:
+        """Return how many of its docs are candidates."""
+        return str(self._judged(wildcards)[1].top)
+
+    def learned_by(self, wildcards: Wildcards) -> str:
+        """Return the measure that tells it, quoted."""
+        grid, _ = self.registry.trials.get(wildcards.model, (None, 0))
+        return quote(grid.measure if grid else self._judged(wildcards)[1].measure)
+
+    def trials(self, wildcards: Wildcards) -> list[str]:
+        """Return the verdicts on a model's trainings at each rate."""
+        return list(self._trials(wildcards))
+
+    def _trials(self, wildcards: Wildcards) -> dict[str, float]:
+        every, fill = self.registry.trials.items(), self.paths.learning.fill
+        mine = {n: of for n, of in every if FixedId.parse(n).name == wildcards.model}
+        return {fill(model=n, seed=grid.seed): rate for n, (grid, rate) in mine.items()}
+
+    def trial_options(self, wildcards: Wildcards) -> str:
+        """Return the options that name those by their rates."""
+        return " ".join(f"--trial {r!r}={path}" for path, r in self._trials(wildcards).items())
+
+    def rate(self, wildcards: Wildcards) -> list[str]:
+        """Return the record of the learning rate that is chosen for a model; none of a given."""
+        return rate_record(self.registry, self.paths, wildcards.model)
+
+    def mined_spec(self, wildcards: Wildcards) -> str:
+        """Return how negatives are drawn, by which system, and what is positive."""
+        model = self.registry.entry(wildcards.model, OnPairs)
+        place, name = self._pairs(wildcards), model.negatives.scores
+        system = name and self.registry.systems[name]
+        split = self.registry.datasets[place.dataset].splits[place.split]
+        return specs.canonical_json(
+            {
+                "negatives": model.negatives.model_dump(mode="json"),
+                "system": system and system.model_dump(mode="json", exclude=specs.FOR_READERS),
+                "positive_level": split.positive_level,
+            }
+        )
+
+    def mined_index(self, wildcards: Wildcards) -> list[str]:
+        """Return the index that negatives are mined from; none for a model without pools."""
+        system = self.registry.entry(wildcards.model, OnPairs).negatives.scores
+        return [self.index(self._pairs(wildcards).dataset, RunId(system))] if system else []
+
+    def docpairs(self, wildcards: Wildcards) -> list[str]:
+        """Return the training triples of the split that a model is trained on, if it takes them."""
+        taken = self.registry.entry(wildcards.model, OnPairs).negatives.triples
+        return [self.fill(self.paths.docpairs, self._pairs(wildcards))] if taken else []
+
+    def mined_answers(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers that negatives must not hold, if a model and its split have such."""
+        place = answers_left_out(self.registry, wildcards.model)
+        return [self.fill(self.paths.answers, place)] if place else []
+
+    def mined_runs(self, wildcards: Wildcards) -> list[str]:
+        """Return the runs of the other systems that negatives are mined from."""
+        place, sources = self._pairs(wildcards), self.registry.negatives(wildcards.model).runs
+        return [self.run(source.system, source.seed, place) for source in sources]
+
+    def gate(self, wildcards: Wildcards) -> list[str]:
+        """Return the checkpoint that is a training's fixed gate, of its seed; none for most."""
+        name = self.registry.gate_of(wildcards.model)
+        if name is None:
+            return []
+        fold = self.registry.fold_of(wildcards.model)
+        model = self.registry.model_for(name, self._pairs(wildcards).dataset, fold)
+        return [self.paths.checkpoint.fill(model=model, seed=wildcards.seed)]
+
+    def fixed(self, template: Template) -> Callable[[Wildcards], list[str]]:
+        """Return an input function: what stands fixed beside a training; nothing for most."""
+
+        def of(wildcards: Wildcards) -> list[str]:
+            model = self.registry.fixed_by(wildcards.model)
+            if model is None:
+                return []
+            dataset = self.registry.train_place(wildcards.model).dataset
+            return shards_of(self.registry, template, dataset, model, None)
+
+        return of
+
+    def fixed_queries(self, wildcards: Wildcards) -> str:
+        """Return the option that names the folder of those of the queries trained on."""
+        folders = self.fixed(self.paths.query_embeddings)(wildcards)
+        split = self._pairs(wildcards).split
+        return " ".join(f"--fixed-queries {folder_of(path)}/{split}" for path in folders)
