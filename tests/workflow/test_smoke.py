@@ -414,7 +414,7 @@ ALTERED = [
      "weights/generated-smoke/deepct/seed1", {"termweights", "train"}),
     ("neural/encoders.py", "sqrt(self.", "sqrt(2 * self.",
      "embeddings/generated-smoke.queries/clear/seed1", {"encode", "pretrain", "train"}),
-    ("dense.py", "queries[left[part]].astype(np.float64)", "queries[left[part]].astype(np.float16)",
+    ("vectors/nearest.py", "queries[left[part]].astype(np.float64)", "queries[left[part]].astype(np.float16)",
      "scores/generated-smoke/dev/clear-embedding.seed1.on.bm25.trec.gz", {"dense"}),
     ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
      "metrics/generated-smoke/dev/bm25.tsv", {"evaluate", "fusion", "rerank", "rm3"}),

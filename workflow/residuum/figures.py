@@ -169,7 +169,7 @@ def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.L
 
 def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[str]:
     figure, drawn = job.figure, job.drawn()
-    yield from _panels(job, points)
+    yield from dict.fromkeys(_panels(job, points))  # two may differ in series alone
     for series in drawn:
         yield f"{series.label}: {series.system}, runs {', '.join(job.runs[series.id])}."
     if max(map(len, job.runs.values()), default=0) > 1:

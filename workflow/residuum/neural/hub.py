@@ -43,24 +43,28 @@ def missing(model: str, revision: str, pickled: bool = False) -> str | None:
             return None
     except HFValidationError:
         return f"no model '{model}': neither a local directory nor the id of a hub model"
-    if not pickled and only_pickled(model, revision):
+    if not pickled and _only_pickled(model, revision):
         return f"model '{model}' at revision {revision}: {NO_SAFETENSORS}"
     where = f"no model '{model}' at revision {revision}: not in the cache ($HF_HOME)"
     why = _unreachable() or _asked(model, revision).why
     return f"{where}, and {why}" if why else None
 
 
-def only_pickled(model: str, revision: str | None) -> bool:
-    """Say whether a model's weights are a pickle alone, in the cache or else on the hub."""
+def cached_as_pickle(model: str, revision: str | None) -> bool:
+    """Say whether the weights of a model in the cache are a pickle alone."""
     from huggingface_hub.errors import HFValidationError
 
     try:
-        if _cached(model, revision, SAFETENSORS):
-            return False
-        if _cached(model, revision, PICKLES):
-            return True
+        held = [_cached(model, revision, names) for names in (SAFETENSORS, PICKLES)]
     except HFValidationError:  # no id of a model
         return False
+    return held == [False, True]
+
+
+def _only_pickled(model: str, revision: str) -> bool:
+    """Say whether a model's weights are a pickle alone, in the cache or else on the hub."""
+    if any(_cached(model, revision, names) for names in (SAFETENSORS, PICKLES)):
+        return cached_as_pickle(model, revision)
     names = frozenset[str]() if _unreachable() else _asked(model, revision).files
     return names.isdisjoint(SAFETENSORS) and not names.isdisjoint(PICKLES)
 

@@ -120,7 +120,7 @@ def _only_pickled(source: Source) -> bool:
     """Say whether weights that a folder or the hub has are a pickle alone."""
     folder = Path(source.name)
     if not folder.is_dir():
-        return hub.only_pickled(source.name, source.revision)
+        return hub.cached_as_pickle(source.name, source.revision)
     return not any((folder / name).is_file() for name in hub.SAFETENSORS) and any(
         (folder / name).is_file() for name in hub.PICKLES
     )
