@@ -102,8 +102,8 @@ def test_sizes_are_those_of_the_recipe_and_of_the_pins(made, dataset, scale):
 
 
 def test_what_they_ask_about_is_held_out_and_asked_about_once(made):
-    asked = [set(best(made, split).values()) for split in [*PRESENT, "questions", "topics"]]
-    assert sum(map(len, asked)) == len(set.union(*asked))
+    passages = [set(best(made, split).values()) for split in [*PRESENT, "questions", "topics"]]
+    assert sum(map(len, passages)) == len(set.union(*passages))
     for split in ("questions", "topics"):
         assert len(best(made, split)) == len(made.queries[split]) == len(set(best(made, split)))
     texts = [text for split in [*PRESENT, "questions", "topics"] for _, text in made.queries[split]]
@@ -204,8 +204,8 @@ def test_measures_by_answers_go_with_questions_alone(split, fits):
     own = registry.datasets["generated-smoke"]
     entry = own.splits[split].model_copy(update={"measures": ["AnswerAccuracy@10"]})
     measured = own.model_copy(update={"splits": {**own.splits, split: entry}})
-    found = faults.between(replace(registry, datasets={"generated-smoke": measured}))
-    assert bool([text for text in found if "has no answers" in text]) != fits
+    texts = faults.between(replace(registry, datasets={"generated-smoke": measured}))
+    assert bool([text for text in texts if "has no answers" in text]) != fits
 
 
 @pytest.mark.parametrize(

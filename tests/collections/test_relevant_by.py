@@ -108,14 +108,14 @@ def test_success_is_the_accuracy_of_answers_for_every_run(mine, tmp_path):
     assert set(judged.filter(relevance=1).select(trec.PAIR).rows()) == holders
     unanswered = {str(n) for n in range(60)} - {query_id for query_id, _ in holders}
     assert set(judged.filter(relevance=0)["query_id"]) == unanswered and 3 < len(unanswered) < 55
+    texts = contracts.read_answers(answers)
     for depth in (1, 5, 20):
         hits = [(str(n), f"d{d}", rng.random()) for n in range(60)
                 for d in rng.sample(range(300), 40) if n != 7]  # fmt: skip
         form = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
         run = trec.rank(pl.DataFrame(hits, schema=form, orient="row"))
         names = [f"AnswerAccuracy@{depth}", f"Success@{depth}"]
-        texts = contracts.read_answers(answers)
-        metrics = evaluate(run, judged, names, lambda: (texts, contracts.read_docs(corpus)))  # noqa: B023
+        metrics = evaluate(run, judged, names, lambda: (texts, contracts.read_docs(corpus)))
         values = [dict(metrics.filter(measure=n).select("query_id", "value").rows()) for n in names]
         assert values[0] == values[1] and len(values[0]) == 60
         assert 0 < sum(values[0].values()) < 60

@@ -10,7 +10,8 @@ import yaml
 
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
-from residuum.config import entries, loading, registry, specs
+from residuum.config import entries, loading, specs
+from residuum.config.bindings import Place
 from residuum.config.schema.papers import parts_of
 from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
@@ -105,7 +106,7 @@ def test_a_backbone_may_be_another_for_the_models_of_a_dataset(config):
     one = load(config, scale="full", encoder="org/other").backbone("cocondenser", "nq-250k")
     assert one == FromHub(hub="org/other", revision="main"), "encoder= replaces each of them"
     looked_up = []
-    place = registry.Place("nq-250k", "dev")
+    place = Place("nq-250k", "dev")
     availability.why_unavailable(
         load(config, scale="full"),
         "cocondenser-embedding",
@@ -141,9 +142,9 @@ def test_a_backbone_of_a_dataset_that_starts_from_its_own_model_is_a_circle(conf
 
 def test_measures_are_those_of_the_split_and_of_the_tables():
     loaded = load(scale="mini")
-    measures = loaded.measures(registry.Place("generated-mini", "dev"))
+    measures = loaded.measures(Place("generated-mini", "dev"))
     assert measures == ["AP@1000", "R@100", "R@1000", "RR@10", "Success@100"]
-    judged = loaded.measures(registry.Place("generated-mini", "judged"))
+    judged = loaded.measures(Place("generated-mini", "judged"))
     assert {"nDCG@10", "AP(rel=2)@1000", "R(rel=2)@1000"} <= set(judged)
 
 
@@ -560,7 +561,7 @@ def test_a_grid_of_the_scale_replaces_the_papers():
 
 def test_tuned_rm3_knows_the_measure_of_a_split():
     loaded = load(scale="mini")
-    generated = partial(registry.Place, "generated-mini")
+    generated = partial(Place, "generated-mini")
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("dev")) == "RR@10"
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("judged")) == "nDCG@10"
     assert availability.rm3_measure(loaded, "bm25-rm3", generated("tune")) is None
@@ -833,8 +834,8 @@ def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(con
     loaded = load(config, scale="mini")
     model = loaded.model_for("mine", "nfcorpus")
     assert model == "mine@nfcorpus.train"
-    assert loaded.train_place(model) == registry.Place("nfcorpus", "train")
-    assert loaded.tune_place("mine", "nfcorpus") == registry.Place("nfcorpus", "dev")
+    assert loaded.train_place(model) == Place("nfcorpus", "train")
+    assert loaded.tune_place("mine", "nfcorpus") == Place("nfcorpus", "dev")
     with pytest.raises(ResiduumError, match=r"cacm.yaml: own.train: no split given.* one of test"):
         loaded.model_for("mine", "cacm")
     with pytest.raises(ResiduumError, match=r"cacm.yaml: own.tune: no split given.* one of test"):
@@ -844,8 +845,8 @@ def test_what_belongs_to_a_collection_is_trained_and_tuned_on_its_own_splits(con
 def test_what_has_a_role_is_the_same_on_every_collection():
     loaded = load(scale="mini")
     assert loaded.model_for("clear", "cacm") == "clear"
-    assert loaded.train_place("clear") == registry.Place("generated-mini", "train")
-    assert loaded.tune_place("clear", "cacm") == registry.Place("generated-mini", "tune")
+    assert loaded.train_place("clear") == Place("generated-mini", "train")
+    assert loaded.tune_place("clear", "cacm") == Place("generated-mini", "tune")
     assert loaded.tune_place("bm25", "cacm") is None
 
 

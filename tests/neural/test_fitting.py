@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from residuum.artefacts import contracts, trec
+from residuum.artefacts import contracts, files, trec
 from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,
@@ -299,3 +299,16 @@ def test_what_a_kill_left_half_written_goes_before_the_work_goes_on(
         (tmp_path / f".state.pt.{process}.part").touch()
     fitting.fit(learner, TrainingState(tmp_path, "mark"), NONE_KEPT)
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
+
+
+def test_another_process_of_a_training_may_delete_first_what_a_kill_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deleted_meanwhile(path: Path) -> bool:
+        path.unlink()
+        return True
+
+    (tmp_path / ".state.pt.1.part").touch()
+    monkeypatch.setattr(Path, "is_file", deleted_meanwhile)
+    files.drop_unfinished(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -10,14 +10,19 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from transformers import AutoModel
 
+from conftest import ROOT
 from residuum.cli.errors import ResiduumError
+from residuum.config import loading
 from residuum.config.schema.scales import FromHub
 from residuum.neural import hub, pretrained
 from residuum.neural.pretrained import Source
+from residuum.wiring.availability import all_available
 from residuum.wiring.part import Part
+from residuum.wiring.paths import Paths
 from tiny_models import make_backbone, make_corpus
 
 DOCS = [("d1", "water under the bridge"), ("d2", "the quiet village by the water")]
@@ -136,6 +141,7 @@ def test_the_hub_lists_the_formats_of_what_is_not_cached(
 
 
 def test_a_command_says_that_a_pickle_may_be_read() -> None:
-    part = Part(None, None, None)  # type: ignore[arg-type]  # neither is asked
+    base = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    part = Part(loading.load(ROOT / "config", base), Paths("results"), all_available)
     model = FromHub(hub="org/old", revision="main", pickled=True)
     assert part.model_argument(model, "any") == "org/old --revision main --pickled"

@@ -235,8 +235,8 @@ def test_a_doc_of_several_passages_scores_by_the_best_and_is_one_hit(tmp_path: P
     """Products by hand: of d1 2 and 6, of d2 3, of d3 1 and 0; two docs are asked for."""
     ids, rows = ["d1", "d2", "d1", "d3", "d3"], [[2, 0], [0, 3], [1, 5], [1, 0], [0, 0]]
     docs = termvectors.TermVectors(ids, ["a", "b"], csr_array(np.array(rows, np.float32)))
-    asked = termvectors.TermVectors(["q"], ["a", "b"], csr_array(np.ones((1, 2), np.float32)))
-    hits = pl.concat(nearest.hits_of(docs, asked, 2, gpu=False))
+    query = termvectors.TermVectors(["q"], ["a", "b"], csr_array(np.ones((1, 2), np.float32)))
+    hits = pl.concat(nearest.hits_of(docs, query, 2, gpu=False))
     best = hits.sort("score", descending=True).head(2)
     assert best.rows() == [(0, "d1", 6.0), (0, "d2", 3.0)]
     assert hits["doc_id"].n_unique() == hits.height

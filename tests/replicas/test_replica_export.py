@@ -230,8 +230,8 @@ def test_answers_judge_the_passages_that_the_replica_made_to_hold_them(written, 
     done = exporting.split(*words)
     assert done.returncode == 0, done.stderr
     holders, judged = place.replica.holders[of], trec.read_qrels(output / "qrels.trec")
-    found = judged.filter(relevance=1).select("query_id", "doc_id").rows()
-    assert found == [(query_id, doc) for query_id, docs in holders.items() for doc in docs]
+    relevant = judged.filter(relevance=1).select("query_id", "doc_id").rows()
+    assert relevant == [(query_id, doc) for query_id, docs in holders.items() for doc in docs]
     unanswered = [query_id for query_id, docs in holders.items() if not docs]
     assert judged.filter(relevance=0).rows() == [(query_id, "1", 0) for query_id in unanswered]
     run = pl.DataFrame(

@@ -10,7 +10,7 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.registry import Place
+from residuum.config.bindings import Place
 from residuum.config.schema.papers import Table
 from residuum.wiring.availability import all_available
 from residuum.wiring.bound import ITSELF, NO_PARTS, BoundTable

@@ -11,7 +11,7 @@ from conftest import ROOT
 from plan_fixture import named
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.registry import Place
+from residuum.config.bindings import Place
 from residuum.wiring.availability import all_available
 from residuum.wiring.figures import Figures, bind_figure, bind_venn
 from residuum.wiring.gaps import gaps
@@ -166,7 +166,7 @@ def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
         ("figure5", {"groups": ["1"]}, "over snapshot there are no groups and no reported numbers"),
         ("figure5", {"over": "lengths"}, "narrows reads a figure over depths or snapshots"),
         ("figure5", {"series": [{"id": "d", "label": "D", "system": "dpr-sum"}]},
-         "series.d.system: 'dpr-sum' has no snapshots (behind it: dpr), as dense systems"),
+         "series.d.system: 'dpr-sum' has no snapshots (behind it: dpr); dense systems"),
         ("figure5", {"series": [{"id": "b", "label": "B", "system": "bm25-default"}]},
          "'bm25-default' has no snapshots (behind it: no model)"),
         ("figure5", {"series": [{"id": "r", "label": "R", "system": "clear-bert-base"}]},

@@ -8,7 +8,8 @@ import pytest
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.pages import notes
 from residuum.wiring import sizes
 from residuum.wiring.arithmetic import Arithmetic

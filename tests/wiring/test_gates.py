@@ -12,7 +12,7 @@ from conftest import ROOT
 from plan_fixture import MODEL, MODELS, SYSTEM, TRAINING, named, registry
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
-from residuum.config.registry import Place
+from residuum.config.bindings import Place
 from residuum.wiring import sizes
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.estimates import Estimates

@@ -10,7 +10,7 @@ from conftest import ROOT
 from plan_fixture import BM25, DATASET, MODEL, SYSTEM, TRAINING, named, registry, with_triples
 from residuum.cli.errors import ResiduumError
 from residuum.config import entries, loading
-from residuum.config.registry import Place
+from residuum.config.bindings import Place
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.scales import Config, FromModel, FromPath

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from plan_fixture import DATASET, named, registry
-from residuum.config.registry import Place
+from residuum.config.bindings import Place
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.splits import Split
 from residuum.config.specs import RunId

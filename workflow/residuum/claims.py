@@ -14,12 +14,13 @@ import typer
 from residuum import paired
 from residuum.artefacts import manifest, trec
 from residuum.cli import command
-from residuum.pages import curves, grids, grouped, layout, notes, snapshots
+from residuum.pages import curves, grids, grouped, layout, notes
 from residuum.pages.claims import Values, axis, compare, in_words
 from residuum.pages.claims import judge as judged
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
 from residuum.pages.points import Point
+from residuum.pages.series import of_runs, without_unlearned
 from residuum.pages.verdicts import LedgerRow
 from residuum.tuning.learned import Learned, read_all
 from residuum.wiring.bound import BoundClaims, BoundFigure, BoundTable, metrics_files
@@ -46,14 +47,9 @@ def judge(
     values = {name: of_table(bound, metrics, verdicts) for name, bound in job.tables.items()}
     parted = grouped.read_all(groups or [])
     for name, figure in job.figures.items():
-        kept = grouped.learned(figure, verdicts)
-        if figure.figure.sweeps:
-            points = _over_depths(figure, depths or [])
-        elif figure.figure.grouped:
-            points = grouped.measured(kept, metrics, parted)
-        else:
-            points = snapshots.measured(kept, metrics)
-        values[name] = of_figure(job, name, kept, points)
+        kept, sweeps = without_unlearned(figure, verdicts), figure.figure.sweeps
+        over = _over_depths(figure, depths or []) if sweeps else of_runs(kept, metrics, parted)
+        values[name] = of_figure(job, name, kept, over)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
     cells = {path.stem: grids.rows(path, GridCell, optional=grids.OPTIONAL) for path in table or []}

@@ -5,8 +5,7 @@ equal data is equal bytes. Must not know how runs were made, nor how p-values ar
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +16,12 @@ from residuum.artefacts import files, manifest, trec
 from residuum.artefacts.groupings import Groups
 from residuum.cli import command
 from residuum.config.schema.figures import DEPTH
-from residuum.pages import drawing, grids, grouped, layout, learned, notes, snapshots
+from residuum.pages import drawing, grids, grouped, layout, learned, notes
 from residuum.pages.curves import measured
 from residuum.pages.drawing import panel_name
 from residuum.pages.layout import DASH, TextCell
 from residuum.pages.points import Point, compare
+from residuum.pages.series import of_runs, without_unlearned
 from residuum.tuning.learned import Learned, read_all
 from residuum.wiring.bound import BoundFigure
 
@@ -57,15 +57,14 @@ def draw(
     if requested.figure.sweeps:
         job, points = _over_depths(requested, verdicts, curves)
         data, lines = frame(points), [cost(path) for path in costs]
-    elif requested.figure.grouped:
-        parted = grouped.read_all(groups or [])
-        measure = partial(grouped.measured, metrics=metrics, groups=parted)
-        job, points = _of_runs(requested, verdicts, measure)
-        data, lines = grouped_frame(job, points), list(_parted(parted))
     else:
-        measure = partial(snapshots.measured, metrics=metrics)
-        job, points = _of_runs(requested, verdicts, measure)
-        data, lines = frame(points, requested.figure.over), [SNAPSHOTS]
+        job, parted = without_unlearned(requested, verdicts), grouped.read_all(groups or [])
+        kept = [series.id for series in job.drawn()]
+        points = compare(job, kept, of_runs(job, metrics, parted))
+        if job.figure.grouped:
+            data, lines = grouped_frame(job, points), list(_parted(parted))
+        else:
+            data, lines = frame(points, job.figure.over), [SNAPSHOTS]
     own = drawing.save(job, points, output)
     page = caption(job, points, lines)
     page.notes.extend(learned.notes(verdicts))
@@ -81,13 +80,6 @@ def _over_depths(
     labelled, tested = learned.labelled(job, verdicts)
     made = measured(labelled, pl.concat([trec.read_depths(path) for path in depths]))
     return labelled, compare(labelled, tested, made)
-
-
-def _of_runs(
-    job: BoundFigure, verdicts: Mapping[str, Learned], measure: Callable[[BoundFigure], list[Point]]
-) -> tuple[BoundFigure, list[Point]]:
-    kept = grouped.learned(job, verdicts)
-    return kept, compare(kept, [series.id for series in kept.drawn()], measure(kept))
 
 
 def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:

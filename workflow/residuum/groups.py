@@ -37,7 +37,7 @@ def lengths(
     job, judged = command.parse_spec(Lengths, spec), trec.read_qrels(qrels)
     relevant = judged.filter(pl.col("relevance") >= 1)
     counts = words(corpus, set(relevant["doc_id"]))
-    of = {query: [] for query in judged["query_id"].unique().sort()}  # type: dict[str, list[int]]
+    of: dict[str, list[int]] = {query: [] for query in judged["query_id"].unique().sort()}
     for query, doc in relevant.select(*trec.PAIR).iter_rows():
         of[query] += [counts[doc]] if doc in counts else []
     made = groupings.write(output, by_length(of, job.width))

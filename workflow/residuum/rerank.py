@@ -120,7 +120,8 @@ def shares(
         raise ResiduumError(f"--fold: {len(folds)} folds for {len(models)} models; one for each")
     if not folds:
         yield models[0], store, pairs
-    for model, path in zip(models, folds, strict=False):
+        return
+    for model, path in zip(models, folds, strict=True):
         own = pl.col("query_id").is_in(list(trec.read_queries(path)))
         yield model, store / path.parent.name, pairs.filter(own)
 

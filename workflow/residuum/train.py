@@ -81,7 +81,7 @@ def train(
         inputs += [path / "manifest.json" for path in (*(fixed or []), fixed_queries.parent)]
     with processes.joined(begin.device.name):
         learner = KINDS[model.kind](model, begin, tuples, Texts(queries, corpus, str(tuples)))
-        kept = {"held_out": left_out(tuples, without)} if without else {}
+        kept = {"held_out": left_out(tuples, without)} if without and not processes.rank() else {}
         fitting.run(learner, threads, inputs, work, output, "residuum.train", **kept)
 
 

@@ -6,6 +6,7 @@ Figures 1 and 3. Must not know how runs were made, nor how a ratio is computed.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -50,15 +51,15 @@ def draw(
     reasons = dict(_unlearned(job, verdicts))
     known = {row.id: row for row in job.table.rows if row.id not in job.absent | reasons}
     pairs = {name: hits(job, name, metrics) for name in known}
-    found = {name: counted(known[name], of) for name, of in pairs.items()}
+    coverages = {name: counted(known[name], of) for name, of in pairs.items()}
     cells = [cell for row in job.table.rows for cell in _cells(job, row, pairs, reasons)]
-    own = _save(job, found, output)
-    page = _page(job, found, reasons)
+    own = _save(job, coverages, output)
+    page = _page(job, coverages, reasons)
     page.notes.extend(learned.notes(verdicts))
     data = grids.tidied(cells).drop(grids.INDEX)
     own += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [*(metrics / name for name in job.metrics()), *(learning or [])]
-    manifest.write(output, {"diagrams": len(found)}, job, inputs, "residuum.venn", own)
+    manifest.write(output, {"diagrams": len(coverages)}, job, inputs, "residuum.venn", own)
 
 
 def _unlearned(job: BoundVenn, verdicts: Mapping[str, Learned]) -> Iterator[tuple[str, str]]:
@@ -115,7 +116,7 @@ def _cells(
         if values and len(values) == len(seeds):
             cell = cell.measured_as(values, len(pairs[row.id][0].query_ids))
         elif not why:
-            cell = GridCell(job.id, row.id, name, what, job.place, not_run=NO_HIT)
+            cell = replace(cell, not_run=NO_HIT)
         yield grids.with_reported(cell, job.table)
 
 
@@ -127,19 +128,19 @@ def _by_seed(dense: ScoreMatrix, lexical: ScoreMatrix) -> Iterator[Hits]:
         yield dense._replace(values=columns[0]), lexical._replace(values=columns[1])
 
 
-def _save(job: BoundVenn, found: Mapping[str, Coverage], output: Path) -> list[Path]:
+def _save(job: BoundVenn, coverages: Mapping[str, Coverage], output: Path) -> list[Path]:
     """Draw the diagrams beside each other, all to one scale."""
     from matplotlib.figure import Figure
 
-    drawn = [row for row in job.table.rows if row.id in found]
+    drawn = [row for row in job.table.rows if row.id in coverages]
     with drawing.styled():
         figure = Figure(figsize=(3.0 * max(1, len(drawn)), 3.0), layout="constrained")
         axes = figure.subplots(1, max(1, len(drawn)), squeeze=False)[0]
         if not drawn:
             drawing.nothing(axes[0])
-        half = ROOM * max((_width(of) / 2 for of in found.values()), default=0.0) or ROOM
+        half = ROOM * max((_width(of) / 2 for of in coverages.values()), default=0.0) or ROOM
         for ax, row in zip(axes, drawn, strict=False):
-            _circles(ax, row, found[row.id], half)
+            _circles(ax, row, coverages[row.id], half)
         return drawing.written(figure, output)
 
 
@@ -178,10 +179,10 @@ def _circles(ax: "Axes", row: Diagram, of: Coverage, half: float) -> None:
 
 
 def _page(
-    job: BoundVenn, found: Mapping[str, Coverage], reasons: Mapping[str, str]
+    job: BoundVenn, coverages: Mapping[str, Coverage], reasons: Mapping[str, str]
 ) -> layout.Layout:
-    rows = [_line(row, found[row.id]) for row in job.table.rows if row.id in found]
-    lines = list(_notes(job, found, reasons))
+    rows = [_line(row, coverages[row.id]) for row in job.table.rows if row.id in coverages]
+    lines = list(_notes(job, coverages, reasons))
     return layout.Layout(job.table.title, job.table.printed_in, HEADER, rows, lines)
 
 
@@ -194,10 +195,10 @@ def _line(row: Diagram, of: Coverage) -> list[TextCell]:
 
 
 def _notes(
-    job: BoundVenn, found: Mapping[str, Coverage], reasons: Mapping[str, str]
+    job: BoundVenn, coverages: Mapping[str, Coverage], reasons: Mapping[str, str]
 ) -> Iterator[str]:
     of, place = job.table, job.place or "no split"
-    queries = next((f", {own.queries} queries" for own in found.values()), "")
+    queries = next((f", {own.queries} queries" for own in coverages.values()), "")
     yield f"{measures.words(of.measure)}: {place} in the role of {of.role}{queries}."
     yield (
         "Shares of the queries: D is what the dense part alone answers, S the lexical part; "

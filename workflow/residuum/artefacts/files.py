@@ -47,10 +47,10 @@ def whole(path: Path) -> Iterator[Path]:
 def drop_unfinished(folder: Path) -> None:
     """Delete what `whole` had not finished in a folder when its process was killed.
 
-    No other process may be writing there.
+    Nothing may be written there meanwhile; the processes of one training may all delete.
     """
     for path in filter(Path.is_file, folder.glob(".*.part")):
-        path.unlink()
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -60,10 +60,14 @@ class Bindings:
     @property
     def entries(self) -> dict[str, Mapping[str, BaseModel]]:
         """The entries that take part in this scale, but pages, by what names them."""
-        chosen: dict[str, Mapping[str, BaseModel]] = {"scale": {self.config.scale: self.scale}}
-        chosen |= {"dataset": self.datasets, "model": self.models}
-        chosen |= {"grouping": self.groupings}
-        return chosen | {"system": self.systems, "tests": self.tests}
+        return {
+            "scale": {self.config.scale: self.scale},
+            "dataset": self.datasets,
+            "model": self.models,
+            "grouping": self.groupings,
+            "system": self.systems,
+            "tests": self.tests,
+        }
 
     def file(self, kind: str, name: str) -> str:
         """Return the file of an entry; with the scale's, if that pins a dataset's counts."""

@@ -12,9 +12,10 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import unknown
 from residuum.config import measures
+from residuum.config.bindings import Place
 from residuum.config.claims import claim_faults
 from residuum.config.columns import column_faults
-from residuum.config.registry import Place, Registry
+from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.figures import Figure, Venn
 from residuum.config.schema.models import OnPairs, PairsAlone

@@ -32,10 +32,6 @@ def snapshot_faults(registry: Registry, figure: Figure) -> Iterator[Fault]:
     for series, system in players.items():
         if system in registry.systems and snapshots_of(registry, system) is None:
             behind = ", ".join(registry.trained_behind(system)) or "no model"
-            text = (
-                f"'{system}' has no snapshots (behind it: {behind}), as dense systems and fusions"
-            )
-            yield (
-                f"series.{series}.system",
-                f"{text} have whose trainings keep some (training.snapshots)",
-            )
+            have = "dense systems and fusions have some whose trainings keep them"
+            text = f"'{system}' has no snapshots (behind it: {behind}); {have} (training.snapshots)"
+            yield f"series.{series}.system", text

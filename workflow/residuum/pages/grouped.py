@@ -18,7 +18,6 @@ from residuum.pages import derived, grids
 from residuum.pages.grids import GridCell
 from residuum.pages.points import Point
 from residuum.paired import ScoreMatrix, same_queries
-from residuum.tuning.learned import Learned
 from residuum.wiring.bound import BoundFigure
 from residuum.wiring.paths import Paths, below_metrics
 
@@ -30,18 +29,6 @@ def read_all(paths: Iterable[Path]) -> dict[str, Groups]:
     """Read groups by the split that they are of, as <dataset>/<split>."""
     parts = {path: GROUPS.parse(path) or {} for path in paths}
     return {f"{of['dataset']}/{of['split']}": groupings.read(p) for p, of in parts.items()}
-
-
-def learned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> BoundFigure:
-    """Return a figure without the series behind which a model stands that did not learn."""
-    runs = {series: job.runs[series] for series in job.places if series in job.runs}
-    reasons = {
-        series: grids.why_not_learned(job, own, job.places[series], verdicts)
-        for series, own in runs.items()
-    }
-    unlearned = {series: why for series, why in reasons.items() if why}
-    kept = {part: own for part, own in job.runs.items() if part not in unlearned}
-    return job.model_copy(update={"runs": kept, "unlearned": unlearned})
 
 
 def measured(job: BoundFigure, metrics: Path, groups: Mapping[str, Groups]) -> list[Point]:
@@ -116,8 +103,7 @@ def cells(job: BoundFigure, points: Iterable[Point]) -> list[GridCell]:
     made = {(point.series.id, point.column): _cell(job, point) for point in points}
     for row, column, _ in job.figure.cells():
         if (row, column) not in made:
-            reason = {"not_run": _why_not(job, row, column), "not_learned": row in job.unlearned}
-            made[row, column] = _blank(job, row, column, **reason)
+            made[row, column] = _blank(job, row, column, _why_not(job, row, column))
     return list(made.values())
 
 
@@ -126,10 +112,11 @@ def _cell(job: BoundFigure, point: Point) -> GridCell:
     return blank.measured_as([float(mean) for mean in point.means], len(point.scores.query_ids))
 
 
-def _blank(job: BoundFigure, row: str, column: str, **changes: object) -> GridCell:
-    group = column.partition("/")[2]
-    what = f"{job.figure.panel(column).value} in {job.figure.over} {group}"
-    cell = GridCell(job.id, row, column, what, job.places[row], **changes)  # type: ignore[arg-type]
+def _blank(job: BoundFigure, row: str, column: str, why: str | None = None) -> GridCell:
+    """Return a cell without a value, and why it has none, with what the paper prints in it."""
+    what = f"{job.figure.panel(column).value} in {job.figure.over} {column.partition('/')[2]}"
+    unlearned = why is not None and row in job.unlearned
+    cell = GridCell(job.id, row, column, what, job.places[row], not_run=why, not_learned=unlearned)
     return grids.with_reported(cell, job.figure)
 
 

@@ -6,7 +6,7 @@ Usage: `Arithmetic(registry, paths, hub).of_table(wildcards)`. Must not know wha
 from collections.abc import Iterator
 from itertools import product
 
-from residuum.config.registry import Place
+from residuum.config.bindings import Place
 from residuum.config.schema.systems import RerankSystem
 from residuum.wiring.pages import bind_table
 from residuum.wiring.part import Part, Wildcards

@@ -10,7 +10,8 @@ from typing import Literal
 
 from residuum.cli.errors import ResiduumError, not_bound
 from residuum.config import roots
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.models import ReleasedWeights

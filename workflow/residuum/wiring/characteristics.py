@@ -4,7 +4,8 @@ Usage: `bind_characteristics(registry, "roc-table2", hub)`; `Counts(registry, pa
 .files(wildcards)`. Must not know how anything is counted.
 """
 
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.papers import Characteristics
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_no_export

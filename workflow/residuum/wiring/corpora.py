@@ -10,7 +10,8 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import roots, specs
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.base import references
 from residuum.config.schema.models import LexicalVectors, OnPairs
 from residuum.config.schema.systems import DenseSystem, LexicalSystem

@@ -8,7 +8,8 @@ Must not know rules, nor how fast a card is.
 import re
 from typing import NamedTuple
 
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.models import (
     CrossEncoder,
     DualEncoder,

@@ -5,7 +5,8 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, 
 """
 
 from residuum.cli.errors import not_bound
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.figures import SNAPSHOT, Figure, Venn
 from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept

@@ -6,7 +6,8 @@ rests on, nor how a page shows it.
 
 from collections.abc import Iterable, Iterator
 
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.scales import FromModel
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.bound import Bound

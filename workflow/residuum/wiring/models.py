@@ -8,7 +8,8 @@ from shlex import quote
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.models import OnPairs
 from residuum.config.schema.scales import Learning, Start

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from shlex import quote
 
 from residuum.cli.errors import not_bound
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.base import references
 from residuum.config.schema.figures import Figure
 from residuum.config.schema.papers import Cases, Claims, Printed, Reported, Table, Tests, parts_of

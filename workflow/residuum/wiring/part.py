@@ -11,7 +11,8 @@ from shlex import quote
 from typing import Protocol
 
 from residuum.code import closure
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.scales import FromModel, FromPath, Start
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed

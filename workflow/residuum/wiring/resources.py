@@ -7,7 +7,8 @@ Usage: `resources: **RESOURCES.cpu(ESTIMATES.search, mem_mb=4000)`. A cluster li
 from collections.abc import Callable
 from math import ceil
 
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.wiring import sizes
 from residuum.wiring.assumptions import CORE_GFLOPS, START_S, STEP_S
 from residuum.wiring.estimates import Estimate

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.config import specs
+from residuum.config.bindings import Place
 from residuum.config.measures import reads
-from residuum.config.registry import Place, Registry
+from residuum.config.registry import Registry
 from residuum.config.schema.figures import Figure
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import (
@@ -19,7 +20,7 @@ from residuum.config.schema.systems import (
     LexicalSystem,
     RerankSystem,
 )
-from residuum.config.specs import RunId
+from residuum.config.specs import RunId, Seed, Snapshot
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import folder_of
@@ -143,9 +144,13 @@ class Runs(Part):
         """Return the scores that parts of a fusion give to docs that they did not retrieve."""
         (system, seed), place = run_of(wildcards), place_of(wildcards)
         pairs = self.registry.entry(system, FusionSystem).true_scores()
-        own = [(self.registry.run(part, seed), self.registry.run(of, seed)) for part, of in pairs]
-        runs = [(run, of if "@" in of else RunId.parse(of).system) for run, of in own]
+        runs = [(self.registry.run(part, seed), self._other(of, seed)) for part, of in pairs]
         return [self.fill(self.paths.scores, place, run=run, other=other) for run, other in runs]
+
+    def _other(self, system: str, seed: Seed | None) -> str:
+        """Return whose docs are scored: those of all seeds of a system, or of its snapshot."""
+        run = RunId.parse(self.registry.run(system, seed))
+        return str(run) if isinstance(run.seed, Snapshot) else system
 
     def tuning(self, wildcards: Wildcards) -> list[str]:
         """Return the tuning file of a fused run; none where lambda is fixed."""

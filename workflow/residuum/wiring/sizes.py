@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.config.registry import Place, Registry
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
 from residuum.config.schema.adverse import Adverse
 from residuum.config.schema.models import (
     Backbone,
