@@ -1,6 +1,9 @@
-"""Devices: imports leave the garbage collector as they found it."""
+"""Devices: imports leave the garbage collector as they found it; steps reuse memory."""
 
 import gc
+import platform
+import subprocess
+import sys
 
 import pytest
 
@@ -17,3 +20,25 @@ def test_importing_leaves_the_collector_as_it_was(collecting: bool) -> None:
         assert gc.isenabled() == collecting
     finally:
         gc.enable()
+
+
+MEASURED = """
+import resource, torch
+from residuum.neural import devices
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(2**24)  # 64 MB: 16,384 pages of 4 KB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+devices.choose("cpu", "fp32", threads=1)
+faults()
+print(faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
+def test_the_memory_of_a_step_is_the_next_ones() -> None:
+    words = [sys.executable, "-c", MEASURED]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100

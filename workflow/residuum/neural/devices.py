@@ -6,6 +6,7 @@ Usage: `device = devices.choose("auto", "auto", threads=1)`; `AdaptiveBatchSize(
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,10 @@ PRECISIONS = ("auto", "fp32", "bf16")
 BUSY = 2**26  # multiplications of a square layer: about a millisecond of a core
 PLAIN = "DEFAULT"  # ATen's kernels without vector extensions
 BF16 = ("avx512_bf16", "amx_bf16")  # instructions that multiply bfloat16, as torch names them
+# mallopt's numbers (glibc, malloc.h): memory at the heap's end, and blocks that a mapping of their
+# own gets and loses, go back to the system above these sizes.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT, LARGE = 2**31 - 1, 2**30  # bytes
 FEWEST = 4  # rows that matrix products take together; one of fewer is summed in another order
 
 
@@ -68,6 +73,8 @@ def choose(device: str, precision: str, threads: int, arithmetic: str = "native"
     # On a CPU of a kind the sums follow from the threads, and asking costs a second.
     if name == "cuda":
         _ask_for_determinism()
+    if name == "cpu":
+        _keep_memory()
     best = "bf16" if name == "cuda" else "fp32"
     return Device(name, best if precision == "auto" else precision, arithmetic)
 
@@ -96,6 +103,16 @@ def _check_portable(name: str) -> None:
     if (kernels := torch.backends.cpu.get_cpu_capability()) != PLAIN:
         words = " ".join(map("=".join, machine.ARITHMETIC["portable"].items()))
         raise ResiduumError(f"torch computes with {kernels} already; set {words} before it starts")
+
+
+def _keep_memory() -> None:
+    """Let a step use the memory of the one before: new pages cost more than many a product.
+
+    A C library other than glibc has its own way, and is left alone.
+    """
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_TRIM_THRESHOLD, KEPT)
+        mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def _ask_for_determinism() -> None:

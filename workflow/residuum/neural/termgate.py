@@ -62,7 +62,11 @@ class TermGater(pretrained.TextModel):
         """
         with self.device.autocast():
             scores = self.model(input_ids=ids, attention_mask=mask).logits.float()
-        best: Tensor = scores.masked_fill(mask[..., None] == 0, float("-inf")).max(dim=1).values
+        beyond = mask[..., None] == 0
+        if scores.requires_grad:  # max has the cheaper backward pass, amax the cheaper forward one
+            best: Tensor = scores.masked_fill(beyond, float("-inf")).max(dim=1).values
+        else:
+            best = scores.masked_fill_(beyond, float("-inf")).amax(dim=1)
         return best
 
 
