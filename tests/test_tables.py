@@ -367,3 +367,18 @@ def test_a_control_is_shown_and_compared_with_none(tmp_path):
     tables.render(spec(bound), metrics, tests, tmp_path / "t.tsv", [])
     assert pl.read_csv(tests, separator="\t").select("a", "b").rows() == [("ours", "ablation")]
     assert cell(pl.read_csv(tmp_path / "t.tsv", separator="\t"), "base")["measured"] == 0.3
+
+
+def test_a_row_without_a_number_shows_whom_it_beats_and_one_training_is_said(tmp_path):
+    metrics = write_metrics(tmp_path / "metrics")
+    rows = [{**row, "index": row.get("index") if row["id"] == "base" else None}
+            for row in TABLE["rows"][:2]]  # fmt: skip
+    made = job(rows=rows, reported={}, baselines=["base"], tests={"compare": "with_baselines"})
+    text = spec(made.model_copy(update={"runs": {"base": ["base"], "ours": ["ours.seed1"]}}))
+    significance.compare(text, metrics, tmp_path / "s.tsv")
+    tables.render(text, metrics, tmp_path / "s.tsv", tmp_path / "t.tsv", [])
+    tsv = pl.read_csv(tmp_path / "t.tsv", separator="\t")
+    assert str(cell(tsv, "ours")["beats"]) == "1"
+    page = (tmp_path / "t.md").read_text()
+    assert "0.500 ¹" in page
+    assert "One training stands behind ours: their comparisons hold for these models" in page

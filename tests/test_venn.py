@@ -205,3 +205,18 @@ def test_without_any_run_the_page_says_so(tmp_path):
     assert (tmp_path / "toy-figure1.pdf").is_file()
     kept = json.loads((tmp_path / "toy-figure1.tsv.manifest.json").read_text())
     assert (kept["artefact"], kept["inputs"]) == ({"diagrams": 0}, {})
+
+
+def test_circles_that_no_queries_could_hold_without_an_overlap_are_said_to_be_impossible(tmp_path):
+    write(tmp_path / "metrics", "much", [1, 1, 0])
+    write(tmp_path / "metrics", "most", [0, 1, 1])
+    rows = [{**VENN["rows"][0], "disjoint": True}]
+    runs = {"a/dense": ["much"], "a/lexical": ["most"]}
+    draw(tmp_path, job(table={**VENN, "rows": rows, "reported": {}}, runs=runs))
+    text = (tmp_path / "toy-figure1.md").read_text()
+    assert "hypothetical, and impossible, since D and S together are more than the queries" in text
+
+
+def test_circles_that_fit_are_hypothetical_alone(drawn):
+    text = (drawn[1] / "toy-figure1.md").read_text()
+    assert "hypothetical" in text and "impossible" not in text

@@ -60,3 +60,14 @@ TABLES = measures.BY_JUDGEMENTS, measures.BY_ANSWERS
 
 def test_every_measure_of_ours_has_a_function():
     assert all(callable(own.values) for table in TABLES for own in table.all().values())
+
+
+@pytest.mark.parametrize(
+    ("measure", "hit"),
+    [
+        ("Success@10", True), ("Success(rel=2)@10", True), ("AnswerAccuracy@20", True),
+        ("RR@10", False), ("P@1", False), ("nDCG@10", False),
+    ],
+)  # fmt: skip
+def test_a_hit_is_0_or_1_whatever_level_counts(measure, hit):
+    assert measures.is_hit(measure) is hit

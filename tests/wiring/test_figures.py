@@ -3,6 +3,7 @@
 import json
 import shlex
 import shutil
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -70,6 +71,60 @@ def test_circles_read_the_parts_and_never_the_hybrid(roc):
     assert metrics == [f"{ON}/questions/{run}.tsv" for run in runs]
 
 
+def test_a_hybrid_is_no_side_of_a_circle(tmp_path):
+    rows = yaml.safe_load((PAPER / "figure1.yaml").read_text())["rows"][:1]
+    rows[0]["dense"] = "dpr-sum"
+    with pytest.raises(ResiduumError, match=r"rows\.a\.dense: .*dpr-sum.*dense"):
+        load(tmp_path, figure1={"rows": rows, "reported": {}})
+
+
+def seeded(made, **seeds):
+    """Return RoC's pages with models that have seeds of their own."""
+    models = {
+        name: made.models[name].model_copy(update={"seeds": own})
+        for name, own in ((name.replace("_", "-"), own) for name, own in seeds.items())
+    }
+    config = made.config.model_copy(update={"seeds": None})
+    return replace(made, config=config, models={**made.models, **models})
+
+
+def test_what_is_shown_together_has_the_seeds_that_all_have(roc):
+    made = seeded(roc, dpr=[1, 2], clear_dpr=[2, 3], dpr_ei=[2])
+    circles = bind_venn(made, "roc-figure1", all_available)
+    assert circles.runs["a/dense"] == ["dpr-embedding.seed1", "dpr-embedding.seed2"]
+    assert circles.runs["a/lexical"] == ["bm25-default"]
+    shares = bind_figure(made, "roc-figure4", all_available)
+    assert shares.runs["dpr"] == ["dpr-sum.seed2"] and shares.runs["clear"] == ["clear-dpr.seed2"]
+    apart = seeded(roc, dpr=[1], clear_dpr=[2], dpr_ei=[4])
+    shares = bind_figure(apart, "roc-figure4", all_available)
+    assert shares.runs == {} and {*shares.absent.values()} == {"no seed in common with the others"}
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "value", "message"),
+    [
+        ("figure4", "groups", ["hrad"],
+         "groups: 'hrad' is no group of bm25-halves: write hard or easy"),
+        ("figure4", "reported", {"ours": {"gain/hrad": "+0.102"}},
+         "reported.ours.gain/hrad: 'hrad' is no group of bm25-halves"),
+        ("figure6", "groups", ["40-"], "groups: '40-' is no group of lengths: write two bounds"),
+        ("figure6", "groups", ["80-40"], "groups: '80-40' is no group of lengths"),
+    ],
+)  # fmt: skip
+def test_a_group_that_none_can_be_is_a_fault_of_its_page(tmp_path, page, key, value, message):
+    with pytest.raises(ResiduumError) as error:
+        load(tmp_path, **{page: {key: value}})
+    assert f"{page}.yaml: {message}" in str(error.value)
+
+
+def test_a_claim_leaves_out_groups_that_there_are(tmp_path):
+    claims = yaml.safe_load((PAPER / "claims.yaml").read_text())["claims"]
+    grouped = next(c for c in claims if c.get("holds", {}).get("page") == "figure6")
+    grouped["holds"]["but"] = ["0-4O"]
+    with pytest.raises(ResiduumError, match=r"holds\.but: '0-4O' is no group of lengths"):
+        load(tmp_path, claims={"claims": claims})
+
+
 def test_what_is_shown_is_evaluated_where_it_is_shown(roc):
     shown = {"dev": {"RR@10"}, "questions": {"AP@1000", "AnswerAccuracy@10"},
              "dev-adverse": {"RR@10"}}  # fmt: skip
@@ -117,13 +172,13 @@ def test_a_series_may_have_a_role_of_its_own(tmp_path):
 
 
 def test_a_figure_over_snapshots_reads_the_runs_of_all_models_that_a_training_keeps(roc):
-    """Of mini's three the last is the finished one, whose run is the table's."""
+    """Of mini's two the last is the finished one, whose run is the table's."""
     page, figures = named(page="roc-figure5"), Figures(roc, PATHS, all_available)
     expected = [
         f"{ON}/{split}/{system}.{seed}.tsv"
         for split in ("dev-adverse", "dev")
         for system in ("clear-dpr", "dpr-ei")
-        for seed in ("seed1", "seed1@1", "seed1@2")
+        for seed in ("seed1", "seed1@1")
     ]
     assert figures.metrics(page) == expected
     assert (figures.groups(page), figures.depths(page)) == ([], [])

@@ -114,11 +114,14 @@ def page(
         lines.append(list(map(TextCell, texts)))
     header = ["Section", "The paper says", "Tested here", "Verdict", "Reason"]
     align = r"lp{.3\linewidth}p{.2\linewidth}lp{.3\linewidth}"
+    pages = {**job.tables, **job.figures}
+    runs = {f"{name}/{row}": own for name, of in pages.items() for row, own in of.runs.items()}
     named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
     lines_below = [
         "A claim holds if all its comparisons do; one that is reversed decides against it.",
         notes.tests_note(job.tests, "claim"),
         *notes.remarks(named, job.tests.alpha),
+        *notes.one_training(runs),
         f"Scale {job.scale}: {job.reason}",
     ]
     return layout.Layout(job.claims.title, job.claims.printed_in, header, lines, lines_below, align)

@@ -173,6 +173,7 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
         yield f"Marks and *: differs significantly from {drawn[0].label} at that {where}. {note}"
         tests = [(f"{p.panel.id}, {p.series.id} at {p.at}", p.test) for p in points if p.test]
         yield from notes.remarks(tests, job.tests.alpha)
+        yield from notes.one_training(job.runs)
     if figure.sweeps:
         yield "K = 0 is the first stage alone, drawn as a thin line and not tested."
     yield from lines

@@ -18,12 +18,10 @@ from residuum.artefacts.groupings import Line
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.groupings import Halves, Lengths
+from residuum.config.schema.groupings import EASY, HARD, NO_DOC, Halves, Lengths
 
 app = command.app(__doc__)
 Output = Annotated[Path, typer.Option(help="groups TSV to write")]
-NO_DOC = "no relevant doc"
-HARD, EASY = "hard", "easy"
 
 
 @app.command()

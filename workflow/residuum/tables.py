@@ -99,7 +99,7 @@ def tidy(
 def _marked(job: BoundTable, cell: GridCell, row: Row, column: Column, beaten: Beaten) -> GridCell:
     """Add the markers of a cell: the rows it beats, an arrow, a tick."""
     others = [other.index for other in job.table.rows if (column.id, row.id, other.id) in beaten]
-    beats = [index for index in others if index and row.index]
+    beats = [index for index in others if index and not row.below]
     return replace(
         cell,
         beats=layout.span(beats),

@@ -210,11 +210,18 @@ def _notes(
             verdict = "not learned" if row.id in reasons else "not run"
             yield f"{verdict.capitalize()}: {row.label}: {why.rstrip('.')}."
             continue
-        what = ", as large and without an overlap: hypothetical" * row.disjoint
+        what = _hypothetical(coverages[row.id]) * row.disjoint
         sides = (f"{s} {' '.join(job.runs[f'{row.id}/{s}'])}" for s in ("dense", "lexical"))
         yield f"{row.label}: {', '.join(sides)}{what}."
     yield from notes.of_runs(job)
     yield f"Scale {job.scale}: {job.reason}"
+
+
+def _hypothetical(of: Coverage) -> str:
+    """Say that circles are not as they were measured, nor possible where they are too large."""
+    text = ", as large and without an overlap: hypothetical"
+    more = ", and impossible, since D and S together are more than the queries"
+    return text + more * (of.first + of.second > of.queries)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ Usage: `claim_faults(registry, page)` yields the key and the fault. Must not kno
 from collections.abc import Iterator
 
 from residuum.cli.errors import unknown
+from residuum.config.groups import misnamed
 from residuum.config.registry import Registry
-from residuum.config.schema.claims import Along, Claim, Factor, Narrows
+from residuum.config.schema.claims import Along, Between, Claim, Factor, Narrows
 from residuum.config.schema.figures import Figure
 from residuum.config.schema.papers import Claims, Table, parts_of
 
@@ -26,6 +27,9 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
             continue
         if found := fitting.get(claim.holds.page):
             yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim, found))
+            if isinstance(claim.holds, Between) and isinstance(found, Figure):
+                left_out = misnamed(registry, found, claim.holds.but)
+                yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
         else:
             text = unknown("table or figure", claim.holds.page, fitting)
             yield f"claims.{claim.id}.page", text

@@ -15,6 +15,7 @@ from residuum.config import measures
 from residuum.config.bindings import Place
 from residuum.config.claims import claim_faults
 from residuum.config.columns import column_faults
+from residuum.config.groups import group_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.figures import Figure, Venn
@@ -191,6 +192,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
             yield f"series.{series.id}.system", text
     if isinstance(page, Figure):
         yield from snapshot_faults(registry, page)
+        yield from group_faults(registry, page)
     if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
         cause = "a figure compares with its first series only, and is not in its paper's family"
         cure = "needs `compare: with_baselines` and `family: column` or `table`"

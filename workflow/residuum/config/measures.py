@@ -67,7 +67,8 @@ def cutoff(measure: str) -> int | None:
 
 def is_hit(measure: str) -> bool:
     """Say whether a measure is 1 for a query whose list answers it, and else 0."""
-    return own(measure) == "AnswerAccuracy" or measure.startswith("Success@")
+    name = own(measure)
+    return name == "AnswerAccuracy" or (name is None and parse(measure).NAME == "Success")
 
 
 def level(measure: str) -> int:

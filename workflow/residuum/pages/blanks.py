@@ -45,15 +45,21 @@ def unmarked(
 
 
 def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
-    """Yield the blanks of a column: between numbered rows, and of variants without an arrow."""
+    """Yield the blanks of a column: between numbered rows, and of variants without an arrow.
+
+    Where a paper compares with baselines alone, only these could stand behind a marker, of any row.
+    """
     cells = {row: cell for row, name, cell in job.table.cells() if name == column}
     values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
     numbers = {row.id: row.index for row in job.table.rows if row.index}
-    compared = [row for row in values if row in numbers]
-    fixed = job.table.baselines if job.tests.compare == "with_baselines" else compared
-    for a in compared:
-        for b in compared:
-            if values[a] > values[b] and {a, b} & {*fixed}:
+    above = below = [row for row in values if row in numbers]
+    if job.tests.compare == "with_baselines":
+        copied = {row.id for row in job.table.rows if not row.system and not row.index}
+        above = [row for row in values if row not in copied]
+        below = [row for row in below if row in job.table.baselines]
+    for a in above:
+        for b in below:
+            if values[a] > values[b]:
                 over = {row for row in cells if numbers[b] in cells[row].beats}
                 if a not in over:
                     yield Blank(column, a, b, _nearer(values, over, b, a))

@@ -28,7 +28,7 @@ from residuum.wiring.bound import BoundClaims
 
 WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
 BARE = ("not judged", "not run")
-ONE_DEPTH = "one rerank depth alone is tried, so that there is nothing to compare"
+NO_PAIR = "what it rests on has no two points at this scale, so that there is nothing to compare"
 Cells = Mapping[Key, GridCell]
 
 
@@ -129,7 +129,7 @@ def _judged(
         return Judged(*why)
     compared = holds.compared(values[holds.page].scores, axis(job, holds))
     parts = list(zip(compared, tests, strict=True))
-    return together(parts) if parts else Judged("not run", ONE_DEPTH)
+    return together(parts) if parts else Judged("not run", NO_PAIR)
 
 
 def _rests_on(job: BoundClaims, holds: Holding | None, values: Mapping[str, Values]) -> str | None:

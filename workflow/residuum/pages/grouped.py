@@ -69,20 +69,20 @@ def _shown(job: BoundFigure, panel: Panel, series: Series, values: Values) -> Sc
 
     Seeds go together in pairs; what has none stands beside each.
     """
-    own = _better(panel, values(series.id, panel), values)
+    own = _better(job, panel, values(series.id, panel), values)
     if panel.change_from is None:
         return own
-    other = _better(panel, values(panel.change_from, panel), values)
+    other = _better(job, panel, values(panel.change_from, panel), values)
     same_queries({series.id: own.query_ids, panel.change_from: other.query_ids}, f"{job.id}: ")
     return ScoreMatrix(own.query_ids, own.values - other.values)
 
 
-def _better(panel: Panel, own: ScoreMatrix, values: Values) -> ScoreMatrix:
+def _better(job: BoundFigure, panel: Panel, own: ScoreMatrix, values: Values) -> ScoreMatrix:
     """Return whether a value is above that of what the panel compares with, if it does."""
     if panel.than is None:
         return own
     other = values(f"{panel.id}/than", panel)
-    same_queries({panel.id: own.query_ids, panel.than: other.query_ids}, "")
+    same_queries({panel.id: own.query_ids, panel.than: other.query_ids}, f"{job.id}: ")
     return derived.better(own, other)
 
 

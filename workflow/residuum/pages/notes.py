@@ -100,6 +100,16 @@ def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
         yield f"Of these models only, not over seeds: {failing}."
 
 
+def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Name the rows with a single training, of whose comparisons no other seed has a say."""
+    single = [name for name, own in runs.items() if len(own) == 1 and RunId.parse(own[0]).seed]
+    if single:
+        yield (
+            f"One training stands behind {', '.join(single)}: their comparisons hold for these "
+            "models; what another seed would give is not known."
+        )
+
+
 def header(job: BoundTable, column: Column) -> str:
     """Return a short header of a column: split and ir_measures name."""
     if column.shows == "chosen":
@@ -142,6 +152,7 @@ def caption(
             f"Rows with ± are means over {seeds} training seeds (± standard deviation); tests "
             f"compare each query's mean over seeds. {SHARED}"
         )
+    yield from one_training(job.runs)
     if played := list(_played(job)):
         yield f"Played at this scale by other systems: {', '.join(played)}."
     yield from _not_run(job, cells)

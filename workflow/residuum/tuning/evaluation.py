@@ -39,8 +39,9 @@ def evaluate(
         elif texts:
             parts.append(measures.BY_ANSWERS[own].values(run, *texts(), group))
         else:
-            text = "by answers, which only residuum.evaluate reads: give --answers and --corpus"
-            raise ResiduumError(f"{', '.join(group)}: {text}")
+            text = "by answers, which residuum.evaluate reads with --answers and --corpus"
+            more = "elsewhere take Success@k on qrels made of the answers (docs/datasets.md)"
+            raise ResiduumError(f"{', '.join(group)}: {text}; {more}")
     return pl.concat(parts)
 
 

@@ -38,8 +38,8 @@ def why_empty(
         return ITSELF
     if column.than not in systems:
         return f"{column.than}, whose values are to be beaten, is not run"
-    seeded = _seeds(registry, [systems[row], systems[column.than]])
-    lacking = None if seeded else f"no seed in common with {column.than}"
+    seeded = common_seeds(registry, [systems[row], systems[column.than]])
+    lacking = None if seeded else no_common_seed(column.than)
     return why_unavailable(registry, systems[column.than], place, hub) or lacking
 
 
@@ -47,9 +47,9 @@ def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> di
     """Return the runs of both sides of a row's derived cells, by their columns."""
     derived = {column.id: _pair(registry, systems, row, column) for column in table.columns}
     return {
-        column: Sides(first=_runs(registry, pair, 0), second=_runs(registry, pair, 1))
+        column: Sides(first=runs[0], second=runs[1])
         for column, pair in derived.items()
-        if pair
+        if pair and (runs := paired_runs(registry, pair))
     }
 
 
@@ -69,13 +69,18 @@ def _pair(registry: Registry, systems: Players, row: str, column: Column) -> tup
     return (systems[row], other) if other and column.than != row else None
 
 
-def _runs(registry: Registry, pair: tuple[str, str], number: int) -> list[str]:
-    """Return the runs of one system of a pair, for the seeds that both have."""
-    seeds = _seeds(registry, pair)
-    return list(dict.fromkeys(registry.run(pair[number], seed) for seed in seeds))
+def paired_runs(registry: Registry, systems: Sequence[str]) -> list[list[str]]:
+    """Return the runs of each of some systems, for the seeds that all have."""
+    seeds = common_seeds(registry, systems)
+    return [list(dict.fromkeys(registry.run(system, seed) for seed in seeds)) for system in systems]
 
 
-def _seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
+def no_common_seed(other: str) -> str:
+    """Return why what goes together seed by seed with another system has no runs."""
+    return f"no seed in common with {other}"
+
+
+def common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
     """Return the seeds that the trained ones among systems share; of none, those of a run."""
     trained = [name for name in systems if registry.trained_behind(name)] or [systems[0]]
     first, *others = map(registry.seeds_of, trained)

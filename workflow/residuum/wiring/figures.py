@@ -12,6 +12,7 @@ from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import BoundFigure, BoundVenn
+from residuum.wiring.derived import common_seeds, no_common_seed, paired_runs
 from residuum.wiring.learned import models_behind, trained_by_folds
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
@@ -31,6 +32,14 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         if (why := _absent(registry, roles[series], [systems[n] for n in (series, *than)], hub))
     }
     drawn = [series for series in places if series not in absent]
+    shown = [*drawn, *than * bool(drawn)]
+    runs = {name: registry.runs(systems[name]) for name in shown}
+    if not figure.sweeps and drawn:  # over depths a test pairs what seeds there are
+        paired = paired_runs(registry, [systems[name] for name in shown])
+        runs = dict(zip(shown, paired, strict=True))
+        if not runs[drawn[0]]:
+            absent |= {one: no_common_seed("the others") for one in drawn}
+            drawn, runs = [], {}
     cells = [(systems[name], places[one]) for one in drawn for name in (one, *than)]
     return BoundFigure(
         id=page,
@@ -38,7 +47,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         tests=registry.tests[figure.tests],
         places={series: "/".join(place) if place else None for series, place in places.items()},
         residual=residual_of(registry, dict.fromkeys(places.values())),
-        runs={name: registry.runs(systems[name]) for name in (*drawn, *than * bool(drawn))},
+        runs=runs,
         snapshots=_snapshots(registry, figure, {one: systems[one] for one in drawn}),
         absent=absent,
         by_folds=trained_by_folds(registry, cells),
@@ -73,15 +82,21 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
         row: why
         for row, of in sides.items()
         if (why := _absent(registry, venn.role, [systems[side] for side in of], hub))
+        or (why := _apart(registry, [systems[side] for side in of]))
     }
-    drawn = [side for row, of in sides.items() if row not in absent for side in of]
-    cells = [(systems[side], place) for side in drawn]
+    drawn = {row: of for row, of in sides.items() if row not in absent}
+    runs = {
+        side: own
+        for of in drawn.values()
+        for side, own in zip(of, paired_runs(registry, [systems[one] for one in of]), strict=True)
+    }
+    cells = [(systems[side], place) for side in runs]
     return BoundVenn(
         id=page,
         table=venn,
         place="/".join(place) if place else None,
         residual=residual_of(registry, [place]),
-        runs={side: registry.runs(systems[side]) for side in drawn},
+        runs=runs,
         absent=absent,
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
@@ -89,6 +104,11 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
         comparable=comparable,
         reason=reason,
     )
+
+
+def _apart(registry: Registry, systems: list[str]) -> str | None:
+    """Return why two systems do not go together seed by seed, if they do not."""
+    return None if common_seeds(registry, systems) else no_common_seed(systems[1])
 
 
 class Figures(Part):

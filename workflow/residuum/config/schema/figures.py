@@ -137,8 +137,10 @@ class Diagram(Strict):
 
     id: Annotated[Id, Name("row")]
     label: str
-    dense: Annotated[Id, Ref("system")] = Field(description="D: the dense part alone, no hybrid")
-    lexical: Annotated[Id, Ref("system")] = Field(description="S")
+    dense: Annotated[Id, Ref("system", kinds=("dense",))] = Field(
+        description="D: the dense part alone, no hybrid"
+    )
+    lexical: Annotated[Id, Ref("system", kinds=("lexical",))] = Field(description="S")
     disjoint: bool = Field(False, description="hypothetical: as large, and without an overlap")
 
 

@@ -3,11 +3,15 @@
 A grouping is named by figures; `residuum.groups` makes it. Must not know pages or files.
 """
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from residuum.config.schema.base import Budgets, Id, JudgedMeasure, Positive, Ref, Strict
+
+HARD, EASY = "hard", "easy"
+NO_DOC = "no relevant doc"
 
 
 class Lengths(Strict):
@@ -18,6 +22,15 @@ class Lengths(Strict):
     description: str = ""
     budgets: Budgets = Field([])
 
+    def lacks(self, group: str) -> str | None:
+        """Return what a group would be called that has a name which none can have; else None.
+
+        A scale may set another width, so that any two bounds will do.
+        """
+        bounds = re.fullmatch(r"(\d+)-(\d+)", group)
+        known = group == NO_DOC or (bounds and int(bounds[1]) < int(bounds[2]))
+        return None if known else f"two bounds, such as 0-{self.width}, or {NO_DOC!r}"
+
 
 class Halves(Strict):
     """By a measure of a system: the queries of the lower half are hard, the others easy."""
@@ -27,6 +40,10 @@ class Halves(Strict):
     measure: JudgedMeasure
     description: str = ""
     budgets: Budgets = Field([])
+
+    def lacks(self, group: str) -> str | None:
+        """Return what the groups are called if a group has another name; else None."""
+        return None if group in (HARD, EASY) else f"{HARD} or {EASY}"
 
 
 Grouping = Annotated[Lengths | Halves, Field(discriminator="kind")]

@@ -77,5 +77,7 @@ class Training(Strict):
     def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
+        if self.steps and self.snapshots and self.snapshots > self.steps:
+            raise ValueError("snapshots: at most one a step")
         if self.halve_after and self.decay != "constant":
             raise ValueError("halve_after: the rate falls on a line already; leave out decay")
