@@ -139,10 +139,19 @@ def test_the_table_rests_on_the_metrics_and_the_ledger_is_whole(project):
         ("dualrm-table4", "number", 6 * 2 + 4),
         ("dualrm-table5", "comparison", 17), ("dualrm-table5", "no marker", 1),
         ("dualrm-table5", "number", 4 * 3 - 1),
+        ("roc-claims", "claim", 25),
+        ("roc-figure1", "number", 7),
+        ("roc-figure4", "number", 2),
+        ("roc-table1", "comparison", 3), ("roc-table1", "number", 4),
+        ("roc-table2", "number", 5 * 3),
+        ("roc-table3", "comparison", 12), ("roc-table3", "number", 10 * 7 + 9),
+        ("roc-table4", "number", 4 * 3),
+        ("roc-table5", "number", 4 * 2 + 1),
+        ("roc-table6", "number", 4 * 3),
     ]  # fmt: skip
-    sentences = ledger.filter(kind="claim")
+    sentences = ledger.filter(pl.col("paper") != "roc", kind="claim")
     assert set(sentences.filter(verdict="not run")["row"]) == {"zero-shot-over-guir"}
-    numbers = ledger.filter(kind="number")
+    numbers = ledger.filter(pl.col("paper") != "roc", kind="number")
     assert set(numbers["verdict"]) == {"not comparable", "not run"}
     absent = numbers.filter(verdict="not run")
     assert set(absent["row"]) == {"bm25", "guir"}
@@ -163,11 +172,14 @@ def test_every_page_of_the_papers_is_there(project):
     results = project / "results" / "smoke"
     for folder, pages, kinds in [
         ("tables", ["clear-control", "clear-table1", "clear-table2", "dualrm-table1",
-                    "dualrm-table2", "dualrm-table4", "dualrm-table5", *BASELINES],
+                    "dualrm-table2", "dualrm-table4", "dualrm-table5", *BASELINES,
+                    *(f"roc-table{number}" for number in range(1, 7))],
          ["tsv", "md", "tex"]),
         ("cases", ["clear-table3", "clear-table4", "dualrm-table3"], ["tsv", "md", "tex"]),
-        ("claims", ["clear-claims", "dualrm-claims"], ["tsv", "md", "tex"]),
-        ("figures", ["clear-figure1", "dualrm-figure2"], ["tsv", "md", "pdf", "png"]),
+        ("claims", ["clear-claims", "dualrm-claims", "roc-claims"], ["tsv", "md", "tex"]),
+        ("figures", ["clear-figure1", "dualrm-figure2",
+                     *(f"roc-figure{number}" for number in (1, 3, 4, 5, 6))],
+         ["tsv", "md", "pdf", "png"]),
     ]:  # fmt: skip
         made = {p.name for p in (results / folder).iterdir() if "manifest" not in p.name}
         assert made == {f"{page}.{kind}" for page in pages for kind in kinds}
@@ -194,7 +206,7 @@ def test_every_artefact_of_a_run_has_its_log_time_and_manifest(project):
 def test_a_benchmark_file_counts_the_forked_job(project):
     files = sorted((project / "results/smoke/benchmarks/train").rglob("*.tsv"))
     seconds = [pl.read_csv(path, separator="\t")["cpu_time"].item() for path in files]
-    assert len(seconds) == 8 and min(seconds) > 0.5, "torch alone takes longer to make a model"
+    assert len(seconds) == 8 + 10 and min(seconds) > 0.5, "torch alone takes longer to make a model"
 
 
 def test_every_manifest_holds_the_command_that_can_be_pasted(project):
@@ -228,7 +240,7 @@ def test_a_bundle_of_it_makes_every_page_again_elsewhere(project, tmp_path):
     archive = tmp_path / "smoke.tar.gz"
     residuum(project, "bundle", "write", "--results", "results/smoke", "--output", archive)
     message = residuum(project, "bundle", "verify", archive)
-    made = 12 + len(BASELINES)
+    made = 12 + len(BASELINES) + 12  # of CLEAR and DualRM, of Lucene, of RoC
     assert f"{made} pages made again byte for byte, 3 carried; no fault" in message
 
 
@@ -269,6 +281,18 @@ def test_nothing_judged_in_the_earlier_round_is_in_a_run_and_pages_and_cells_say
         project, "explain", "dualrm/table5/dualrm/ndcg", "--results", "results/smoke"
     )
     assert f"data/{articles}/earlier" in message
+
+
+def test_a_paper_less_makes_the_ledger_anew_and_nothing_else(project):
+    """The tests below go on without RoC, whose jobs each of them would plan."""
+    config = project / "config" / "config.yaml"
+    text = config.read_text()
+    fewer = text.replace("dualrm, roc, ", "dualrm, ")
+    assert fewer != text
+    config.write_text(fewer)
+    ledger = {f"results/smoke/ledger.{end}" for end in ("tsv", "md", "tsv.manifest.json")}
+    assert planned(project) == ledger
+    snakemake(project)
 
 
 def test_a_second_run_does_nothing(project):
