@@ -200,7 +200,7 @@ def test_queries_without_a_relevant_doc_are_counted_and_said(files, capsys):
         ("strangers", r"strangers: no line for any judged query, such as q00; it ranks docs for x"),
         ("irrelevant", "the qrels hold no relevant doc"),
         ("measure", r"cannot read the measure 'nDGC@10': .*Close: nDCG"),
-        ("answers", r"AnswerAccuracy@20: by answers, which only residuum.evaluate reads"),
+        ("answers", r"AnswerAccuracy@20: by answers, which .*; elsewhere take Success@k on qrels"),
         ("resamples", r"options: resamples: .*greater than 0 \(found 0\)"),
         ("test", r"options: test: .*'permutation'.*\(found \"t\"\)"),
         ("baseline", r"--baseline: no run 'bets'; known: best, good\. Did you mean best\?"),

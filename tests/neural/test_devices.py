@@ -32,8 +32,7 @@ def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 devices.choose("cpu", "fp32", threads=1)
-faults()
-print(faults())
+print([faults() for step in range(6)][-1])
 """
 
 
