@@ -13,7 +13,7 @@ import yaml
 
 import wordnets
 from conftest import ROOT
-from projects import copy_project, snakemake
+from projects import copy_project, leave_out_roc, snakemake
 from replicas import hub, msmarco_passage, writing
 from replicas.truth import Replica
 from residuum.artefacts import contracts, trec
@@ -58,6 +58,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("replica")
     (folder / "project").mkdir()
     project = copy_project(folder / "project")
+    leave_out_roc(project)
     home, data = folder / "irds", folder / "data"
     replicas = writing.write_all(home, data)
     msmarco_passage.write_weights(replicas["msmarco-passage"], data)
