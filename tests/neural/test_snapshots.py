@@ -67,9 +67,17 @@ def test_killed_training_ends_with_the_same_snapshots(
     assert contents(tmp_path / "killed") == contents(whole)
 
 
-def test_more_snapshots_than_steps_are_refused(toy: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        ResiduumError, match=r"training\.snapshots: 9, but the training has 4 steps"
-    ):
-        trained(toy, tmp_path / "model", steps=4, snapshots=9)
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        ({"steps": 4, "snapshots": 9}, r"training: snapshots: at most one a step"),
+        ({"steps": None, "epochs": 1, "snapshots": 999},
+         r"training\.snapshots: 999, but the training has \d+ steps"),
+    ],
+)  # fmt: skip
+def test_more_snapshots_than_steps_are_refused(
+    toy: Path, tmp_path: Path, training: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ResiduumError, match=message):
+        trained(toy, tmp_path / "model", **training)
     assert not (tmp_path / "model").exists()
