@@ -22,7 +22,7 @@ TEXTS, TOKENS, TERMS = 64, 48, 4000
 def measured(keep: bool, steps: int) -> dict[str, float]:
     """Return the CPU seconds a step of each kind of work, in this process."""
     import torch
-    from transformers import AutoModel, AutoModelForMaskedLM, BertConfig
+    from transformers import AutoModel, AutoModelForMchosenLM, BertConfig
 
     from residuum.neural import devices
 
@@ -32,7 +32,7 @@ def measured(keep: bool, steps: int) -> dict[str, float]:
     torch.manual_seed(0)
     width = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
     form = BertConfig(vocab_size=TERMS, intermediate_size=256, **width)
-    dual, terms = AutoModel.from_config(form), AutoModelForMaskedLM.from_config(form)
+    dual, terms = AutoModel.from_config(form), AutoModelForMchosenLM.from_config(form)
     ids = torch.randint(5, TERMS, (TEXTS, TOKENS))
 
     def dense() -> None:
@@ -65,14 +65,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--side", choices=("kept", "given back"), help="of one process")
-    asked = parser.parse_args()
-    if asked.side:
-        print(json.dumps(measured(asked.side == "kept", asked.steps)))
+    chosen = parser.parse_args()
+    if chosen.side:
+        print(json.dumps(measured(chosen.side == "kept", chosen.steps)))
         return
-    words = [sys.executable, __file__, "--steps", str(asked.steps), "--side"]
+    words = [sys.executable, __file__, "--steps", str(chosen.steps), "--side"]
     rounds = [
         {side: json.loads(subprocess.check_output([*words, side])) for side in sides}
-        for _ in range(asked.rounds)
+        for _ in range(chosen.rounds)
         for sides in [("kept", "given back")]
     ]
     for name in rounds[0]["kept"]:

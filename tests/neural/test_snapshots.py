@@ -70,7 +70,8 @@ def test_killed_training_ends_with_the_same_snapshots(
 @pytest.mark.parametrize(
     ("training", "message"),
     [
-        ({"steps": 4, "snapshots": 9}, r"training: snapshots: at most one a step"),
+        ({"steps": 4, "snapshots": 9},
+         r"training: snapshots: 9 of a training of 4 steps; give at most as many"),
         ({"steps": None, "epochs": 1, "snapshots": 999},
          r"training\.snapshots: 999, but the training has \d+ steps"),
     ],

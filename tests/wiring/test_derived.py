@@ -132,7 +132,7 @@ def test_models_with_other_seeds_meet_in_those_that_they_share(config):
     ]
     edit(config / "models/clear-cocondenser.yaml", seeds=[8])
     own = bind_table(load(config), "roc-table1", all_available)
-    assert own.absent["ours"]["won"] == "no seed in common with clear"
+    assert own.absent["ours"]["won"] == "no seed in common: cocondenser-ei, clear-cocondenser"
 
 
 @pytest.mark.parametrize("name", ["residual", "roc"])

@@ -154,6 +154,9 @@ def test_the_ledger_judges_tables_in_the_order_of_their_specs(pages):
     drawn = {"roc-figure4": "figures", "roc-figure1": "venn", "roc-figure3": "venn"}
     judged = [f"r/{drawn.get(page, 'tables')}/{page}.tsv" for page in ids]
     assert pages.judged(None) == judged and {*drawn} <= {*ids}
+    made, tables = pages.all(None), [page for page in ids if page not in drawn]
+    assert made[: len(tables)] == [f"r/tables/{page}.md" for page in tables]
+    assert {path.removesuffix(".tsv") + ".md" for path in judged} <= {*made}
     assert {"r/figures/clear-figure1.md", "r/cases/clear-table3.md"} <= set(pages.all(None))
 
 

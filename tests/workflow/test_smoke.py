@@ -635,15 +635,15 @@ def test_a_hub_model_that_is_not_there_empties_its_rows_only(project, edited):
 def answered(results, run):
     """Return the questions that a run answers in ten docs, and how many there are."""
     place = "generated-smoke/questions"
-    relevant, found = {}, set()
+    relevant, hits = {}, set()
     for line in (results / "data" / place / "qrels.trec").read_text().splitlines():
         query, _, doc, level = line.split()
         relevant.setdefault(query, set()).update([doc] * (int(level) > 0))
     with gzip.open(results / "runs" / place / f"{run}.trec.gz", "rt") as file:
         for query, _, doc, rank, *_ in map(str.split, file):
             if int(rank) <= 10 and doc in relevant[query]:
-                found.add(query)
-    return found, len(relevant)
+                hits.add(query)
+    return hits, len(relevant)
 
 
 def test_circles_of_roc_are_those_of_plain_python_and_its_ablation_stands_beside(project):

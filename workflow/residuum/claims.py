@@ -115,7 +115,8 @@ def page(
     header = ["Section", "The paper says", "Tested here", "Verdict", "Reason"]
     align = r"lp{.3\linewidth}p{.2\linewidth}lp{.3\linewidth}"
     pages = {**job.tables, **job.figures}
-    runs = {f"{name}/{row}": own for name, of in pages.items() for row, own in of.runs.items()}
+    rows = [(h.page, row) for c in job.claims.claims if (h := c.holds) for row in h.named()]
+    runs = {f"{name}/{row}": pages[name].runs.get(row, []) for name, row in rows}
     named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
     lines_below = [
         "A claim holds if all its comparisons do; one that is reversed decides against it.",

@@ -25,10 +25,10 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
     for claim in page.claims:
         if claim.holds is None:
             continue
-        if found := fitting.get(claim.holds.page):
-            yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim, found))
-            if isinstance(claim.holds, Between) and isinstance(found, Figure):
-                left_out = misnamed(registry, found, claim.holds.but)
+        if about := fitting.get(claim.holds.page):
+            yield from ((f"claims.{claim.id}", text) for text in _misnamed(claim, about))
+            if isinstance(claim.holds, Between) and isinstance(about, Figure):
+                left_out = misnamed(registry, about, claim.holds.but)
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
         else:
             text = unknown("table or figure", claim.holds.page, fitting)

@@ -52,13 +52,13 @@ def blanks(job: BoundTable, column: str) -> Iterator[Blank]:
     cells = {row: cell for row, name, cell in job.table.cells() if name == column}
     values = {row: cell.value for row, cell in cells.items() if cell.value is not None}
     numbers = {row.id: row.index for row in job.table.rows if row.index}
-    above = below = [row for row in values if row in numbers]
+    better = worse = [row for row in values if row in numbers]
     if job.tests.compare == "with_baselines":
         copied = {row.id for row in job.table.rows if not row.system and not row.index}
-        above = [row for row in values if row not in copied]
-        below = [row for row in below if row in job.table.baselines]
-    for a in above:
-        for b in below:
+        better = [row for row in values if row not in copied]
+        worse = [row for row in worse if row in job.table.baselines]
+    for a in better:
+        for b in worse:
             if values[a] > values[b]:
                 over = {row for row in cells if numbers[b] in cells[row].beats}
                 if a not in over:

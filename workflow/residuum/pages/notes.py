@@ -102,8 +102,8 @@ def _over_seeds(tests: Named, alpha: float) -> Iterator[str]:
 
 def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Name the rows with a single training, of whose comparisons no other seed has a say."""
-    single = [name for name, own in runs.items() if len(own) == 1 and RunId.parse(own[0]).seed]
-    if single:
+    alone = ((name, RunId.parse(own[0])) for name, own in runs.items() if len(own) == 1)
+    if single := [name for name, run in alone if run.seed is not None]:
         yield (
             f"One training stands behind {', '.join(single)}: their comparisons hold for these "
             "models; what another seed would give is not known."

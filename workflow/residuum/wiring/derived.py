@@ -38,8 +38,7 @@ def why_empty(
         return ITSELF
     if column.than not in systems:
         return f"{column.than}, whose values are to be beaten, is not run"
-    seeded = common_seeds(registry, [systems[row], systems[column.than]])
-    lacking = None if seeded else no_common_seed(column.than)
+    lacking = apart(registry, [systems[row], systems[column.than]])
     return why_unavailable(registry, systems[column.than], place, hub) or lacking
 
 
@@ -47,9 +46,10 @@ def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> di
     """Return the runs of both sides of a row's derived cells, by their columns."""
     derived = {column.id: _pair(registry, systems, row, column) for column in table.columns}
     return {
-        column: Sides(first=runs[0], second=runs[1])
+        column: Sides(first=first, second=second)
         for column, pair in derived.items()
-        if pair and (runs := paired_runs(registry, pair))
+        if pair
+        for first, second in [paired_runs(registry, pair)]
     }
 
 
@@ -71,16 +71,17 @@ def _pair(registry: Registry, systems: Players, row: str, column: Column) -> tup
 
 def paired_runs(registry: Registry, systems: Sequence[str]) -> list[list[str]]:
     """Return the runs of each of some systems, for the seeds that all have."""
-    seeds = common_seeds(registry, systems)
+    seeds = _common_seeds(registry, systems)
     return [list(dict.fromkeys(registry.run(system, seed) for seed in seeds)) for system in systems]
 
 
-def no_common_seed(other: str) -> str:
-    """Return why what goes together seed by seed with another system has no runs."""
-    return f"no seed in common with {other}"
+def apart(registry: Registry, systems: Sequence[str]) -> str | None:
+    """Return why systems do not go together seed by seed, if they do not."""
+    names = ", ".join(dict.fromkeys(systems))
+    return None if _common_seeds(registry, systems) else f"no seed in common: {names}"
 
 
-def common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
+def _common_seeds(registry: Registry, systems: Sequence[str]) -> list[int]:
     """Return the seeds that the trained ones among systems share; of none, those of a run."""
     trained = [name for name in systems if registry.trained_behind(name)] or [systems[0]]
     first, *others = map(registry.seeds_of, trained)

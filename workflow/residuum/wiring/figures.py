@@ -12,7 +12,7 @@ from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import BoundFigure, BoundVenn
-from residuum.wiring.derived import common_seeds, no_common_seed, paired_runs
+from residuum.wiring.derived import apart, paired_runs
 from residuum.wiring.learned import models_behind, trained_by_folds
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
@@ -32,14 +32,13 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         if (why := _absent(registry, roles[series], [systems[n] for n in (series, *than)], hub))
     }
     drawn = [series for series in places if series not in absent]
-    shown = [*drawn, *than * bool(drawn)]
-    runs = {name: registry.runs(systems[name]) for name in shown}
-    if not figure.sweeps and drawn:  # over depths a test pairs what seeds there are
-        paired = paired_runs(registry, [systems[name] for name in shown])
-        runs = dict(zip(shown, paired, strict=True))
-        if not runs[drawn[0]]:
-            absent |= {one: no_common_seed("the others") for one in drawn}
-            drawn, runs = [], {}
+    shown = {name: systems[name] for name in (*drawn, *than * bool(drawn))}
+    if figure.sweeps or not drawn:
+        runs = {name: registry.runs(system) for name, system in shown.items()}
+    elif why := apart(registry, [*shown.values()]):
+        absent, drawn, runs = absent | dict.fromkeys(drawn, why), [], {}
+    else:  # points are compared seed by seed
+        runs = dict(zip(shown, paired_runs(registry, [*shown.values()]), strict=True))
     cells = [(systems[name], places[one]) for one in drawn for name in (one, *than)]
     return BoundFigure(
         id=page,
@@ -78,18 +77,13 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     venn, (comparable, reason) = registry.entry(page, Venn), registry.comparability
     place, systems = registry.binding(venn.role), registry.players(venn)
     sides = {row.id: [f"{row.id}/dense", f"{row.id}/lexical"] for row in venn.rows}
-    absent = {
-        row: why
-        for row, of in sides.items()
-        if (why := _absent(registry, venn.role, [systems[side] for side in of], hub))
-        or (why := _apart(registry, [systems[side] for side in of]))
-    }
-    drawn = {row: of for row, of in sides.items() if row not in absent}
-    runs = {
-        side: own
-        for of in drawn.values()
-        for side, own in zip(of, paired_runs(registry, [systems[one] for one in of]), strict=True)
-    }
+    absent, runs = dict[str, str](), dict[str, list[str]]()
+    for row, of in sides.items():
+        pair = [systems[side] for side in of]
+        if why := _absent(registry, venn.role, pair, hub) or apart(registry, pair):
+            absent[row] = why
+        else:
+            runs |= zip(of, paired_runs(registry, pair), strict=True)
     cells = [(systems[side], place) for side in runs]
     return BoundVenn(
         id=page,
@@ -104,11 +98,6 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
         comparable=comparable,
         reason=reason,
     )
-
-
-def _apart(registry: Registry, systems: list[str]) -> str | None:
-    """Return why two systems do not go together seed by seed, if they do not."""
-    return None if common_seeds(registry, systems) else no_common_seed(systems[1])
 
 
 class Figures(Part):

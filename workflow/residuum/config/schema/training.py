@@ -78,6 +78,7 @@ class Training(Strict):
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give exactly one of epochs and steps")
         if self.steps and self.snapshots and self.snapshots > self.steps:
-            raise ValueError("snapshots: at most one a step")
+            text = f"snapshots: {self.snapshots} of a training of {self.steps} steps"
+            raise ValueError(f"{text}; give at most as many")
         if self.halve_after and self.decay != "constant":
             raise ValueError("halve_after: the rate falls on a line already; leave out decay")
