@@ -22,7 +22,7 @@ TEXTS, TOKENS, TERMS = 64, 48, 4000
 def measured(keep: bool, steps: int) -> dict[str, float]:
     """Return the CPU seconds a step of each kind of work, in this process."""
     import torch
-    from transformers import AutoModel, AutoModelForMchosenLM, BertConfig
+    from transformers import AutoModel, AutoModelForMaskedLM, BertConfig
 
     from residuum.neural import devices
 
@@ -32,7 +32,7 @@ def measured(keep: bool, steps: int) -> dict[str, float]:
     torch.manual_seed(0)
     width = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
     form = BertConfig(vocab_size=TERMS, intermediate_size=256, **width)
-    dual, terms = AutoModel.from_config(form), AutoModelForMchosenLM.from_config(form)
+    dual, terms = AutoModel.from_config(form), AutoModelForMaskedLM.from_config(form)
     ids = torch.randint(5, TERMS, (TEXTS, TOKENS))
 
     def dense() -> None:
