@@ -31,4 +31,5 @@ wildcard_constraints:
     reranker="[^/]+",
     run=ONLY.run,
     grouping="[^/]+",
+    fidelity="[^/]+",
     other=ONLY.other,

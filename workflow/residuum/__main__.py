@@ -57,6 +57,18 @@ def explain(
 
 
 @app.command()
+def fidelity(
+    split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
+    results: Results = RESULTS,
+    of: Annotated[str, typer.Option(help="an entry of config/fidelities")] = "luan2021",
+) -> None:
+    """Show how many dimensions of a random projection keep a lexical ranking of a collection."""
+    from residuum.inspect import fidelities
+
+    print(fidelities.show(results, split, of))
+
+
+@app.command()
 def compare(
     qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped")],
     runs: Annotated[

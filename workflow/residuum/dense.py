@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
 
-from residuum.artefacts import contracts, files, manifest, termvectors, trec
+from residuum.artefacts import contracts, files, manifest, shards, termvectors, trec
 from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
@@ -47,7 +47,7 @@ def search_shard(
 
     Docs that an earlier round judged for a query are left out of its k.
     """
-    shard, splits = _facts([embeddings, queries])
+    shard, splits = shards.facts_of([embeddings, queries])
     docs = read(embeddings)
     gpu, counts = _gpu(device, threads), {}
     earlier = [
@@ -100,7 +100,7 @@ def _answers(hits: list[Path], splits: list[str]) -> Iterator[tuple[Path, str]]:
         own = [path for path in hits if (path / f"{name}.parquet").is_file()]
         if not own:
             raise ResiduumError(f"{hits[0].parent}: no hits for the queries of {name}")
-        _check_shards(own, _facts(own))
+        shards.check(own, shards.facts_of(own))
         yield from ((path, name) for path in own)
 
 
@@ -131,21 +131,21 @@ def score_run(
             f"{', '.join(map(str, queries))} ({unknown['query_id'].n_unique()} such ids)"
         )
     parts = []
-    for own, shards in zip(asked, _of_each(queries, embeddings), strict=True):
+    for own, folders in zip(asked, _of_each(queries, embeddings), strict=True):
         rows = {"query_id": pl.Series(own[0], dtype=pl.String), "query": range(len(own[0]))}
         of = pairs.join(pl.DataFrame(rows), on="query_id", how="inner", maintain_order="left")
-        parts.append(_with_ids(pair_scores(map(read, shards), own, of), own[0]))
+        parts.append(_with_ids(pair_scores(map(read, folders), own, of), own[0]))
     folders = [*embeddings, *(folder.parent for folder in queries)]
     inputs = [*(path / "manifest.json" for path in folders), *run]
     _write_run(output, trec.rank(pl.concat(parts)), tag, system, inputs)
 
 
-def _of_each(queries: list[Path], shards: list[Path]) -> Iterator[list[Path]]:
+def _of_each(queries: list[Path], folders: list[Path]) -> Iterator[list[Path]]:
     """Yield the shards for each folder of queries: as many, encoded by the same model."""
-    bounds = [len(shards) * number // len(queries) for number in range(len(queries) + 1)]
+    bounds = [len(folders) * number // len(queries) for number in range(len(queries) + 1)]
     for folder, (start, end) in zip(queries, pairwise(bounds), strict=True):
-        own = shards[start:end]
-        _check_shards(own, _facts([*own, folder.parent])[:-1])
+        own = folders[start:end]
+        shards.check(own, shards.facts_of([*own, folder.parent])[:-1])
         yield own
 
 
@@ -164,30 +164,6 @@ def _gpu(device: str, threads: int) -> bool:
     if device == "cuda" and not count:
         print("FAISS sees no GPU (faiss-cpu?): searching on the CPU", file=sys.stderr)
     return device in ("auto", "cuda") and count > 0
-
-
-def _facts(folders: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return what the manifests of folders say of them; all must stem from one model."""
-    records = [json.loads(files.read_bytes(folder / "manifest.json")) for folder in folders]
-    facts = [record["artefact"] for record in records]
-    for folder, own in zip(folders, facts, strict=True):
-        if own["weights"] != facts[0]["weights"]:
-            raise ResiduumError(
-                f"{folders[0]} and {folder} were made by different models (their weights differ). "
-                "Encode both with the same checkpoint."
-            )
-    return facts
-
-
-def _check_shards(folders: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
-    """Refuse folders that are not all shards of one corpus, each once."""
-    of = facts[0]["shard"]["of"]
-    given = sorted((own["shard"]["of"], own["shard"]["number"]) for own in facts)
-    if given != [(of, number) for number in range(of)]:
-        named = ", ".join(f"{number} of {count}" for count, number in given)
-        raise ResiduumError(
-            f"{folders[0].parent}: given shards {named}; name each of the {of} shards once"
-        )
 
 
 def _with_ids(scored: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.datasets import Dataset
+from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.groupings import Grouping
 from residuum.config.schema.models import Model
 from residuum.config.schema.pages import Page
@@ -50,6 +51,7 @@ class Bindings:
     tests: dict[str, Tests]
     pages: dict[str, Page]
     groupings: dict[str, Grouping] = field(default_factory=dict)
+    fidelities: dict[str, Fidelity] = field(default_factory=dict)
     folder: Path = Path("config")
 
     @property
@@ -65,13 +67,15 @@ class Bindings:
             "dataset": self.datasets,
             "model": self.models,
             "grouping": self.groupings,
+            "fidelity": self.fidelities,
             "system": self.systems,
             "tests": self.tests,
         }
 
     def file(self, kind: str, name: str) -> str:
         """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
-        file = f"{self.folder}/{kind.removesuffix('s')}s/{name}.yaml"
+        folder = "fidelities" if kind == "fidelity" else f"{kind.removesuffix('s')}s"
+        file = f"{self.folder}/{folder}/{name}.yaml"
         pinned = kind == "dataset" and name in self.scale.editions
         return f"{file} with editions of {self.scale_file}" if pinned else file
 

@@ -18,8 +18,9 @@ from residuum.config.columns import column_faults
 from residuum.config.groups import group_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
+from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.figures import Figure, Venn
-from residuum.config.schema.models import OnPairs, PairsAlone
+from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
 from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
@@ -117,6 +118,11 @@ def _rules(registry: Registry, entry: BaseModel) -> Iterator[Fault]:
             if system and not plain and not isinstance(system, DenseSystem):
                 text = "true_score is computed for dense systems and plain BM25 only, and"
                 yield "unretrieved", f"{text} '{part}' is neither; write {part}: minimum"
+    if isinstance(entry, Fidelity):
+        vectors = registry.models.get(entry.model)
+        if isinstance(vectors, LexicalVectors) and vectors.dimensions:
+            text = f"'{entry.model}' is projected already; name a model without dimensions"
+            yield "model", text
     if isinstance(entry, OnPairs):
         if (name := entry.negatives.same_as) in registry.models:
             shared = getattr(registry.models[name], "negatives", None)

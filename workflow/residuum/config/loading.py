@@ -20,7 +20,15 @@ from residuum.config import entries
 from residuum.config.faults import between
 from residuum.config.registry import Registry
 from residuum.config.roots import ROOT
-from residuum.config.schema import datasets, groupings, models, pages, papers, systems
+from residuum.config.schema import (
+    datasets,
+    fidelities,
+    groupings,
+    models,
+    pages,
+    papers,
+    systems,
+)
 from residuum.config.schema.base import ID
 from residuum.config.schema.scales import Config, Scale
 
@@ -30,6 +38,7 @@ FORMS: dict[str, Any] = {
     "models": models.Model,
     "systems": systems.System,
     "groupings": groupings.Grouping,
+    "fidelities": fidelities.Fidelity,
     "tests": papers.Tests,
     "scales": Scale,
     "papers": pages.Page,
@@ -53,7 +62,7 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     if name not in scales:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
         _refuse(faults + ([] if file.exists() else missing))
-    for kind in ("datasets", "models", "systems", "groupings"):
+    for kind in ("datasets", "models", "systems", "groupings", "fidelities"):
         label = f"{folder}/{kind}/{{}}.yaml with budgets of {file}"
         faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], label)
     for dataset, editions in scales[name].editions.items():

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import ndtri
 
+RADEMACHER = "rademacher"
 ROWS_AT_ONCE = 4096
 
 
@@ -25,6 +27,26 @@ def signs(terms: Sequence[str], dimensions: int, seed: int) -> np.ndarray:
     drawn = b"".join(hashlib.shake_256(f"{seed}\t{term}".encode()).digest(size) for term in terms)
     bits = np.unpackbits(np.frombuffer(drawn, dtype=np.uint8).reshape(len(terms), size), axis=1)
     return 2 * bits[:, :dimensions].astype(np.int8) - 1
+
+
+class Drawn:
+    """Columns of A for some terms, a block at a time, with entries of variance 1.
+
+    Rademacher: the `signs`. Gaussian: the normal quantiles of 32 bits of SHAKE-256 each.
+    """
+
+    def __init__(self, terms: Sequence[str], dimensions: int, seed: int, distribution: str) -> None:
+        self.terms, self.seed = terms, seed
+        self.signs = signs(terms, dimensions, seed) if distribution == RADEMACHER else None
+
+    def block(self, start: int, end: int) -> np.ndarray:
+        """Return the entries of some dimensions: float64 (terms, end - start)."""
+        if self.signs is not None:
+            return self.signs[:, start:end].astype(np.float64)
+        size, names = 4 * (end - start), (f"{self.seed}\t{start}\t{term}" for term in self.terms)
+        drawn = b"".join(hashlib.shake_256(name.encode()).digest(size) for name in names)
+        bits = np.frombuffer(drawn, dtype="<u4").reshape(len(self.terms), end - start)
+        return np.asarray(ndtri((bits + 0.5) / 2**32))
 
 
 def project(rows: csr_array, terms: Sequence[str], dimensions: int, seed: int) -> np.ndarray:

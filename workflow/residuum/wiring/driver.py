@@ -27,6 +27,7 @@ from residuum.wiring.characteristics import Counts
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora
 from residuum.wiring.estimates import Estimates
+from residuum.wiring.fidelities import Fidelities
 from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
 from residuum.wiring.groups import Groups
@@ -59,6 +60,7 @@ class Wiring:
         self.runs = Runs(registry, paths, hub)
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
         self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)
+        self.fidelities = Fidelities(registry, paths, hub)
         self.arithmetic = Arithmetic(registry, paths, hub)
         self.counts = Counts(registry, paths, hub)
 

@@ -270,6 +270,13 @@ class Estimates:
         queries, hidden = self._searched(w), sizes.shape(self.registry, w.model).hidden
         return Estimate(4.0 * hidden * queries, queries * assumed.QUERY_BYTES / MB)
 
+    def fidelity(self, w: Wildcards) -> Estimate:
+        """Estimate projections of all docs and queries, each pair of which is multiplied."""
+        how = self.registry.fidelities[w.fidelity]
+        pairs = float(sizes.docs(self.registry, w.dataset)) * self._queries(w)
+        products = 4.0 * how.dimensions.most * pairs * how.draws  # of all docs, and by length
+        return Estimate(core_s=assumed.PAGE_S + products / 1e9 / assumed.PRODUCT_GFLOPS)
+
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w), self._shard(w.dataset)

@@ -1,0 +1,69 @@
+"""A measurement of how far projections keep a ranking: three tables in a folder.
+
+Usage: `write(folder, pairs, margins, recall)`, `read(folder)`. Must not know how it was measured.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from residuum.artefacts import files, intact
+from residuum.cli.errors import ResiduumError
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    # a bin of pairs by x, its means; dimensions that keep the rest of it with the error allowed,
+    # Gaussian; the share of its pairs that projections to some dimensions turn
+    "pairs": {
+        "from": pl.Float64, "to": pl.Float64, "pairs": pl.Int64, "margin": pl.Float64,
+        "x": pl.Float64, "exact": pl.Int64, "dimensions": pl.Int64,
+        "error": pl.Float64, "error_least": pl.Float64, "error_most": pl.Float64,
+    },
+    # a group of docs by length; the n-th smallest margin of a query in it
+    "margins": {
+        "length": pl.String, "query_id": pl.String, "nearest": pl.Int64, "margin": pl.Float64,
+    },
+    # the share of queries whose first doc of the group stays among the first
+    "recall": {
+        "length": pl.String, "docs": pl.Int64, "queries": pl.Int64, "dimensions": pl.Int64,
+        "recall": pl.Float64, "recall_least": pl.Float64, "recall_most": pl.Float64,
+    },
+}  # fmt: skip
+
+
+class Measured(NamedTuple):
+    """The tables, as COLUMNS has them, and what was counted once."""
+
+    pairs: pl.DataFrame
+    margins: pl.DataFrame
+    recall: pl.DataFrame
+    facts: Mapping[str, Any]
+
+
+def write(folder: Path, **tables: Iterable[Mapping[str, Any]]) -> None:
+    """Write the tables `pairs`, `margins` and `recall` into a folder, a row for each mapping."""
+    for name, columns in COLUMNS.items():
+        table = pl.DataFrame(list(tables[name]), schema=columns)
+        files.write_text(folder / f"{name}.tsv", table.write_csv(separator="\t"))
+
+
+def read(folder: Path) -> Measured:
+    """Read them; a file of other bytes than its manifest records, or columns, is an error."""
+    pairs, margins, recall = (_read(folder / f"{name}.tsv", of) for name, of in COLUMNS.items())
+    record = json.loads(files.read_bytes(folder / "manifest.json"))
+    return Measured(pairs, margins, recall, record["artefact"])
+
+
+def _read(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
+    data = files.read_bytes(intact.checked(path))
+    header = data.partition(b"\n")[0].decode()
+    if header.split("\t") != [*columns]:
+        raise ResiduumError(f"{path}, line 1: expected {', '.join(columns)}, found {header!r}")
+    try:
+        return pl.read_csv(BytesIO(data), separator="\t", schema=columns)
+    except pl.exceptions.PolarsError as error:
+        text = str(error).splitlines()[0]
+        raise ResiduumError(f"{path}: {text}. {files.REMAKE}") from None

@@ -1,0 +1,36 @@
+"""Folders of vectors: that they stem from one model, and are all shards of one corpus.
+
+Usage: `check(folders, facts_of([*folders, queries])[:-1])`. Must not know what the vectors are for.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from residuum.artefacts import files
+from residuum.cli.errors import ResiduumError
+
+
+def facts_of(folders: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return what the manifests of folders say of them; all must stem from one model."""
+    records = [json.loads(files.read_bytes(folder / "manifest.json")) for folder in folders]
+    facts = [record["artefact"] for record in records]
+    for folder, own in zip(folders, facts, strict=True):
+        if own["weights"] != facts[0]["weights"]:
+            raise ResiduumError(
+                f"{folders[0]} and {folder} were made by different models (their weights differ). "
+                "Encode both with the same checkpoint."
+            )
+    return facts
+
+
+def check(folders: Sequence[Path], facts: Sequence[dict[str, Any]]) -> None:
+    """Refuse folders that are not all shards of one corpus, each once."""
+    of = facts[0]["shard"]["of"]
+    given = sorted((own["shard"]["of"], own["shard"]["number"]) for own in facts)
+    if given != [(of, number) for number in range(of)]:
+        named = ", ".join(f"{number} of {count}" for count, number in given)
+        raise ResiduumError(
+            f"{folders[0].parent}: given shards {named}; name each of the {of} shards once"
+        )

@@ -1,0 +1,63 @@
+"""config/fidelities/*.yaml: how it is measured how far random projections keep a lexical ranking.
+
+Source: Luan et al. 2021 (ME-BERT), section 2.1. `residuum.fidelity` measures; pages show it. Must
+not know pages or files.
+"""
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from residuum.config.schema.base import Budgets, Id, Positive, Ref, Strict
+
+Rising = Annotated[list[Positive], Field(min_length=1)]
+
+
+class Dimensions(Strict):
+    """Numbers of dimensions that are tried: a few, then the multiples of a step."""
+
+    few: list[Positive] = Field([])
+    step: Positive
+    most: Annotated[int, Field(ge=2)]
+
+    def check(self) -> None:
+        if not _rise([*self.few, self.step]) or self.step > self.most:
+            raise ValueError("few has to rise and end below step, and step not be above most")
+
+    def values(self) -> list[int]:
+        """Return the numbers of dimensions, rising."""
+        return [*self.few, *range(self.step, self.most + 1, self.step)]
+
+
+class Fidelity(Strict):
+    """A measurement on all queries and docs of a split, projected at random.
+
+    A pair is a query's first doc and another doc; it is turned where the projection puts the other
+    level or above. Lengths are numbers of different terms.
+    """
+
+    model: Annotated[Id, Ref("model", kinds=("lexical-vectors",))] = Field(
+        description="whose vectors are projected, with a dimension for each term"
+    )
+    present: bool = Field(False, description="1 for each term that is there: Boolean vectors")
+    distribution: Literal["rademacher", "gaussian"] = Field(description="of the matrix' entries")
+    dimensions: Dimensions
+    draws: Positive = Field(description="matrices that are drawn")
+    seed: int = Field(1, ge=0, description="of the first draw; the others follow")
+    error: float = Field(0.05, gt=0, lt=1, description="share of pairs that may be turned")
+    bins: Positive = Field(description="of pairs, by 1/(eps^2/2 - eps^3/3), equally wide")
+    lengths: Rising = Field(description="bounds of groups of docs: to 50, to 100, ... terms")
+    nearest: Rising = Field(description="which smallest margins of a query are kept")
+    depth: Positive = Field(10, description="the first doc is recalled among so many")
+    description: str = ""
+    budgets: Budgets = Field([])
+
+    def check(self) -> None:
+        for key in ("lengths", "nearest"):
+            if not _rise(getattr(self, key)):
+                raise ValueError(f"{key} has to rise")
+
+
+def _rise(values: list[int]) -> bool:
+    return all(a < b for a, b in pairwise(values))

@@ -1,0 +1,156 @@
+"""How many dimensions keep a lexical ranking: margins, turned pairs and recall under projection.
+
+Command: `python -m residuum.fidelity measure ...`. Source: Luan et al. 2021 (ME-BERT), section 2.1.
+Vectors of docs and queries are given, with a dimension for each term. Must not know how they were
+made, nor which page shows a measurement.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from residuum.artefacts import fidelities, files, manifest, shards, termvectors
+from residuum.cli import command
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.config.schema.fidelities import Fidelity
+from residuum.vectors import bounds
+from residuum.vectors.fidelity import Pairs, Pool, Rankings, smallest
+
+app = command.app(__doc__)
+ALL = "all"  # the pool of all docs
+
+
+@app.command("measure")
+def measure(
+    docs: Annotated[list[Path], typer.Option(help="folder of a shard of docs' vectors; repeat")],
+    queries: Annotated[Path, typer.Option(help="folder of a split's queries' vectors")],
+    spec: Annotated[str, typer.Option(help="Fidelity as JSON")],
+    output: Annotated[Path, typer.Option(help="folder to write, whole or not at all")],
+    threads: command.Threads = 1,
+) -> None:
+    """Write turned pairs by bin and dimensions, margins by length, recall by length and dimensions.
+
+    All docs are ranked for every query that shares a term with one. Memory holds their vectors and,
+    for each thread, the products of all queries with some thousand docs.
+    """
+    job = command.parse_spec(Fidelity, spec)
+    shards.check(docs, shards.facts_of([*docs, queries.parent])[:-1])
+    ranked = Rankings(termvectors.read(queries), map(termvectors.read, docs), job.present)
+    if len(ranked.doc_ids) < 2:
+        raise ResiduumError(f"{docs[0].parent}: one doc alone; a ranking has two or more")
+    rows = {ALL: np.arange(len(ranked.doc_ids)), **dict(by_length(job, ranked.lengths))}
+    every = {name: ranked.pool(of) for name, of in rows.items()}
+    pools = {name: pool for name, pool in every.items() if (pool.first >= 0).any()}
+    pairs = Pairs(job.dimensions.values(), job.error, job.bins)
+    for _, margins in ranked.margins(pools[ALL]):
+        pairs.add(margins)
+    by_query, by_bin = _turned(job, ranked, pools, pairs, threads)
+    binned = _binned(job, pairs, by_bin)
+    least = chain.from_iterable(_margins(job, ranked, *item) for item in pools.items())
+    recalled = chain.from_iterable(_recalled(job, *item, by_query) for item in pools.items())
+    with files.whole_directory(output) as folder:
+        fidelities.write(folder, pairs=binned, margins=least, recall=recalled)
+        facts = _facts(job, ranked, pairs, pools)
+        inputs = [*(path / "manifest.json" for path in docs), queries.parent / "manifest.json"]
+        manifest.write(folder, facts, job, inputs, "residuum.fidelity")
+
+
+def by_length(job: Fidelity, lengths: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the rows of docs of up to 50 terms, of 51 to 100, ...; of as few as depth nothing.
+
+    A doc without any term is in none, as one that is longer than the last bound.
+    """
+    for low, high in pairwise((0, *job.lengths)):
+        rows = np.flatnonzero((lengths > low) & (lengths <= high))
+        if len(rows) > job.depth:
+            yield f"{low + 1}-{high}", rows
+
+
+def _turned(
+    job: Fidelity, ranked: Rankings, pools: Mapping[str, Pool], pairs: Pairs, threads: int
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return what each draw turns: by pool and query, and of all docs by bin.
+
+    int64 (draws, dimensions, queries) of each pool, and (draws, dimensions, bins).
+    """
+    from threadpoolctl import threadpool_limits
+
+    tasks = [(name, draw) for name in pools for draw in range(job.draws)]
+
+    def count(task: tuple[str, int]) -> tuple[np.ndarray, np.ndarray]:
+        name, draw = task
+        tried, seed = job.dimensions.values(), job.seed + draw
+        return ranked.turned(pools[name], tried, seed, job.distribution, pairs)
+
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as workers:
+        made = list(track(workers.map(count, tasks), "project", len(tasks), "draws"))
+    of = dict(zip(tasks, made, strict=True))
+    by_query = {n: np.stack([of[n, draw][0] for draw in range(job.draws)]) for n in pools}
+    return by_query, np.stack([of[ALL, draw][1] for draw in range(job.draws)])
+
+
+def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield the share of pairs turned, by bin and dimensions: mean, least and most of the draws."""
+    for n in np.flatnonzero(pairs.count):
+        count, (margin, x) = int(pairs.count[n]), pairs.means(n)
+        same = {"from": pairs.edges[n], "to": pairs.edges[n + 1], "pairs": count}
+        same |= {"margin": margin, "x": x, "exact": pairs.exact(n, job.error)}
+        for number, dimensions in enumerate(job.dimensions.values()):
+            shares = turned[:, number, n] / count
+            yield same | {"dimensions": dimensions} | _spread("error", shares)
+
+
+def _margins(job: Fidelity, ranked: Rankings, name: str, pool: Pool) -> Iterator[dict[str, Any]]:
+    """Yield the n-th smallest margins of each query, where it has so many."""
+    least = smallest((margins for _, margins in ranked.margins(pool)), job.nearest[-1])
+    for query_id, own in zip(ranked.query_ids, least, strict=True):
+        for nearest in job.nearest:
+            if not np.isnan(own[nearest - 1]):
+                line = {"length": name, "query_id": query_id, "nearest": nearest}
+                yield line | {"margin": own[nearest - 1]}
+
+
+def _recalled(
+    job: Fidelity, name: str, pool: Pool, turned: Mapping[str, np.ndarray]
+) -> Iterator[dict[str, Any]]:
+    """Yield the share of queries whose first doc stays among the first, by dimensions."""
+    with_first = pool.first >= 0
+    for number, dimensions in enumerate(job.dimensions.values()):
+        kept = (turned[name][:, number, with_first] < job.depth).mean(axis=1)
+        line = {"length": name, "docs": len(pool.rows), "queries": int(with_first.sum())}
+        yield line | {"dimensions": dimensions} | _spread("recall", kept)
+
+
+def _spread(name: str, of_draws: np.ndarray) -> dict[str, float]:
+    return {name: of_draws.mean(), f"{name}_least": of_draws.min(), f"{name}_most": of_draws.max()}
+
+
+def _facts(
+    job: Fidelity, ranked: Rankings, pairs: Pairs, pools: Mapping[str, Pool]
+) -> dict[str, Any]:
+    """Return what is counted once: sizes, the least margin, and what Corollary 2 asks for."""
+    queries, docs = ranked.most_terms
+    facts = {
+        "queries": len(ranked.query_ids),
+        "docs": len(ranked.doc_ids),
+        "terms": len(ranked.terms),
+        "most_terms": {"query": queries, "doc": docs},
+        "pairs": int(pairs.count.sum() + pairs.beyond),
+        "beyond_bins": int(pairs.beyond),
+        "least_margin": pairs.least if math.isfinite(pairs.least) else None,
+        "lengths": {name: len(pool.rows) for name, pool in pools.items() if name != ALL},
+    }
+    if job.present:
+        facts["boolean_dimensions"] = bounds.boolean_dimensions(queries, docs, job.error)
+    return facts
+
+
+if __name__ == "__main__":
+    command.main(app)

@@ -1,0 +1,82 @@
+"""How many dimensions a random projection needs to keep a ranking: bounds, and the exact value.
+
+Usage: `least_dimensions(margin, error)`. A margin is the normalised one of Luan et al. 2021
+(ME-BERT), Definition 2.1: mu(q, d1, d2) = <q, d1 - d2> / (|q| |d1 - d2|), in (0, 1]. Sources: their
+Lemmas 1 and 2, Corollaries 1 and 2. Margins may be arrays. Must not know vectors.
+"""
+
+import math
+from typing import TypeVar
+
+import numpy as np
+from scipy.special import betainc
+
+Number = TypeVar("Number", float, np.ndarray)
+
+
+def exponent(margin: Number) -> Number:
+    """Return eps^2/2 - eps^3/3: half of the dimensions times this is how fast errors fade."""
+    value: Number = margin * margin * (1 / 2 - margin / 3)
+    return value
+
+
+def error_bound(margin: Number, dimensions: int) -> Number:
+    """Return at most how likely a projection turns a pair (Lemma 1, Eq. 1); vacuous above 1."""
+    return 4 * np.exp(-dimensions / 2 * exponent(margin))
+
+
+def least_dimensions(margin: Number, error: float) -> Number:
+    """Return dimensions that suffice for a pair with an error of at most `error` (Eq. 2)."""
+    return 2 / exponent(margin) * math.log(4 / error)
+
+
+def simple_dimensions(margin: Number, error: float) -> Number:
+    """Return the looser bound that is quadratic in 1/margin (Corollary 1)."""
+    return 12 / margin**2 * math.log(4 / error)
+
+
+def recall_bound(margin: Number, dimensions: int, docs: int, depth: int) -> Number:
+    """Return at most how likely a query's first doc leaves the first `depth` (Lemma 2).
+
+    `margin` is the smallest but `depth - 1` to any of the other `docs`.
+    """
+    return (docs - depth + 1) * error_bound(margin, dimensions)
+
+
+def recall_dimensions(margin: Number, error: float, docs: int, depth: int) -> Number:
+    """Return dimensions that keep it there with a failure of at most `error` (Eq. 3)."""
+    return 2 / exponent(margin) * math.log(4 * (docs - depth + 1) / error)
+
+
+def boolean_dimensions(query_terms: float, doc_terms: float, error: float) -> float:
+    """Return dimensions for all pairs of Boolean vectors, given the most terms (Corollary 2)."""
+    return 24 * query_terms * doc_terms * math.log(4 / error)
+
+
+def gaussian_error(margin: Number, dimensions: int) -> Number:
+    """Return exactly how likely a Gaussian projection turns a pair: I_{(1-eps)/2}(k/2, k/2).
+
+    No paper cited here prints it. The projections of two unit vectors with cosine eps are, entry by
+    entry, x and eps x + sqrt(1 - eps^2) y; their product is (1+eps)/2 times one chi-square of k
+    degrees less (1-eps)/2 times another, so that it is negative where an F is below the ratio.
+    """
+    chance: Number = betainc(dimensions / 2, dimensions / 2, (1 - margin) / 2)
+    return chance
+
+
+def gaussian_dimensions(margins: np.ndarray, counts: np.ndarray, error: float) -> int:
+    """Return the least dimensions at which a Gaussian projection turns at most so many pairs.
+
+    There are `counts` of each margin; the error is a share of all.
+    """
+
+    def turned(dimensions: int) -> float:
+        return float(np.average(gaussian_error(margins, dimensions), weights=counts))
+
+    low, high = 0, 1
+    while turned(high) > error:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if turned(middle) <= error else (middle, high)
+    return high

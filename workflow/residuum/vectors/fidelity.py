@@ -1,0 +1,229 @@
+"""How far random projections keep the ranking of sparse vectors: pairs, margins and recall.
+
+Usage: `ranked = Rankings(queries, shards)`; `ranked.margins(pool)`, `ranked.turned(pool, ...)`.
+Source: Luan et al. 2021 (ME-BERT), section 2; a query's first doc is the one of the largest inner
+product, the least doc_id of several, and docs that tie with it are no competitors. Must not know
+what a weight means, nor where vectors lie.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import brentq
+from scipy.sparse import csr_array
+
+from residuum.artefacts.termvectors import TermVectors
+from residuum.cli.errors import ResiduumError
+from residuum.vectors import bounds
+from residuum.vectors.products import aligned
+from residuum.vectors.projection import Drawn
+
+DOCS_AT_ONCE = 4096
+TIED = 1e-12  # share of the first score within which another is its equal: sums of float64
+PARTS = 64  # of a bin, whose pairs count as of one margin where an error is computed
+SAME = 1e-9  # share of two squared norms below which a squared distance is rounding
+
+
+class Pool(NamedTuple):
+    """Docs that compete: their rows, and the first doc of each query among them, or -1."""
+
+    rows: np.ndarray
+    first: np.ndarray
+
+
+class Rankings:
+    """Vectors of queries and docs over the same terms, float64, and what their products rank.
+
+    Queries that share no term with any doc are left out.
+    """
+
+    def __init__(
+        self, queries: TermVectors, shards: Iterable[TermVectors], present: bool = False
+    ) -> None:
+        """Take vectors as they are, or with 1 for every term that is `present` (Boolean)."""
+        parts = list(shards)
+        self.terms = sorted({term for part in parts for term in part.terms})
+        self.docs = csr_array(sparse.vstack([aligned(part, self.terms) for part in parts]))
+        self.doc_ids = np.array([doc_id for part in parts for doc_id in part.ids], dtype=object)
+        asked = aligned(queries, self.terms)
+        for rows in (asked, self.docs):
+            rows.eliminate_zeros()
+            if present:
+                rows.data[:] = 1.0
+        used = np.zeros(len(self.terms), dtype=bool)
+        used[np.unique(self.docs.indices)] = True
+        known = np.asarray(abs(asked) @ used.astype(np.float64)) > 0
+        self.queries = asked[np.flatnonzero(known)]
+        self.query_ids = [one for one, kept in zip(queries.ids, known, strict=True) if kept]
+        if not self.query_ids:
+            raise ResiduumError("no query shares a term with a doc, so that nothing is ranked")
+        self.norms = _squares(self.docs)
+        self.lengths = np.diff(self.docs.indptr)
+
+    @property
+    def most_terms(self) -> tuple[int, int]:
+        """Return how many terms the longest query has, and the longest doc: L_Q and L_D."""
+        return int(np.diff(self.queries.indptr).max()), int(self.lengths.max())
+
+    def pool(self, rows: np.ndarray) -> Pool:
+        """Return the docs of some rows as a pool; a query without a match there has no first."""
+        best = np.zeros(len(self.query_ids))
+        first = np.full(len(self.query_ids), -1, dtype=np.int64)
+        order = rows[np.argsort(self.doc_ids[rows], kind="stable")]
+        for part in _chunks(order):
+            scores = (self.queries @ self.docs[part].T).toarray()
+            place = scores.argmax(axis=1)  # the first of equals has the least doc_id
+            own = scores[np.arange(len(scores)), place]
+            better = own > best * (1 + TIED)
+            best, first = np.where(better, own, best), np.where(better, part[place], first)
+        return Pool(order, first)
+
+    def margins(self, pool: Pool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield rows of some docs and the margins to them: (queries, docs), nan where is none.
+
+        There is none to the first doc, to one that ties with it, and of a query without a first.
+        """
+        with_first = np.flatnonzero(pool.first >= 0)
+        asked, firsts = self.queries[with_first], pool.first[with_first]
+        own = np.asarray(asked.multiply(self.docs[firsts]).sum(axis=1))[:, None]
+        norms, lengths = self.norms[firsts][:, None], np.sqrt(_squares(asked))[:, None]
+        for part in _chunks(pool.rows):
+            docs = self.docs[part].T
+            gaps = own - (asked @ docs).toarray()
+            total = norms + self.norms[part]
+            squares = total - 2 * (self.docs[firsts] @ docs).toarray()
+            none = (gaps <= own * TIED) | (squares <= total * SAME)
+            margins = np.full((len(self.query_ids), len(part)), np.nan)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                margins[with_first] = np.where(none, np.nan, gaps / (lengths * np.sqrt(squares)))
+            yield part, margins
+
+    def turned(
+        self,
+        pool: Pool,
+        dimensions: Sequence[int],
+        seed: int,
+        distribution: str,
+        pairs: Pairs,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Count the pairs that one draw turns, at each of rising numbers of dimensions.
+
+        Turned is what it puts level with a query's first doc or above: int64 (dimensions, queries),
+        and (dimensions, bins) in the bins of `pairs`.
+        """
+        by_query = np.zeros((len(dimensions), len(self.query_ids)), dtype=np.int64)
+        by_bin = np.zeros((len(dimensions), pairs.bins + 1), dtype=np.int64)
+        firsts = np.where(pool.first >= 0, pool.first, 0)
+        products = self._products(self.docs[firsts], dimensions, seed, distribution, True)
+        own = [total.copy()[:, None] for total in products]
+        for part, margins in self.margins(pool):
+            known = ~np.isnan(margins)
+            place = np.full(margins.shape, pairs.bins)
+            place[known] = pairs.place(margins[known])
+            products = self._products(self.docs[part], dimensions, seed, distribution, False)
+            for number, (total, least) in enumerate(zip(products, own, strict=True)):
+                turned = (total >= least) & known
+                by_query[number] += turned.sum(axis=1)
+                by_bin[number] += np.bincount(place[turned], minlength=by_bin.shape[1])
+        return by_query, by_bin[:, :-1]  # behind the last bin are pairs of none
+
+    def _products(
+        self, docs: csr_array, dimensions: Sequence[int], seed: int, distribution: str, each: bool
+    ) -> Iterator[np.ndarray]:
+        """Yield <Aq, Ad> at each number of dimensions, of a query with each doc or its own one.
+
+        A's entries have variance 1: the scale turns no pair. Sums are of float64.
+        """
+        columns = [np.unique(rows.indices) for rows in (self.queries, docs)]
+        drawn = [
+            Drawn([self.terms[i] for i in used], dimensions[-1], seed, distribution)
+            for used in columns
+        ]
+        both = [rows[:, used] for rows, used in zip((self.queries, docs), columns, strict=True)]
+        shape = (len(self.query_ids),) if each else (len(self.query_ids), docs.shape[0])
+        total = np.zeros(shape)
+        for start, end in pairwise((0, *dimensions)):
+            asked, own = (rows @ of.block(start, end) for rows, of in zip(both, drawn, strict=True))
+            total += (asked * own).sum(axis=1) if each else asked @ own.T
+            yield total
+
+
+class Pairs:
+    """Pairs of a query's first doc and another, in bins of x = 1/(eps^2/2 - eps^3/3)."""
+
+    def __init__(self, dimensions: Sequence[int], error: float, bins: int) -> None:
+        """Bins are equally wide and end where the most dimensions keep a pair with that error."""
+        self.edges = np.linspace(6, _reach(dimensions[-1], error), bins + 1)  # 6: a margin of 1
+        self.bins, self.beyond, self.least = bins, 0, math.inf
+        self.counts = np.zeros((bins, PARTS), dtype=np.int64)  # of equal parts of each bin
+        self.margins, self.x = np.zeros((bins, PARTS)), np.zeros((bins, PARTS))  # sums
+
+    @property
+    def count(self) -> np.ndarray:
+        """Return the pairs of each bin."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def place(self, margins: np.ndarray) -> np.ndarray:
+        """Return the bin of each pair, and as many as there are for a pair beyond the last."""
+        return self._part(margins) // PARTS
+
+    def _part(self, margins: np.ndarray) -> np.ndarray:
+        width = (self.edges[-1] - self.edges[0]) / (self.bins * PARTS)
+        parts = np.floor((1 / bounds.exponent(margins) - self.edges[0]) / width)
+        return np.clip(parts, 0, self.bins * PARTS).astype(np.int64)
+
+    def add(self, margins: np.ndarray) -> None:
+        """Count pairs; margins that are nan are none."""
+        known = margins[~np.isnan(margins)]
+        place, shape = self._part(known), self.counts.shape
+        size = self.counts.size + 1
+        count = np.bincount(place, minlength=size)
+        self.counts, self.beyond = self.counts + count[:-1].reshape(shape), self.beyond + count[-1]
+        self.margins += np.bincount(place, known, size)[:-1].reshape(shape)
+        self.x += np.bincount(place, 1 / bounds.exponent(known), size)[:-1].reshape(shape)
+        self.least = min(self.least, float(known.min(initial=math.inf)))
+
+    def means(self, number: int) -> tuple[float, float]:
+        """Return the means of margin and x over the pairs of a bin."""
+        count = self.count[number]
+        return self.margins[number].sum() / count, self.x[number].sum() / count
+
+    def exact(self, number: int, error: float) -> int:
+        """Return the dimensions at which a Gaussian projection turns at most so many of a bin."""
+        some = self.counts[number] > 0
+        counts = self.counts[number][some]
+        return bounds.gaussian_dimensions(self.margins[number][some] / counts, counts, error)
+
+
+def _reach(dimensions: int, error: float) -> float:
+    """Return the largest x at which so many dimensions, Gaussian, keep a pair with that error."""
+    if bounds.gaussian_error(1.0, dimensions) > error or dimensions < 2:
+        raise ResiduumError(f"{dimensions} dimensions keep no pair with an error of {error}")
+    margin = brentq(lambda eps: bounds.gaussian_error(eps, dimensions) - error, 1e-9, 1)
+    return float(1 / bounds.exponent(margin))
+
+
+def smallest(margins: Iterable[np.ndarray], most: int) -> np.ndarray:
+    """Return each query's `most` smallest margins, rising: (queries, most), nan beyond the last."""
+    kept: np.ndarray | None = None
+    for part in margins:
+        both = part if kept is None else np.concatenate([kept, part], axis=1)
+        kept = np.sort(both, axis=1)[:, :most]  # nan is last
+    if kept is None:
+        raise ResiduumError("no docs, and so no margins")
+    return np.pad(kept, ((0, 0), (0, most - kept.shape[1])), constant_values=np.nan)
+
+
+def _squares(rows: csr_array) -> np.ndarray:
+    return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+
+
+def _chunks(rows: np.ndarray) -> Iterator[np.ndarray]:
+    for start in range(0, len(rows), DOCS_AT_ONCE):
+        yield rows[start : start + DOCS_AT_ONCE]
