@@ -16,6 +16,7 @@ import numpy as np
 import typer
 
 from residuum.artefacts import fidelities, files, manifest, shards, termvectors
+from residuum.artefacts.fidelities import ALL
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -24,7 +25,6 @@ from residuum.vectors import bounds
 from residuum.vectors.fidelity import Pairs, Pool, Rankings, smallest
 
 app = command.app(__doc__)
-ALL = "all"  # the pool of all docs
 
 
 @app.command("measure")
@@ -138,6 +138,9 @@ def _facts(
     """Return what is counted once: sizes, the least margin, and what Corollary 2 asks for."""
     queries, docs = ranked.most_terms
     facts = {
+        "error": job.error,
+        "distribution": job.distribution,
+        "draws": job.draws,
         "queries": len(ranked.query_ids),
         "docs": len(ranked.doc_ids),
         "terms": len(ranked.terms),

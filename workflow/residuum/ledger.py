@@ -23,7 +23,13 @@ from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
 from residuum.paired import Comparison
-from residuum.wiring.bound import BoundCharacteristics, BoundFigure, BoundTable, BoundVenn
+from residuum.wiring.bound import (
+    BoundCharacteristics,
+    BoundDimensions,
+    BoundFigure,
+    BoundTable,
+    BoundVenn,
+)
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
@@ -36,6 +42,7 @@ JUDGED: dict[str, type[Judged]] = {
     "characteristics": BoundCharacteristics,
     "figure": BoundFigure,
     "venn": BoundVenn,
+    "dimensions": BoundDimensions,
 }
 Rows = Sequence[LedgerRow]
 

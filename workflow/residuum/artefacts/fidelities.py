@@ -34,6 +34,9 @@ COLUMNS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+ALL = "all"  # docs of any length
+
+
 class Measured(NamedTuple):
     """The tables, as COLUMNS has them, and what was counted once."""
 
@@ -55,6 +58,12 @@ def read(folder: Path) -> Measured:
     pairs, margins, recall = (_read(folder / f"{name}.tsv", of) for name, of in COLUMNS.items())
     record = json.loads(files.read_bytes(folder / "manifest.json"))
     return Measured(pairs, margins, recall, record["artefact"])
+
+
+def least(table: pl.DataFrame, by: list[str], enough: pl.Expr) -> pl.DataFrame:
+    """Return the least dimensions of each group of rows at which something is reached, or null."""
+    reached = pl.col("dimensions").filter(enough).min()
+    return table.group_by(by, maintain_order=True).agg(reached)
 
 
 def _read(path: Path, columns: dict[str, Any]) -> pl.DataFrame:

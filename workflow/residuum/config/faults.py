@@ -19,7 +19,7 @@ from residuum.config.groups import group_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.fidelities import Fidelity
-from residuum.config.schema.figures import Figure, Venn
+from residuum.config.schema.figures import Dimensions, Figure, Venn
 from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
 from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
@@ -159,7 +159,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     """Yield markers that no row explains, and tests that do not fit what a page compares."""
     tests = registry.tests.get(getattr(page, "tests", ""))
     some = tests is not None and tests.compare == "with_baselines"
-    if isinstance(page, Table | Characteristics | Figure | Venn):
+    if isinstance(page, Table | Characteristics | Figure | Venn | Dimensions):
         below = {row.id: getattr(row, "below", None) for row in page.rows}
         columns = page.columns if isinstance(page, Table) else []
         ticked = {column.id: column.change_from for column in columns}

@@ -16,11 +16,17 @@ from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.pages import grids
 from residuum.pages.grids import GridCell, Judged
-from residuum.wiring.bound import BoundCharacteristics, BoundFigure, BoundTable, BoundVenn
+from residuum.wiring.bound import (
+    BoundCharacteristics,
+    BoundDimensions,
+    BoundFigure,
+    BoundTable,
+    BoundVenn,
+)
 from residuum.wiring.paths import Paths
 
 PATHS = Paths()
-PLACES = (PATHS.table, PATHS.pages["figure"], PATHS.pages["venn"])
+PLACES = (PATHS.table, *(PATHS.pages[kind] for kind in ("figure", "venn", "dimensions")))
 Names = tuple[str, ...]  # paper, page, row, column; a figure's column is <panel>/<group>
 WRITE = (
     "write <paper>/<page>/<row>/<column>, of a figure over groups "
@@ -60,6 +66,8 @@ def _form(spec: Collection[str]) -> type[Judged]:
         return BoundFigure
     if "place" in spec:
         return BoundVenn
+    if "projected" in spec:
+        return BoundDimensions
     return BoundTable if "runs" in spec else BoundCharacteristics
 
 
@@ -117,6 +125,9 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
     if isinstance(page, BoundCharacteristics):
         counted_of = page.counted_of(line.column, line.measure)
         return [path for path in read if path.endswith(f"/{counted_of}")]
+    if isinstance(page, BoundDimensions):
+        folder = page.folders().get(line.row, "")
+        return [path for path in read if folder and path.endswith(f"{folder}/manifest.json")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     runs, judged = _runs(line, page)

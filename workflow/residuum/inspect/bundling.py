@@ -27,7 +27,7 @@ from residuum.inspect import provenance
 from residuum.inspect.integrity import Change, Changes
 from residuum.inspect.remaking import REMADE, Bench, make
 from residuum.inspect.text import Finding
-from residuum.wiring.paths import Paths, Template
+from residuum.wiring.paths import Paths, Template, folder_of
 
 FORMAT = 3
 INDEX = "bundle.json"
@@ -36,7 +36,7 @@ MEMBER = re.compile(rf"{re.escape(INDEX)}|({RESULTS}|{ENVIRONMENT})(/(?!\.\.?(/|
 PATHS = Paths()
 PAGES = [*dict.fromkeys(PATHS.pages.values()), PATHS.ledger]
 VALUES = [PATHS.metrics, PATHS.tuning, PATHS.rate, PATHS.learning, PATHS.depth_curve]
-VALUES += [PATHS.significance, PATHS.groups]
+VALUES += [PATHS.significance, PATHS.groups, Template(folder_of(PATHS.fidelity) + "/*.tsv")]
 KEPT = ["**/*manifest.json", *VALUES, *(page.beside(".*") for page in PAGES), PATHS.absent]
 LOCKS = ["requirements.lock", "requirements.in", "envs/*.yaml"]
 MADE, CARRIED = "made again, same bytes", "carried, checked by hash"

@@ -20,7 +20,12 @@ from residuum.pages import derived, grids, grouped, layout
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
-from residuum.wiring.bound import BoundCharacteristics, BoundFigure, BoundVenn
+from residuum.wiring.bound import (
+    BoundCharacteristics,
+    BoundDimensions,
+    BoundFigure,
+    BoundVenn,
+)
 
 SHOWN = 3  # queries at each end
 SEEDED = re.compile(SEED)
@@ -65,7 +70,7 @@ def _value(cell: Cell) -> str:
 def _header(cell: Cell) -> str:
     """Return what a column is called on its page."""
     page, column = cell.page, cell.line.column
-    if isinstance(page, BoundVenn):
+    if isinstance(page, BoundVenn | BoundDimensions):
         return column
     if isinstance(page, BoundFigure):
         group = column.partition("/")[2]
@@ -157,7 +162,7 @@ def _tests(cell: Cell) -> str:
 def _made(cell: Cell) -> list[derived.Value]:
     """Return what a cell shows, then what it is a change from; none of a choice or a count."""
     page, own, metrics = cell.page, cell.line, cell.results / PATHS.metrics_root
-    if own.measured is None or isinstance(page, BoundCharacteristics):
+    if own.measured is None or isinstance(page, BoundCharacteristics | BoundDimensions):
         return []
     if isinstance(page, BoundFigure):
         groups = grouped.read_all(cell.results / p for p in cell.roots if PATHS.groups.parse(p))

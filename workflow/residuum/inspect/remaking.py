@@ -7,7 +7,16 @@ how a page is computed.
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum import characteristics, claims, figures, ledger, significance, tables, venn
+from residuum import (
+    characteristics,
+    claims,
+    dimensions,
+    figures,
+    ledger,
+    significance,
+    tables,
+    venn,
+)
 from residuum.cli.errors import ResiduumError
 from residuum.config.specs import canonical_json
 from residuum.inspect import provenance
@@ -16,7 +25,7 @@ from residuum.wiring.pages import corrected_with
 from residuum.wiring.paths import Paths, Template
 
 PATHS = Paths()
-DRAWN = [PATHS.pages["figure"], PATHS.pages["venn"]]
+DRAWN = [PATHS.pages[kind] for kind in ("figure", "venn", "dimensions")]
 REMADE = [PATHS.table, *DRAWN, PATHS.pages["claims"], PATHS.ledger]
 COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 
@@ -63,6 +72,9 @@ def make(bench: Bench, path: str) -> str:
         return "; drawings carried, checked by hash"
     if PATHS.pages["venn"].parse(path):
         venn.draw(spec, metrics, output, learning)
+        return "; drawings carried, checked by hash"
+    if PATHS.pages["dimensions"].parse(path):
+        dimensions.draw(spec, bench.results / PATHS.fidelity_root, output)
         return "; drawings carried, checked by hash"
     if "runs" not in record.spec:
         counted = BoundCharacteristics.model_validate(record.spec)

@@ -27,13 +27,14 @@ from residuum.tuning.learned import Learned
 from residuum.wiring.bound import (
     Bound,
     BoundCharacteristics,
+    BoundDimensions,
     BoundFigure,
     BoundTable,
     BoundVenn,
 )
 
 Grid = BoundTable | BoundCharacteristics
-Judged = Grid | BoundFigure | BoundVenn  # whose numbers the ledger judges
+Judged = Grid | BoundFigure | BoundVenn | BoundDimensions  # whose numbers the ledger judges
 Key = tuple[str, str]  # (row id, column id)
 Read = Callable[[Path], pl.DataFrame]
 AGAIN = "make it again: delete it, then snakemake --cores all"

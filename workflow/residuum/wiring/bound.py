@@ -11,7 +11,7 @@ from pydantic import Field
 
 from residuum.cli.errors import not_bound
 from residuum.config.schema.base import Strict
-from residuum.config.schema.figures import Figure, Panel, Series, Venn
+from residuum.config.schema.figures import Dimensions, Figure, Panel, Series, Venn
 from residuum.config.schema.papers import (
     Cases,
     Characteristics,
@@ -257,6 +257,20 @@ class BoundVenn(Bound):
         """Return the metrics files of all sides, each once, sorted."""
         named = (run for runs in self.runs.values() for run in runs)
         return sorted({below_metrics(str(self.place), run) for run in named})
+
+
+class BoundDimensions(Bound):
+    """Measurements of fidelity on one split, and why others are not made."""
+
+    table: Dimensions
+    projected: SplitRef | None
+    absent: dict[str, str] = Field(default={})  # row: why it is not measured
+    comparable: bool
+
+    def folders(self) -> dict[str, str]:
+        """Return the folder of each row's measurement, below that of all of them."""
+        rows = (row for row in self.table.rows if row.id not in self.absent)
+        return {row.id: f"{self.projected}/{row.fidelity}" for row in rows}
 
 
 class BoundCases(Bound):

@@ -3,14 +3,46 @@
 Usage: `Fidelities(registry, paths, hub).docs(wildcards)`. Must not know what is measured.
 """
 
+from residuum.cli.errors import not_bound
 from residuum.config import specs
+from residuum.config.registry import Registry
+from residuum.config.schema.figures import Dimensions
+from residuum.wiring.answers import kept
+from residuum.wiring.availability import Hub, why_no_export
+from residuum.wiring.bound import BoundDimensions
 from residuum.wiring.corpora import shards_of
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 
 
+@kept
+def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
+    """Bind a page of measurements: its split, and why it has none."""
+    table, (comparable, reason) = registry.entry(page, Dimensions), registry.comparability
+    place = registry.binding(table.role)
+    why = not_bound(registry.config.scale, table.role)
+    if place:
+        why = why_no_export(registry, place.dataset, None, place.split) or ""
+    return BoundDimensions(
+        id=page,
+        table=table,
+        projected="/".join(place) if place else None,
+        absent={row.id: why for row in table.rows if why},
+        scale=registry.config.scale,
+        comparable=comparable,
+        reason=reason,
+    )
+
+
 class Fidelities(Part):
-    """Inputs and options of the stage fidelity."""
+    """Inputs and options of the stages fidelity and dimensions."""
+
+    def shown(self, wildcards: Wildcards) -> list[str]:
+        """Return the measurements that a page shows."""
+        folders = bind_dimensions(self.registry, wildcards.page, self.hub).folders().values()
+        return [
+            f"{self.paths.fidelity_root}/{name}/manifest.json" for name in dict.fromkeys(folders)
+        ]
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of a measurement."""

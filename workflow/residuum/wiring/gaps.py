@@ -10,6 +10,7 @@ from residuum.config.registry import Registry
 from residuum.wiring.availability import Hub
 from residuum.wiring.bound import NOTHING
 from residuum.wiring.characteristics import bind_characteristics
+from residuum.wiring.fidelities import bind_dimensions
 from residuum.wiring.figures import bind_figure, bind_venn
 from residuum.wiring.pages import BINDERS, bind_table, why_not_made
 
@@ -43,6 +44,10 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
         circles = bind_venn(registry, page, hub)
         for diagram, why in circles.absent.items():
             yield Gap(why, page, diagram, circles.place is None)
+    for page in registry.chosen("dimensions"):
+        measured = bind_dimensions(registry, page, hub)
+        for row, why in measured.absent.items():
+            yield Gap(why, page, row, measured.projected is None)
     for page in registry.chosen("figure"):
         figure = bind_figure(registry, page, hub)
         for series, why in figure.absent.items() if figure.runs else ():

@@ -25,6 +25,7 @@ from residuum.wiring.bound import (
 )
 from residuum.wiring.characteristics import bind_characteristics
 from residuum.wiring.derived import reasons_of, sides_of
+from residuum.wiring.fidelities import bind_dimensions
 from residuum.wiring.figures import bind_figure, bind_venn
 from residuum.wiring.learned import models_behind, trained_by_folds, verdicts
 from residuum.wiring.models import rate_record
@@ -85,11 +86,13 @@ def bind_cases(registry: Registry, page: str, hub: Hub) -> BoundCases:
     )
 
 
+JUDGED = ("table", "characteristics", "figure", "venn", "dimensions")  # by the ledger, in order
 BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
     "table": bind_table,
     "characteristics": bind_characteristics,
     "figure": bind_figure,
     "venn": bind_venn,
+    "dimensions": bind_dimensions,
     "cases": bind_cases,
 }
 
@@ -227,7 +230,7 @@ class Pages(Part):
         return " ".join(f"--list {name}={path}" for name, path in self._lists(wildcards).items())
 
     def _judged(self) -> list[str]:
-        pages, kinds = self.registry.pages, ("table", "characteristics", "figure", "venn")
+        pages, kinds = self.registry.pages, JUDGED
         every = (page for kind in kinds for page in self.registry.chosen(kind))
         return [page for page in every if reports(pages[page])]
 

@@ -120,6 +120,7 @@ class Paths:
         self.metrics_root = self._below("metrics")
         self.metrics = self._below(f"metrics/{below_metrics(SPLIT, '{run}')}")
         self.groups = self._below(f"groups/{SPLIT}/{{grouping}}.tsv")
+        self.fidelity_root = self._below("fidelity")
         self.fidelity = self._below(f"fidelity/{SPLIT}/{{fidelity}}/manifest.json")
         self.significance = self._below("significance/{page}.tsv")
         forms = get_args(get_args(Page)[0])

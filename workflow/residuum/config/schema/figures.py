@@ -15,6 +15,7 @@ from residuum.config.schema.papers import Reported, RowId, TestsId
 
 DEPTH, SNAPSHOT = "depth", "snapshot"
 SeriesId = Annotated[Id, Ref("series")]
+LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exact-slope"
 QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
 
 
@@ -167,3 +168,31 @@ class Venn(Reported):
 
     def measured(self) -> Iterator[tuple[str, str]]:
         yield self.role, self.measure
+
+
+class Projection(Strict):
+    """A plot of a measurement of fidelity.
+
+    pairs: least dimensions over x = 1/(eps^2/2 - eps^3/3), beside Lemma 1's line; margins: small
+    ones by the length of docs; recall: least dimensions by the length of docs.
+    """
+
+    id: Annotated[Id, Name("row")]
+    label: str
+    fidelity: Annotated[Id, Ref("fidelity")]
+    shows: Literal["pairs", "margins", "recall"]
+
+
+class Dimensions(Reported):
+    """How many dimensions of a random projection keep a lexical ranking (ME-BERT, section 2)."""
+
+    kind: Literal["dimensions"]
+    role: Role
+    rows: list[Projection] = Field(min_length=1)
+    recalls: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+        [0.5, 0.75, 0.9, 0.95], description="shares of queries whose least dimensions are shown"
+    )
+    tolerance: dict[str, float] = Field({}, description="quantity, or default: largest |delta|")
+    reported: dict[RowId, dict[str, PrintedText]] = Field(
+        {}, description="row: quantity, such as least-margin or constant"
+    )

@@ -7,9 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from residuum.config.schema.figures import Figure, Venn
+from residuum.config.schema.figures import Dimensions, Figure, Venn
 from residuum.config.schema.papers import Cases, Characteristics, Claims, Table
 
 Page = Annotated[
-    Table | Characteristics | Cases | Figure | Venn | Claims, Field(discriminator="kind")
+    Table | Characteristics | Cases | Figure | Venn | Dimensions | Claims,
+    Field(discriminator="kind"),
 ]

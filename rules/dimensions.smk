@@ -1,0 +1,20 @@
+rule dimensions_draw:
+    """Draw how many dimensions of a random projection keep a lexical ranking."""
+    input:
+        measured=WIRING.fidelities.shown,
+    output:
+        **PATHS.pages["dimensions"].forms("md", "pdf", "png"),
+    log:
+        PATHS.log("dimensions/{page}"),
+    benchmark:
+        PATHS.time("dimensions/{page}")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.dimensions", "draw", WIRING.pages.spec),
+        measured=PATHS.fidelity_root,
+    shell:
+        "python -m residuum.dimensions draw --spec {params.spec:q} --measured {params.measured} "
+        "--output {output.tsv} 2>&1 | tee {log}"
