@@ -127,7 +127,7 @@ def _roots(line: GridCell, page: Judged, read: tuple[str, ...]) -> list[str]:
         return [path for path in read if path.endswith(f"/{counted_of}")]
     if isinstance(page, BoundDimensions):
         folder = page.folders().get(line.row, "")
-        return [path for path in read if folder and path.endswith(f"{folder}/manifest.json")]
+        return [path for path in read if folder and path.endswith(f"/{folder}")]
     template = PATHS.tuning if line.measure == DEPTH else PATHS.metrics
     named = [(path, parts["run"]) for path in read if (parts := template.parse(path))]
     runs, judged = _runs(line, page)
