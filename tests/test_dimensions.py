@@ -53,7 +53,8 @@ def measured(folder):
         for k, value in zip((10, 20, 40), values, strict=True)
     ]  # fmt: skip
     facts = {"error": 0.05, "distribution": "rademacher", "draws": 3, "queries": 4, "docs": 20,
-             "terms": 9, "least_margin": 0.0123, "pairs": 40, "beyond_bins": 10}  # fmt: skip
+             "terms": 9, "least_margin": 0.0123, "pairs": 40, "beyond_bins": 10,
+             "in_small_bins": 3}  # fmt: skip
     with files.whole_directory(folder) as path:
         fidelities.write(path, pairs=pairs, margins=margins, recall=recall)
         manifest.write(path, facts, {}, [], "residuum.fidelity")
@@ -83,7 +84,9 @@ def test_quantities_by_hand(tmp_path):
     })  # fmt: skip
     assert cells["b", "0.9/all"].not_run == dimensions.NOT_REACHED
     text = output.with_suffix(".md").read_text()
-    assert "10 of 40 pairs lie beyond the last bin" in text and "20 docs" in text
+    assert (
+        "of 40 pairs 10 lie beyond the last bin, 3 in bins of too few" in text and "20 docs" in text
+    )
     record = json.loads((tmp_path / "toy-figure2.tsv.manifest.json").read_text())
     endings = ("tsv", "pdf", "png", "md")
     assert {*record["files"]} == {f"toy-figure2.{ending}" for ending in endings}

@@ -16,6 +16,7 @@ from residuum.vectors.projection import signs
 
 TERMS = [f"t{n:02}" for n in range(30)]
 SPEC = {"model": "bm25-vectors", "distribution": "rademacher", "draws": 2, "error": 0.2, "bins": 3,
+        "fewest": 1,
         "dimensions": {"few": [4], "step": 8, "most": 24}, "lengths": [5, 9], "nearest": [1, 3],
         "depth": 2, "seed": 4}  # fmt: skip
 
@@ -134,6 +135,13 @@ def test_bytes_do_not_depend_on_threads(tmp_path: Path) -> None:
     for name in ("pairs.tsv", "margins.tsv", "recall.tsv"):
         again = (tmp_path / "again" / name).read_bytes()
         assert again == (tmp_path / "made" / name).read_bytes()
+
+
+def test_bins_of_few_pairs_are_left_out_and_counted(tmp_path: Path) -> None:
+    whole = measured(tmp_path / "whole").pairs.unique("margin", maintain_order=True)["pairs"]
+    of = measured(tmp_path, fewest=max(whole))
+    assert of.pairs["pairs"].unique().to_list() == [max(whole)]
+    assert of.facts["in_small_bins"] == sum(n for n in whole if n < max(whole)) > 0
 
 
 def test_boolean_vectors_have_ones_and_corollary_2(tmp_path: Path) -> None:

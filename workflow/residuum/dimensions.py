@@ -183,7 +183,8 @@ def _notes(job: BoundDimensions, found: dict[str, Measured]) -> Iterator[str]:
         facts = found[row.id].facts
         counts = ", ".join(f"{facts[name]:,} {name}" for name in ("queries", "docs", "terms"))
         how = f"{facts['draws']} {facts['distribution']} projections"
-        beyond = f"; {facts['beyond_bins']:,} of {facts['pairs']:,} pairs lie beyond the last bin"
+        beyond = f"; of {facts['pairs']:,} pairs {facts['beyond_bins']:,} lie beyond the last bin, "
+        beyond += f"{facts['in_small_bins']:,} in bins of too few"
         yield f"{row.label}: {row.fidelity}, {how}; {counts}{beyond * (row.shows == 'pairs')}."
     if any(row.shows == "pairs" for row in job.table.rows):
         yield (

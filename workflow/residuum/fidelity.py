@@ -97,8 +97,11 @@ def _turned(
 
 
 def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Yield the share of pairs turned, by bin and dimensions: mean, least and most of the draws."""
-    for n in np.flatnonzero(pairs.count):
+    """Yield the share of pairs turned, by bin and dimensions: mean, least and most of the draws.
+
+    Of bins that have few pairs nothing.
+    """
+    for n in np.flatnonzero(pairs.count >= job.fewest):
         count, (margin, x) = int(pairs.count[n]), pairs.means(n)
         same = {"from": pairs.edges[n], "to": pairs.edges[n + 1], "pairs": count}
         same |= {"margin": margin, "x": x, "exact": pairs.exact(n, job.error)}
@@ -147,6 +150,7 @@ def _facts(
         "most_terms": {"query": queries, "doc": docs},
         "pairs": int(pairs.count.sum() + pairs.beyond),
         "beyond_bins": int(pairs.beyond),
+        "in_small_bins": int(pairs.count[pairs.count < job.fewest].sum()),
         "least_margin": pairs.least if math.isfinite(pairs.least) else None,
         "lengths": {name: len(pool.rows) for name, pool in pools.items() if name != ALL},
     }

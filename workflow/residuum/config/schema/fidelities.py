@@ -47,6 +47,7 @@ class Fidelity(Strict):
     seed: int = Field(1, ge=0, description="of the first draw; the others follow")
     error: float = Field(0.05, gt=0, lt=1, description="share of pairs that may be turned")
     bins: Positive = Field(description="of pairs, by 1/(eps^2/2 - eps^3/3), equally wide")
+    fewest: Positive = Field(description="pairs of a bin that is shown: fewer say little")
     lengths: Rising = Field(description="bounds of groups of docs: to 50, to 100, ... terms")
     nearest: Rising = Field(description="which smallest margins of a query are kept")
     depth: Positive = Field(10, description="the first doc is recalled among so many")
