@@ -60,7 +60,7 @@ def explain(
 def fidelity(
     split: Annotated[str, typer.Argument(help="DATASET/SPLIT, as cacm/test")],
     results: Results = RESULTS,
-    of: Annotated[str, typer.Option(help="an entry of config/fidelities")] = "luan2021",
+    of: Annotated[str, typer.Option(help="an entry of config/fidelities")] = "whole",
 ) -> None:
     """Show how many dimensions of a random projection keep a lexical ranking of a collection."""
     from residuum.inspect import fidelities
