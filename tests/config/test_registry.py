@@ -234,6 +234,13 @@ def test_all_faults_come_in_one_message(config):
     assert re.search(r"no paper 'cleer'; known: .*\. Did you mean clear\?", text)
 
 
+def test_a_file_without_kind_is_told_of_base_and_of_its_keys(config):
+    (config / "models" / "mine.yaml").write_text("bse: dpr\ndescription: mine\n")
+    says = r"mine\.yaml: \(top level\): missing key kind, or base: a file that has it"
+    with pytest.raises(ResiduumError, match=rf"{says} \(found the keys bse, description\)"):
+        load(config, scale="mini")
+
+
 HUB = {"hub": "org/wide", "revision": "main"}
 BY_DATASET = {"datasets": {"nq-250k": {**HUB, "hub": "org/wiki"}}, "otherwise": HUB}
 ONE = {"editions": [{"name": "one", "docs": 1}]}

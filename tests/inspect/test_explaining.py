@@ -166,7 +166,9 @@ def test_a_cell_of_a_model_that_did_not_learn_leads_to_its_verdict(tmp_path):
     assert "] metrics/data/dev/ours.seed{1,2}.tsv" in message
     assert "dual" not in explaining.explain(results, CELL)
     change(path, "no better", "worse")
-    assert "Changed since it was made" in explaining.explain(results, "toy/table1/ours/rr")
+    block = explaining.explain(results, "toy/table1/ours/rr")
+    named = f"snakemake --cores all --config scale={results.name} -- {results}/FILE ... all"
+    assert f"Changed since it was made (delete it, then: {named})" in block
 
 
 def test_a_folder_without_tables_is_one_error(tmp_path):

@@ -84,3 +84,25 @@ def test_what_plays_a_system_is_said_under_the_table():
     lines = list(notes.caption(job().model_copy(update={"runs": runs}), [], [], [], {}))
     assert "Played at this scale by other systems: ours by theirs, ablation by theirs-b." in lines
     assert not [line for line in notes.caption(job(), [], [], [], {}) if line.startswith("Played")]
+
+
+def test_losses_that_no_mark_can_show_are_named():
+    """The ablation has no number; its arrow is about ours alone. Ours is shown by its number."""
+    lost = {"significant": True, "direction": 1}
+    tests = [
+        comparison(a="base", b="ablation", **lost),
+        comparison(a="ours", b="ablation", **lost),
+        comparison(a="base", b="ours", **lost),
+        comparison(a="ablation", b="later", **lost | {"direction": -1}),
+        comparison(a="far", b="ablation", significant=False),
+    ]
+    (line,) = _unmarked(tests, baselines=["base", "ours"])
+    both = "base (dev RR@10), later (dev RR@10)"
+    assert line == f"Significantly below, without a mark: ablation below {both}."
+    assert _unmarked(tests[1:3], baselines=["base", "ours"]) == []
+    assert _unmarked(tests, baselines=[]) == [], "all pairs: the paper prints what it found"
+
+
+def _unmarked(tests, **changes):
+    lines = notes.caption(job(**changes), [], tests, [], {})
+    return [line for line in lines if line.startswith("Significantly below, without")]

@@ -132,7 +132,12 @@ def _check_run(path: Path, run: pl.DataFrame, ranked: bool = True) -> None:
     refuse(path, run, ~pl.col("score").is_finite(), "score must be finite")
     hashes = pl.col("query_id").hash(1) ^ pl.col("doc_id").hash(2)  # quicker than to compare pairs
     if run.select(hashes.n_unique()).item() < run.height:
-        refuse(path, run, _repeats(*PAIR), "duplicate document in a query's ranking")
+        refuse(
+            path,
+            run,
+            _repeats(*PAIR),
+            "duplicate document in a query's ranking; keep one of its lines",
+        )
     if ranked and not _in_order(run):
         refuse(path, run, RISES, "scores must not rise from one rank to the next")
         refuse(path, run, pl.col("rank") != POSITION, "ranks must count 1, 2, 3 ... within a query")

@@ -116,7 +116,10 @@ def _sentence(fault: ErrorDetails) -> str:
         key, known = context["discriminator"].strip("'"), context.get("expected_tags", "")
         if "tag" in context:
             return unknown(key, context["tag"], known.replace("'", "").split(", "))
-        return f"missing key {key}" + (f"; one of {known}" if known else "")
+        more = f"; one of {known}" if known else ""
+        given, whole = fault["input"], not fault["loc"]
+        found = f" (found the keys {', '.join(map(str, given))})" if isinstance(given, dict) else ""
+        return f"missing key {key}{', or base: a file that has it' * whole}{more}{found}"
     given = json.dumps(fault["input"], default=str)
     given = given if len(given) <= 80 else given[:77] + "..."
     return f"{fault['msg'].removeprefix('Value error, ')} (found {given})"

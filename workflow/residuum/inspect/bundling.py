@@ -26,7 +26,7 @@ from residuum.config.roots import ROOT
 from residuum.inspect import provenance
 from residuum.inspect.integrity import Change, Changes
 from residuum.inspect.remaking import REMADE, Bench, make
-from residuum.inspect.text import Finding
+from residuum.inspect.text import Finding, remade
 from residuum.wiring.paths import Paths, Template, folder_of
 
 FORMAT = 3
@@ -70,7 +70,8 @@ def write(results: Path, output: Path, deep: bool = False) -> str:
     if changed := _changed(results, provenance.read(results), deep):
         raise ResiduumError(
             f"{results}: no longer what the pages were made from: {'; '.join(map(str, changed))}. "
-            "Delete these files, then name them: snakemake --cores all -- FILE ... all"
+            f"Delete these files, then: {remade(results)}. A page that no entry of config/ "
+            "has any more is not remade: delete its files instead"
         )
     locks = LOCKS if (ROOT / "Snakefile").is_file() else []  # only a checkout has them
     members = {f"{RESULTS}/{name}": results / name for name in provenance.finished(results, KEPT)}

@@ -15,7 +15,7 @@ from residuum.config.specs import SEED
 from residuum.inspect import provenance
 from residuum.inspect.addressing import PATHS, Cell, find
 from residuum.inspect.integrity import LARGE, Changes
-from residuum.inspect.text import line, together, wrapped
+from residuum.inspect.text import line, remade, together, wrapped
 from residuum.pages import derived, grids, grouped, layout
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
@@ -94,7 +94,7 @@ def changed(cell: Cell, deep: bool) -> tuple[list[str], str]:
 
 def _changed(cell: Cell, deep: bool) -> str:
     found, skipped = changed(cell, deep)
-    title = "Changed since it was made (delete it, then name it: snakemake --cores all -- FILE all)"
+    title = f"Changed since it was made (delete it, then: {remade(cell.results)})"
     lines = [title, *(wrapped(text, "  ", 2) for text in found)] if found else []
     return "\n".join(filter(None, [*lines, skipped]))
 
@@ -193,11 +193,12 @@ def values(cell: Cell) -> pl.DataFrame:
 def _counts(cell: Cell) -> str:
     """Count the queries behind a ratio, and those behind what it is a change from."""
     ratios = [made for made in _made(cell) if isinstance(made, Coverage)]
+    names = ["", f"{cell.line.row}: ", "what it is a change from: "]
     lines = [
-        f"  D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
+        f"  {name}D answers {of.first:g} of {of.queries} queries, S {of.second:g}; D alone "
         f"{of.residual:g}, both {of.overlap:g}, neither {of.failures:g}; RoC "
         f"{layout.DASH if of.ratio is None else f'{of.ratio:.6g}'}"
-        for of in ratios
+        for name, of in zip(names[1:] if len(ratios) > 1 else names, ratios, strict=False)
     ]
     means = ", means over seeds" * any(len(of.by_seed) > 1 for of in ratios)
     return "\n".join([f"Queries ({_read(cell)}{means})", *lines]) if lines else ""

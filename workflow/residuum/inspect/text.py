@@ -6,6 +6,7 @@ Usage: `line("spec", listed({"bm25": {"k1": 0.6}}))`. Must not know what the tex
 import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 WIDTH = 100
@@ -24,6 +25,12 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         mark = {True: "ok", False: "FAULT", None: "absent"}[self.good]
         return f"{mark:<6} {self.what}: {self.message}"
+
+
+def remade(results: Path) -> str:
+    """Return the command that makes files below a results folder again, and what follows."""
+    scale = results.resolve().name
+    return f"snakemake --cores all --config scale={scale} -- {results}/FILE ... all"
 
 
 def line(name: str, text: str, indent: int = 2) -> str:

@@ -4,7 +4,7 @@ Usage: `caption(job, cells, tests, records)` under a table; `[tests_note(tests),
 alpha)]` under any page with comparisons. Must not know how any of it was computed or chosen.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from residuum.artefacts import indexes
@@ -144,6 +144,7 @@ def caption(
         "Superscripts: rows significantly beaten; ↓: significantly below the row it varies. "
         f"{tests_note(job.tests, only=only)}"
     )
+    yield from _unmarked(job, tests)
     named = [(f"{test.column}, {test.a} and {test.b}", test) for test in tests]
     yield from remarks(named, job.tests.alpha)
     seeds = max((cell.seeds or 0 for cell in cells if cell.measure != DEPTH), default=0)
@@ -170,6 +171,18 @@ def caption(
         yield f"Index searched on {split_ref}: {index}."
     stated = f"Index of the published numbers: {indexes.counted(job.table.index)}."
     yield f"{stated} They compare with numbers of the same index, at any scale."
+
+
+def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
+    """Yield what rows are significantly below that no mark shows: they have no number, no arrow."""
+    rows, lost = {row.id: row for row in job.table.rows}, defaultdict[str, list[str]](list)
+    for test in tests if job.table.baselines else ():
+        winner, loser = (test.a, test.b) if test.direction > 0 else (test.b, test.a)
+        if test.significant and rows[loser].index is None and rows[loser].below != winner:
+            lost[loser].append(f"{winner} ({header(job, job.column(test.column))})")
+    if lost:
+        texts = (f"{row} below {', '.join(others)}" for row, others in lost.items())
+        yield f"Significantly below, without a mark: {'; '.join(texts)}."
 
 
 def _played(job: BoundTable) -> Iterator[str]:
