@@ -17,13 +17,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import psutil
 import pytest
 
 from conftest import ROOT
 from projects import PARTS, arguments, copy_project, invoke, leave_out_roc, snakemake
-from residuum.artefacts import trec
+from residuum.artefacts import termvectors, trec
 from residuum.code.closure import Library, sha256
 from residuum.tuning.choosing import Record
 from residuum.tuning.learned import Learned
@@ -667,6 +668,57 @@ def test_circles_of_roc_are_those_of_plain_python_and_its_ablation_stands_beside
         "Played at this scale by other systems: dpr-e by dpr-ei, dpr-i by dpr-ei."
         in (results / "tables" / "roc-table4.md").read_text()
     )
+
+
+def dense(folders, terms):
+    """Return ids and float64 vectors of folders of sparse ones, with columns of their own."""
+    parts = [termvectors.read(folder) for folder in folders]
+    terms = terms or sorted({term for part in parts for term in part.terms})
+    rows = np.zeros((sum(len(part.ids) for part in parts), len(terms)))
+    ids = [one for part in parts for one in part.ids]
+    for n, row in enumerate(row for part in parts for row in part.rows.toarray()):
+        part = next(part for part in parts if ids[n] in part.ids)
+        for term, value in zip(part.terms, row, strict=True):
+            if value and term in terms:
+                rows[n, terms.index(term)] = value
+    return ids, rows, terms
+
+
+def test_margins_of_projections_are_those_of_dense_arrays(project):
+    """All pairs of BM25 and of Boolean vectors of the scale, with nothing of the stage."""
+    pages = [f"results/smoke/dimensions/mebert-figure{n}.md" for n in (2, 3)]
+    snakemake(project, *pages, config="papers=[mebert]")
+    results = project / "results" / "smoke"
+    root = results / "embeddings"
+    shards = sorted((root / "generated-smoke" / "bm25-vectors" / "seed1").glob("shard-*"))
+    ids, docs, terms = dense(shards, None)
+    asked = root / "generated-smoke.queries" / "bm25-vectors" / "seed1" / "dev"
+    names, queries, _ = dense([asked], terms)
+    for of, present in (("luan2021", False), ("luan2021-boolean", True)):
+        q, d = ((x > 0).astype(float) if present else x for x in (queries, docs))
+        margins = {}
+        for n, query in enumerate(q):
+            scores = d @ query
+            best = min(range(len(ids)), key=lambda i, s=scores: (-s[i], ids[i]))
+            gaps = scores[best] - scores
+            some = gaps > 1e-9
+            apart = np.linalg.norm(d[best] - d[some], axis=1)
+            margins[names[n]] = np.sort(gaps[some] / (np.linalg.norm(query) * apart))
+        folder = results / "fidelity" / "generated-smoke" / "dev" / of
+        facts = json.loads((folder / "manifest.json").read_text())["artefact"]
+        every = np.concatenate([*margins.values()])
+        assert facts["pairs"] == len(every)
+        assert facts["least_margin"] == pytest.approx(every.min(), rel=1e-9)
+        table = pl.read_csv(folder / "margins.tsv", separator="\t").filter(length="all")
+        expected = {(q, n): own[n - 1] for q, own in margins.items() for n in (1, 10)}
+        found = {(query, n): margin for _, query, n, margin in table.iter_rows()}
+        assert found == pytest.approx(expected, rel=1e-9)
+        most = facts["most_terms"]
+        assert not present or every.min() >= (2 * most["query"] * most["doc"]) ** -0.5
+    cells = pl.read_csv(results / "dimensions" / "mebert-figure2.tsv", separator="\t")
+    constant = cells.filter(row="bm25", column="constant").row(0, named=True)
+    assert (constant["measured"], constant["reported"]) == (pytest.approx(8.764053), 8.76)
+    assert cells.filter(row="bm25", column="slope")["measured"].item() < constant["measured"]
 
 
 def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):

@@ -46,8 +46,8 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
             yield Gap(why, page, diagram, circles.place is None)
     for page in registry.chosen("dimensions"):
         measured = bind_dimensions(registry, page, hub)
-        for row, why in measured.absent.items():
-            yield Gap(why, page, row, measured.projected is None)
+        for plot, why in measured.absent.items():
+            yield Gap(why, page, plot, measured.projected is None)
     for page in registry.chosen("figure"):
         figure = bind_figure(registry, page, hub)
         for series, why in figure.absent.items() if figure.runs else ():

@@ -1,0 +1,58 @@
+"""Measurements of fidelity: what they read, where no split plays the role, what is at fault."""
+
+import shutil
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from plan_fixture import named
+from residuum.cli.errors import ResiduumError
+from residuum.config import loading
+from residuum.wiring.availability import all_available
+from residuum.wiring.fidelities import Fidelities, bind_dimensions
+from residuum.wiring.gaps import gaps
+from residuum.wiring.paths import Paths
+
+BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text()) | {"papers": ["mebert"]}
+
+
+def load(scale, folder=ROOT / "config"):
+    return loading.load(folder, {**BASE, "scale": scale})
+
+
+def test_a_page_reads_its_measurements_and_these_the_vectors_of_all_docs():
+    parts = Fidelities(load("mini"), Paths("r"), all_available)
+    place = "r/fidelity/generated-mini/dev"
+    names = ("luan2021", "luan2021-boolean", "luan2021-gaussian")
+    shown = [f"{place}/{name}/manifest.json" for name in names]
+    assert parts.shown(named(page="mebert-figure2")) == shown
+    assert parts.shown(named(page="mebert-figure3")) == shown[:1]
+    of = named(dataset="generated-mini", split="dev", fidelity="luan2021")
+    vectors = "bm25-vectors/seed1"
+    assert parts.docs(of) == [f"r/embeddings/generated-mini/{vectors}/shard-00000/manifest.json"]
+    assert parts.asked(of) == f"--queries r/embeddings/generated-mini.queries/{vectors}/dev"
+    assert '"most":2048' in parts.spec(of) and '"lengths":[15,20,25,40]' in parts.spec(of)
+    whole = named(dataset="generated-mini", split="dev", fidelity="whole")
+    assert '"most":9472' in parts.spec(whole), "no scale cuts what a user asks"
+
+
+def test_a_scale_without_the_role_says_so():
+    full = load("full")
+    bound = bind_dimensions(full, "mebert-figure2", all_available)
+    assert bound.folders() == {} and set(bound.absent) == {"bm25", "boolean", "gaussian"}
+    reasons = {(gap.page, gap.row): gap.why for gap in gaps(full, all_available)}
+    assert "trec-car" in reasons["mebert-figure2", "bm25"]
+
+
+def test_vectors_that_are_projected_already_are_refused(tmp_path):
+    config = tmp_path / "config"
+    shutil.copytree(ROOT / "config", config)
+    path = config / "fidelities" / "luan2021.yaml"
+    path.write_text(path.read_text().replace("bm25-vectors", "bm25-projection"))
+    says = r"luan2021\.yaml: model: 'bm25-projection' is projected already"
+    with pytest.raises(ResiduumError, match=says):
+        load("mini", config)
+    path.write_text(path.read_text().replace("bm25-projection", "clear"))
+    with pytest.raises(ResiduumError, match=r"fidelities/luan2021\.yaml: model: .*dual-encoder"):
+        load("mini", config)
