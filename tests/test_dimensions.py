@@ -24,6 +24,7 @@ PAGE = {
         {"id": "two", "label": "pairs", "fidelity": "luan", "shows": "pairs"},
         {"id": "a", "label": "margins", "fidelity": "luan", "shows": "margins"},
         {"id": "b", "label": "recall", "fidelity": "luan", "shows": "recall"},
+        {"id": "t", "label": "theory", "fidelity": "luan", "shows": "bounds"},
     ],
     "tolerance": {"default": 0.005, "least-margin": 0.0001},
     "reported": {"two": {"constant": "8.76", "least-margin": "0.0000068"}},
@@ -54,7 +55,8 @@ def measured(folder):
     ]  # fmt: skip
     facts = {"error": 0.05, "distribution": "rademacher", "draws": 3, "queries": 4, "docs": 20,
              "terms": 9, "least_margin": 0.0123, "pairs": 40, "beyond_bins": 10,
-             "in_small_bins": 3}  # fmt: skip
+             "in_small_bins": 3, "depth": 10,
+             "boolean_dimensions": 5000.0}  # fmt: skip
     with files.whole_directory(folder) as path:
         fidelities.write(path, pairs=pairs, margins=margins, recall=recall)
         manifest.write(path, facts, {}, [], "residuum.fidelity")
@@ -81,6 +83,12 @@ def test_quantities_by_hand(tmp_path):
         ("a", "least-margin"): 0.0123, ("a", "10th/1-50"): 0.4, ("a", "10th/51-100"): 0.15,
         ("b", "least-margin"): 0.0123, ("b", "0.5/all"): 20, ("b", "0.5/1-50"): 10,
         ("b", "0.9/all"): None, ("b", "0.9/1-50"): 20,
+        # of the middle query; that 67 dimensions keep such a pair stands in test_bounds
+        ("t", "least-margin"): 0.0123, ("t", "margin"): 0.2, ("t", "pair/exact"): 67,
+        ("t", "pair/lemma-1"): 2 * np.log(80) / (0.02 - 0.008 / 3),
+        ("t", "pair/corollary-1"): 300 * np.log(80),
+        ("t", "recall/lemma-2"): 2 * np.log(800) / (0.02 - 0.008 / 3),
+        ("t", "recall/measured"): None, ("t", "every-pair/corollary-2"): 5000,
     })  # fmt: skip
     assert cells["b", "0.9/all"].not_run == dimensions.NOT_REACHED
     text = output.with_suffix(".md").read_text()
@@ -111,7 +119,7 @@ def test_the_ledger_judges_what_is_printed(tmp_path):
 
 
 def test_a_page_without_a_split_says_why(tmp_path):
-    absent = dict.fromkeys(("two", "a", "b"), "scale toy binds no role car")
+    absent = dict.fromkeys(("two", "a", "b", "t"), "scale toy binds no role car")
     _, output, cells = draw(tmp_path, projected=None, absent=absent)
     assert {cell.not_run for cell in cells.values()} == {"scale toy binds no role car"}
     assert cells["two", "constant"].reported == 8.76

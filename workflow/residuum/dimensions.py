@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 app = command.app(__doc__)
 HEADER = ["", "quantity", "here", "paper"]
 NOT_REACHED = "no number of dimensions that was tried is enough"
+MARGIN = "margin"
 PERCENTILES = (5, 95)  # whiskers of a box
 
 
@@ -75,11 +76,37 @@ def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str,
         for length, nearest, margin in medians.agg(pl.col("margin").median()).iter_rows():
             if length != ALL:
                 found[f"{nearest}th/{length}"] = margin
+    if row.shows == "bounds":
+        found |= _theory(of)
     if row.shows == "recall":
         for share in recalls:
             points = fidelities.least(of.recall, ["length"], pl.col("recall") >= share)
             for length, dimensions in points.iter_rows():
                 found[f"{share:g}/{length}"] = dimensions
+    return found
+
+
+def _theory(of: Measured) -> dict[str, float | None]:
+    """Return what bounds ask for at the r-th smallest margin of the middle query, all docs ranked.
+
+    And at how many dimensions so many queries, all but the error allowed, kept their first doc.
+    """
+    error, depth, docs = (of.facts[name] for name in ("error", "depth", "docs"))
+    margin = of.margins.filter(length=ALL, nearest=depth)["margin"].median()
+    found: dict[str, float | None] = {MARGIN: None}
+    if isinstance(margin, float):
+        exact = bounds.gaussian_dimensions(np.array([margin]), np.array([1]), error)
+        found |= {
+            MARGIN: margin,
+            "pair/exact": exact,
+            "pair/lemma-1": bounds.least_dimensions(margin, error),
+            "pair/corollary-1": bounds.simple_dimensions(margin, error),
+            "recall/lemma-2": bounds.recall_dimensions(margin, error, docs - 1, depth),
+        }
+    points = fidelities.least(of.recall, ["length"], pl.col("recall") >= 1 - error)
+    found["recall/measured"] = points.filter(length=ALL)["dimensions"].to_list()[0]
+    if boolean := of.facts.get("boolean_dimensions"):
+        found["every-pair/corollary-2"] = boolean
     return found
 
 
@@ -107,7 +134,7 @@ def _save(job: BoundDimensions, found: dict[str, Measured], output: Path) -> lis
     """Draw the plots beside each other."""
     from matplotlib.figure import Figure
 
-    plots = {"pairs": _pairs, "margins": _margins, "recall": _recall}
+    plots = {"pairs": _pairs, "margins": _margins, "recall": _recall, "bounds": _bounds}
     rows = job.table.rows
     with drawing.styled():
         figure = Figure(figsize=(3.6 * len(rows), 3.2), layout="constrained")
@@ -174,6 +201,16 @@ def _recall(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
     ax.legend()
 
 
+def _bounds(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
+    """Draw a bar for each bound, on a logarithmic axis."""
+    found = {name: k for name, k in _theory(of).items() if k is not None and name != MARGIN}
+    ax.barh(range(len(found)), [*found.values()], color=drawing.LINES[2][0])
+    ax.set_yticks(range(len(found)), [*found])
+    ax.invert_yaxis()
+    ax.set_xscale("log")
+    ax.set_xlabel("dimensions k")
+
+
 def _notes(job: BoundDimensions, found: dict[str, Measured]) -> Iterator[str]:
     yield f"{job.projected or 'No split'} in the role of {job.table.role}."
     for row in job.table.rows:
@@ -195,7 +232,14 @@ def _notes(job: BoundDimensions, found: dict[str, Measured]) -> Iterator[str]:
             "constant: 2 ln(4/error), Lemma 1's bound over x. slope, exact-slope: of least "
             "dimensions over x, measured and exact for Gaussian projections, which no paper prints."
         )
-    if any(row.shows != "pairs" for row in job.table.rows):
+    if any(row.shows == "bounds" for row in job.table.rows):
+        yield (
+            "margin: the tenth smallest one of the middle query (the r-th, for recall at r), all "
+            "docs ranked; pair/: dimensions that keep a pair of that margin; recall/: that keep a "
+            "first doc among the first r, as Lemma 2 guarantees for the middle query and as was "
+            "measured for all but the error allowed; every-pair/: for any pair of Boolean vectors."
+        )
+    if any(row.shows in ("margins", "recall") for row in job.table.rows):
         yield "Docs are grouped by how many different terms they have."
     yield f"Scale {job.scale}: {job.reason}"
 

@@ -142,6 +142,7 @@ def _facts(
     queries, docs = ranked.most_terms
     facts = {
         "error": job.error,
+        "depth": job.depth,
         "distribution": job.distribution,
         "draws": job.draws,
         "queries": len(ranked.query_ids),

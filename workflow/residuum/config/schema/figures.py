@@ -174,13 +174,14 @@ class Projection(Strict):
     """A plot of a measurement of fidelity.
 
     pairs: least dimensions over x = 1/(eps^2/2 - eps^3/3), beside Lemma 1's line; margins: small
-    ones by the length of docs; recall: least dimensions by the length of docs.
+    ones by the length of docs; recall: least dimensions by the length of docs; bounds: what theory
+    asks for at the margin of the middle query, beside what was enough.
     """
 
     id: Annotated[Id, Name("row")]
     label: str
     fidelity: Annotated[Id, Ref("fidelity")]
-    shows: Literal["pairs", "margins", "recall"]
+    shows: Literal["pairs", "margins", "recall", "bounds"]
 
 
 class Dimensions(Reported):
