@@ -37,3 +37,18 @@ def test_what_a_claim_names_is_checked(tmp_path, changes, message):
     path.write_text(yaml.safe_dump(page))
     with pytest.raises(ResiduumError, match="give exactly one of holds and not_judged"):
         loading.load(tmp_path / "config", BASE)
+
+
+def test_a_page_that_does_not_load_is_one_fault(tmp_path):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    path = tmp_path / "config" / "papers" / "clear" / "table1.yaml"
+    path.write_text(path.read_text().replace("columns:", "colums:"))
+    with pytest.raises(ResiduumError) as caught:
+        loading.load(tmp_path / "config", BASE)
+    text = str(caught.value)
+    assert "table1.yaml: colums: unknown key" in text and "claims.yaml" not in text
+    claims = path.with_name("claims.yaml")
+    claims.write_text(claims.read_text().replace("page: table1", "page: table3"))
+    path.write_text(path.read_text().replace("colums:", "columns:"))
+    with pytest.raises(ResiduumError, match=r"page: no table or figure 'table3'"):
+        loading.load(tmp_path / "config", BASE)

@@ -46,6 +46,12 @@ def test_a_measure_that_needs_what_a_key_has_not():
     assert fault == "'AnswerAccuracy@20' is by answers; measures of this key: by judgements"
 
 
+def test_a_measure_that_nothing_here_computes():
+    says = "'alpha_nDCG@20': no provider that ir_measures has here computes alpha_nDCG"
+    assert measures.fault("alpha_nDCG@20", ["judgements"]) == says
+    assert measures.fault("ERR@20", ["judgements"]) is None
+
+
 def test_measures_in_words():
     assert measures.words("RR@10") == "Reciprocal rank at 10 (RR@10)"
     assert measures.words("R(rel=2)@1000") == "Recall at 1000 (R(rel=2)@1000)"

@@ -19,6 +19,7 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
     if tests and (tests.compare, tests.family) != ("all_pairs", "column"):
         yield "tests", f"{page.tests}: a claim needs `compare: all_pairs` and `family: column`"
     paper = next(parts_of(name)[0] for name, own in registry.pages.items() if own is page)
+    folder = registry.folder / "papers" / paper  # a page that did not load has faults of its own
     own = {parts_of(n): p for n, p in registry.pages.items()}
     pages = {name: p for (of, name), p in own.items() if of == paper}
     fitting = {name: p for name, p in pages.items() if isinstance(p, Table | Figure)}
@@ -30,7 +31,7 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
             if isinstance(claim.holds, Between) and isinstance(about, Figure):
                 left_out = misnamed(registry, about, claim.holds.but)
                 yield from ((f"claims.{claim.id}.holds.but", text) for text in left_out)
-        else:
+        elif (at := claim.holds.page) in pages or not (folder / f"{at}.yaml").is_file():
             text = unknown("table or figure", claim.holds.page, fitting)
             yield f"claims.{claim.id}.page", text
 
