@@ -80,7 +80,7 @@ def test_characteristics_count_the_splits_that_have_data(mini):
 
 
 def test_characteristics_read_training_queries_and_corpora_where_their_rows_ask(mini):
-    """Of a split with folds, such as the topics, there are no training queries to be read."""
+    """The topics have folds, but models of this collection train on other queries."""
     counts, page = Counts(mini, Paths("r"), all_available), named(page="roc-table2")
     on = "r/data/generated-mini"
     splits = {"marco": "dev", "nq": "questions", "robust": "topics"}
@@ -90,7 +90,7 @@ def test_characteristics_read_training_queries_and_corpora_where_their_rows_ask(
         f"{on}/corpus/manifest.json",
     ]
     named_as = [f"--split {column}={on}/{split}" for column, split in splits.items()]
-    named_as += [f"--train {column}={on}/train" for column in ("marco", "nq")]
+    named_as += [f"--train {column}={on}/train" for column in splits]
     named_as += [f"--corpus {column}={on}/corpus" for column in splits]
     assert counts.options(page) == " ".join(named_as)
 

@@ -48,8 +48,10 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
 
 
 def _folds(registry: Registry, place: Place) -> int:
-    """Return into how many folds a split is divided; 0 without any."""
-    return len(registry.datasets[place.dataset].splits[place.split].folds)
+    """Return into how many folds a split is divided; 0 if other queries are trained on."""
+    dataset = registry.datasets[place.dataset]
+    by_folds = dataset.own.train in (None, place.split)
+    return len(dataset.splits[place.split].folds) if by_folds else 0
 
 
 class Counts(Part):
