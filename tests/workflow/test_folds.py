@@ -150,6 +150,7 @@ def write_config(folder: Path, folds: dict[str, list[str]]) -> None:
             (folder / kind / f"{name}.yaml").write_text(yaml.safe_dump(entry))
     shutil.copytree(ROOT / "config" / "tests", folder / "tests")
     (folder / "groupings").mkdir()
+    (folder / "fidelities").mkdir()
     (folder / "config.yaml").write_text(yaml.safe_dump({"scale": "folds", "papers": ["folds"]}))
 
 
