@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Own(NamedTuple):
-    """A measure of our own, written `Name@k`; of two means the larger is the better.
+    """A measure of our own, written `Name@k`; of two means the larger is the better, unless
+    columns of it are not compared (`compared: false`).
 
     `values` takes a run, what the measure reads, and the names to compute; it returns a frame of
     query_id, measure, value for every query, in the order of their ids.
@@ -27,7 +28,7 @@ class Own(NamedTuple):
     values: "Callable[..., pl.DataFrame]"
 
 
-BY_JUDGEMENTS: OpenTable[Own] = OpenTable({}, "measure")
+BY_JUDGEMENTS: OpenTable[Own] = OpenTable({"Holes": "residuum.tuning.holes:HOLES"}, "measure")
 BY_ANSWERS: OpenTable[Own] = OpenTable(
     {"AnswerAccuracy": "residuum.tuning.evaluation:ANSWER_ACCURACY"}, "measure"
 )

@@ -50,6 +50,10 @@ class Column(QuerySet):
         None, description="a tick marks rows that are significantly so beside change_from"
     )
 
+    compared: bool = Field(
+        True, description="false: no value is better than another, as of Holes@k"
+    )
+
     @property
     def shows(self) -> Literal["measured", "chosen", "derived"]:
         """Say what is shown: a measure of runs, what tuning chose, or what two runs make of it."""
@@ -59,8 +63,8 @@ class Column(QuerySet):
 
     @property
     def tested(self) -> bool:
-        """Say whether each query has a value; a choice and a ratio of sums have none to test."""
-        return self.measure != DEPTH and self.derived != RATIO
+        """Say whether rows are compared by each query's value; a choice and a ratio have none."""
+        return self.compared and self.measure != DEPTH and self.derived != RATIO
 
     @property
     def of_parts(self) -> bool:
