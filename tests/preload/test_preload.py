@@ -1,5 +1,6 @@
 """A forked job is the job that Python would run: words, streams, status, environment, end."""
 
+import mmap
 import os
 import signal
 import subprocess
@@ -139,7 +140,8 @@ def test_the_pages_of_a_job_are_counted_seldom(monkeypatch):
     monkeypatch.setattr(psutil.Process, "memory_full_info", look)
     job = benchmarks.Job(os.getpid())
     before = job.memory_full_info()
-    held = bytearray(os.urandom(1 << 20)) * 64
+    held = mmap.mmap(-1, 64 << 20)  # new pages, where an allocator may have some to spare
+    held.write(os.urandom(1 << 20) * 64)
     after = job.memory_full_info()
     assert looks == [os.getpid()]
     assert (after.uss, after.pss) == (before.uss, before.pss) and after.uss > 0

@@ -119,7 +119,8 @@ def fault(measure: str, fitting: Sequence[str]) -> str | None:
     if own(measure) is None and (name := parse(measure).NAME) not in WORDS:
         import ir_measures
 
-        if not ir_measures.DefaultPipeline.supports(parse(measure)):
+        known = ir_measures.DefaultPipeline.supports(parse(measure))  # type: ignore[no-untyped-call]
+        if not known:
             return f"'{measure}': no provider that ir_measures has here computes {name}"
     if reads(measure) not in fitting:
         return f"'{measure}' is by {reads(measure)}; measures of this key: by {', '.join(fitting)}"
