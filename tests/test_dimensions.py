@@ -1,17 +1,21 @@
 """The numbers of plots of fidelity by hand, what is absent, and their ledger rows."""
 
 import json
+import math
 
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 from residuum import dimensions, ledger
 from residuum.artefacts import fidelities, files, manifest
+from residuum.config.schema.figures import Dimensions
 from residuum.config.specs import canonical_json
 from residuum.pages import grids
 from residuum.pages.grids import GridCell
 from residuum.pages.verdicts import LedgerRow
+from residuum.vectors import bounds
 from residuum.wiring.bound import BoundDimensions
 
 PAGE = {
@@ -38,7 +42,8 @@ RECALLS = {"all": (0.4, 0.6, 0.7), "1-50": (0.5, 0.9, 1.0)}
 def measured(folder):
     pairs = [
         {"from": x - 1, "to": x + 1, "pairs": 10, "margin": 0.5, "x": x, "exact": exact,
-         "dimensions": k, "error": error, "error_least": error, "error_most": error}
+         "guaranteed": 999, "dimensions": k, "error": error, "error_least": error,
+         "error_most": error}
         for x, exact, errors in BINS
         for k, error in zip((10, 20, 40), errors, strict=True)
     ]  # fmt: skip
@@ -85,12 +90,13 @@ def test_quantities_by_hand(tmp_path):
         ("b", "0.9/all"): None, ("b", "0.9/1-50"): 20,
         # of the middle query; that 67 dimensions keep such a pair stands in test_bounds
         ("t", "least-margin"): 0.0123, ("t", "margin"): 0.2, ("t", "pair/exact"): 67,
-        ("t", "pair/lemma-1"): 2 * np.log(80) / (0.02 - 0.008 / 3),
-        ("t", "pair/corollary-1"): 300 * np.log(80),
-        ("t", "recall/lemma-2"): 2 * np.log(800) / (0.02 - 0.008 / 3),
+        ("t", "pair/lemma-1"): math.ceil(2 * math.log(80) / (0.02 - 0.008 / 3)),
+        ("t", "pair/corollary-1"): 300 * math.log(80),
+        ("t", "recall/lemma-2"): bounds.guaranteed_recall(np.array([0.1, 0.3]), 0.05, 19, 10),
         ("t", "recall/measured"): None, ("t", "every-pair/corollary-2"): 5000,
     })  # fmt: skip
     assert cells["b", "0.9/all"].not_run == dimensions.NOT_REACHED
+    assert (cells["a", "10th/1-50"].n, cells["a", "10th/51-100"].n) == (3, 2), "margins there"
     text = output.with_suffix(".md").read_text()
     assert (
         "of 40 pairs 10 lie beyond the last bin, 3 in bins of too few" in text and "20 docs" in text
@@ -126,3 +132,16 @@ def test_a_page_without_a_split_says_why(tmp_path):
     frame = pl.read_csv(output, separator="\t")
     assert frame["measured"].null_count() == frame.height
     assert "Not run: pairs: scale toy binds no role car." in output.with_suffix(".md").read_text()
+
+
+def test_a_measurement_without_a_bin_of_enough_pairs_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "BINS", [])
+    _, output, cells = draw(tmp_path)
+    assert cells["two", "slope"].measured is None and cells["two", "constant"].measured
+    assert output.with_suffix(".png").is_file()
+
+
+def test_a_quantity_that_no_plot_has_is_refused():
+    wrong = {**PAGE, "reported": {"two": {"slop": "1.3"}}}
+    with pytest.raises(ValidationError, match=r"no quantity 'slop'; known: .*Did you mean slope"):
+        Dimensions.model_validate(wrong)

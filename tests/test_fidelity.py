@@ -17,7 +17,7 @@ from residuum.vectors.projection import signs
 TERMS = [f"t{n:02}" for n in range(30)]
 SPEC = {"model": "bm25-vectors", "distribution": "rademacher", "draws": 2, "error": 0.2, "bins": 3,
         "fewest": 1,
-        "dimensions": {"few": [4], "step": 8, "most": 24}, "lengths": [5, 9], "nearest": [1, 3],
+        "dimensions": {"few": [4], "step": 8, "most": 24}, "lengths": [5, 9], "nearest": [1, 2, 3],
         "depth": 2, "seed": 4}  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_tables_are_those_of_plain_loops(tmp_path: Path) -> None:
         expected = {
             (f"q{n}", r): sorted(of.values())[r - 1]
             for n, of in margins.items()
-            for r in (1, 3)
+            for r in (1, 2, 3)
             if len(of) >= r
         }
         found = {(q, r): m for _, q, r, m in own.iter_rows()}
@@ -162,6 +162,9 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     wrong = SPEC | {"dimensions": {"few": [9], "step": 8, "most": 24}}
     with pytest.raises(ResiduumError, match="few has to rise and end below step"):
         fidelity.measure(**arguments, spec=json.dumps(wrong))
+    wrong = SPEC | {"nearest": [1, 3]}
+    with pytest.raises(ResiduumError, match="nearest has to hold depth, 2"):
+        fidelity.measure(**arguments, spec=json.dumps(wrong))
     measured(tmp_path)
     path = tmp_path / "made" / "recall.tsv"
     path.write_bytes(path.read_bytes()[:-20])
@@ -171,7 +174,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
 
 def test_command_prints_least_dimensions(tmp_path: Path) -> None:
     folder = tmp_path / "results" / "fidelity" / "cacm" / "test"
-    with pytest.raises(ResiduumError, match=r"not measured yet.*snakemake --cores all -- .*cacm"):
+    with pytest.raises(ResiduumError, match=r"not measured yet.*--config scale=results -- .*cacm"):
         inspect.show(tmp_path / "results", "cacm/test", "luan2021")
     with pytest.raises(ResiduumError, match="name a split as <dataset>/<split>"):
         inspect.show(tmp_path / "results", "cacm", "luan2021")

@@ -70,5 +70,24 @@ def test_least_dimensions_of_an_exact_error_are_least() -> None:
     assert exactly([0.1, 0.4], [3, 1]) == least and 17 < least < 270
 
 
+def test_guarantees_are_least_by_trying_each() -> None:
+    """Lemma 1 of a mix of margins, each bound at most 1; Lemma 2 of the queries of a split."""
+    margins, counts = np.array([0.5, 0.2]), np.array([9, 1])
+    x = [1 / 12, 0.02 - 0.008 / 3]
+    bound = [
+        0.9 * min(1, 4 * math.exp(-k / 2 * x[0])) + 0.1 * min(1, 4 * math.exp(-k / 2 * x[1]))
+        for k in range(1, 1000)
+    ]
+    least = next(k for k, own in enumerate(bound, 1) if own <= 0.05)
+    assert bounds.guaranteed_dimensions(margins, counts, 0.05) == least
+    recall = [
+        np.mean([min(1, 4 * 11 * math.exp(-k / 2 * own)) for own in x]) for k in range(1, 3000)
+    ]
+    least = next(k for k, own in enumerate(recall, 1) if own <= 0.05)
+    assert bounds.guaranteed_recall(margins, 0.05, 20, 10) == least
+    alone = bounds.guaranteed_dimensions(margins[1:], counts[1:], 0.05)
+    assert alone == math.ceil(bounds.least_dimensions(0.2, 0.05))
+
+
 def exactly(margins: list[float], counts: list[int]) -> int:
     return bounds.gaussian_dimensions(np.array(margins), np.array(counts), 0.05)

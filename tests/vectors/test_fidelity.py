@@ -197,9 +197,10 @@ def test_pairs_fall_into_bins_by_hand() -> None:
     assert pairs.count.tolist() == [2, 1, 0, 0] and pairs.beyond == 1
     assert pairs.means(0) == pytest.approx(((margins[0] + margins[1]) / 2, (x[0] + x[1]) / 2))
     assert pairs.means(1) == pytest.approx((margins[2], x[2]))
-    assert pairs.exact(1, 0.05) == bounds.gaussian_dimensions(margins[2:3], np.ones(1), 0.05)
-    both = bounds.gaussian_dimensions(margins[:2], np.ones(2), 0.05)
-    assert pairs.exact(0, 0.05) == both
+    for number, own in ((1, margins[2:3]), (0, margins[:2])):
+        each = (bounds.gaussian_dimensions, bounds.guaranteed_dimensions)
+        expected = tuple(least(own, np.ones(len(own)), 0.05) for least in each)
+        assert pairs.needed(number, 0.05) == expected
     assert pairs.least == margins[3] and pairs.place(margins).tolist() == [0, 0, 1, 4]
 
 
@@ -237,5 +238,6 @@ def test_queries_without_any_doc_are_left_out_or_refused() -> None:
     assert Rankings(asked, [docs]).query_ids == ["met"]
     with pytest.raises(ResiduumError, match="no query shares a term with a doc"):
         Rankings(TermVectors(["alone"], terms, csr_array(rows[:1])), [docs])
-    with pytest.raises(ResiduumError, match="1 dimensions keep no pair"):
-        Pairs([1], 0.05, 4)
+    twice = [docs, docs]
+    with pytest.raises(ResiduumError, match="a doc has two vectors"):
+        Rankings(TermVectors(["met"], terms, csr_array(rows[1:])), twice)

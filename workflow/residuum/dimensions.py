@@ -7,7 +7,7 @@ Command: `python -m residuum.dimensions draw ...`. Source: Luan et al. 2021 (ME-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,10 +27,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 app = command.app(__doc__)
-HEADER = ["", "quantity", "here", "paper"]
+HEADER = ["", "quantity", "queries", "here", "paper"]
 NOT_REACHED = "no number of dimensions that was tried is enough"
 MARGIN = "margin"
 PERCENTILES = (5, 95)  # whiskers of a box
+
+
+class Quantity(NamedTuple):
+    """A number of a plot, and how many queries it is of."""
+
+    value: float | None
+    queries: int
 
 
 @app.command()
@@ -55,69 +62,75 @@ def draw(
     manifest.write(output, {"plots": len(found)}, job, inputs, "residuum.dimensions", own)
 
 
-def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str, float | None]:
+def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str, Quantity]:
     """Return the numbers of a plot; None where no number of dimensions that was tried is enough.
 
     Slopes are those of lines through the origin, by least squares over the bins: of measured least
     dimensions over x, and of the exact ones of Gaussian projections.
     """
-    error = of.facts["error"]
-    found: dict[str, float | None] = {LEAST_MARGIN: of.facts["least_margin"]}
+    error, queries = of.facts["error"], of.facts["queries"]
+    found = {LEAST_MARGIN: Quantity(of.facts["least_margin"], queries)}
     if row.shows == "pairs":
         points = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
         reached = points.drop_nulls("dimensions")
         x = reached["x"].to_numpy()
-        found[CONSTANT] = bounds.constant(error)
+        found[CONSTANT] = Quantity(bounds.constant(error), queries)
         for name, column in ((SLOPE, "dimensions"), (EXACT, "exact")):
             y = reached[column].to_numpy()
-            found[name] = float(x @ y / (x @ x)) if len(x) else None
+            found[name] = Quantity(float(x @ y / (x @ x)) if len(x) else None, queries)
     if row.shows == "margins":
-        medians = of.margins.group_by("length", "nearest", maintain_order=True)
-        for length, nearest, margin in medians.agg(pl.col("margin").median()).iter_rows():
+        groups = of.margins.group_by("length", "nearest", maintain_order=True)
+        medians = groups.agg(pl.col("margin").median(), pl.len())
+        for length, nearest, margin, count in medians.iter_rows():
             if length != ALL:
-                found[f"{nearest}th/{length}"] = margin
+                found[f"{fidelities.nth(nearest)}/{length}"] = Quantity(margin, count)
     if row.shows == "bounds":
         found |= _theory(of)
     if row.shows == "recall":
         for share in recalls:
-            points = fidelities.least(of.recall, ["length"], pl.col("recall") >= share)
-            for length, dimensions in points.iter_rows():
-                found[f"{share:g}/{length}"] = dimensions
+            points = fidelities.least(of.recall, ["length", "queries"], pl.col("recall") >= share)
+            for length, count, dimensions in points.iter_rows():
+                found[f"{share:g}/{length}"] = Quantity(dimensions, count)
     return found
 
 
-def _theory(of: Measured) -> dict[str, float | None]:
-    """Return what bounds ask for at the r-th smallest margin of the middle query, all docs ranked.
+def _theory(of: Measured) -> dict[str, Quantity]:
+    """Return what bounds ask for at the r-th smallest margins of the queries, all docs ranked.
 
-    And at how many dimensions so many queries, all but the error allowed, kept their first doc.
+    Of a pair at their median; of recall so that all queries but the error allowed keep their first
+    doc, as was measured too.
     """
     error, depth, docs = (of.facts[name] for name in ("error", "depth", "docs"))
-    margin = of.margins.filter(length=ALL, nearest=depth)["margin"].median()
-    found: dict[str, float | None] = {MARGIN: None}
-    if isinstance(margin, float):
-        exact = bounds.gaussian_dimensions(np.array([margin]), np.array([1]), error)
-        found |= {
-            MARGIN: margin,
-            "pair/exact": exact,
-            "pair/lemma-1": bounds.least_dimensions(margin, error),
-            "pair/corollary-1": bounds.simple_dimensions(margin, error),
-            "recall/lemma-2": bounds.recall_dimensions(margin, error, docs - 1, depth),
+    margins = of.margins.filter(length=ALL, nearest=depth)["margin"].to_numpy()
+    found, count = dict[str, Quantity](), len(margins)
+    if count:
+        middle = float(np.median(margins))
+        of_one = np.array([middle]), np.array([1]), error
+        numbers = {
+            MARGIN: middle,
+            "pair/exact": bounds.gaussian_dimensions(*of_one),
+            "pair/lemma-1": bounds.guaranteed_dimensions(*of_one),
+            "pair/corollary-1": bounds.simple_dimensions(middle, error),
+            "recall/lemma-2": bounds.guaranteed_recall(margins, error, docs - 1, depth),
         }
+        found |= {name: Quantity(value, count) for name, value in numbers.items()}
     points = fidelities.least(of.recall, ["length"], pl.col("recall") >= 1 - error)
-    found["recall/measured"] = points.filter(length=ALL)["dimensions"].to_list()[0]
+    [least] = points.filter(length=ALL)["dimensions"].to_list()
+    found["recall/measured"] = Quantity(least, of.facts["queries"])
     if boolean := of.facts.get("boolean_dimensions"):
-        found["every-pair/corollary-2"] = boolean
+        found["every-pair/corollary-2"] = Quantity(boolean, of.facts["queries"])
     return found
 
 
 def _cells(job: BoundDimensions, row: Projection, of: Measured | None) -> Iterator[GridCell]:
     """Yield the cells of a plot, those without a value too."""
-    names = {LEAST_MARGIN: None} if of is None else quantities(row, of, job.table.recalls)
-    printed = dict.fromkeys(job.table.reported.get(row.id, {}))
-    for name, value in {**printed, **names}.items():
+    nothing = Quantity(None, 0)
+    names = {LEAST_MARGIN: nothing} if of is None else quantities(row, of, job.table.recalls)
+    printed = dict.fromkeys(job.table.reported.get(row.id, {}), nothing)
+    for name, (value, count) in {**printed, **names}.items():
         cell = GridCell(job.id, row.id, name, f"{row.shows} of {row.fidelity}", job.projected)
-        if value is not None and of is not None:
-            cell = cell.measured_as([float(value)], of.facts["queries"])
+        if value is not None:
+            cell = cell.measured_as([float(value)], count)
         else:
             cell = replace(cell, not_run=job.absent.get(row.id, NOT_REACHED))
         yield grids.with_reported(cell, job.table)
@@ -127,7 +140,8 @@ def _line(job: BoundDimensions, cell: GridCell) -> list[TextCell]:
     label = next(row.label for row in job.table.rows if row.id == cell.row)
     here = DASH if cell.measured is None else f"{cell.measured:.4g}"
     printed = "" if cell.reported is None else f"{cell.reported:g}"
-    return [TextCell(text) for text in (label, cell.column, here, printed)]
+    queries = "" if cell.n is None else f"{cell.n:,}"
+    return [TextCell(text) for text in (label, cell.column, queries, here, printed)]
 
 
 def _save(job: BoundDimensions, found: dict[str, Measured], output: Path) -> list[Path]:
@@ -139,7 +153,7 @@ def _save(job: BoundDimensions, found: dict[str, Measured], output: Path) -> lis
     with drawing.styled():
         figure = Figure(figsize=(3.6 * len(rows), 3.2), layout="constrained")
         for ax, row in zip(figure.subplots(1, len(rows), squeeze=False)[0], rows, strict=True):
-            if row.id in found:
+            if row.id in found and (row.shows != "pairs" or found[row.id].pairs.height):
                 plots[row.shows](ax, job, found[row.id])
                 ax.set_title(row.label, fontsize=8)
             else:
@@ -179,7 +193,7 @@ def _margins(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
                     values, positions=[at], widths=0.8 * width, whis=PERCENTILES, sym="",
                     manage_ticks=False, medianprops={"color": color}, **style,
                 )  # fmt: skip
-        ax.plot([], [], color=color, label=f"{rank}th smallest")
+        ax.plot([], [], color=color, label=f"{fidelities.nth(rank)} smallest")
     ax.set_yscale("log")
     ax.set_xticks(range(len(groups)), groups)
     ax.set_xlabel("terms of docs")
@@ -203,7 +217,8 @@ def _recall(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
 
 def _bounds(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
     """Draw a bar for each bound, on a logarithmic axis."""
-    found = {name: k for name, k in _theory(of).items() if k is not None and name != MARGIN}
+    every = {name: own.value for name, own in _theory(of).items() if name != MARGIN}
+    found = {name: k for name, k in every.items() if k is not None}
     ax.barh(range(len(found)), [*found.values()], color=drawing.LINES[2][0])
     ax.set_yticks(range(len(found)), [*found])
     ax.invert_yaxis()
@@ -234,11 +249,13 @@ def _notes(job: BoundDimensions, found: dict[str, Measured]) -> Iterator[str]:
         )
     if any(row.shows == "bounds" for row in job.table.rows):
         yield (
-            "margin: the tenth smallest one of the middle query (the r-th, for recall at r), all "
-            "docs ranked; pair/: dimensions that keep a pair of that margin; recall/: that keep a "
-            "first doc among the first r, as Lemma 2 guarantees for the middle query and as was "
-            "measured for all but the error allowed; every-pair/: for any pair of Boolean vectors."
+            "margin: of the r-th smallest margins of the queries, all docs ranked, the median; r "
+            "is the depth of recall. pair/: dimensions that keep a pair of it; recall/: that keep "
+            "all first docs among the first r but the error allowed, as Lemma 2 guarantees and as "
+            "was measured; every-pair/: that keep any pair of Boolean vectors."
         )
+    if any(row.shows in ("recall", "bounds") for row in job.table.rows):
+        yield "Docs that tie with a first doc do not push it out."
     if any(row.shows in ("margins", "recall") for row in job.table.rows):
         yield "Docs are grouped by how many different terms they have."
     yield f"Scale {job.scale}: {job.reason}"

@@ -22,7 +22,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.fidelities import Fidelity
 from residuum.vectors import bounds
-from residuum.vectors.fidelity import Pairs, Pool, Rankings, smallest
+from residuum.vectors.fidelity import Competitors, Pairs, Rankings, smallest
 
 app = command.app(__doc__)
 
@@ -38,7 +38,8 @@ def measure(
     """Write turned pairs by bin and dimensions, margins by length, recall by length and dimensions.
 
     All docs are ranked for every query that shares a term with one. Memory holds their vectors and,
-    for each thread, the products of all queries with some thousand docs.
+    for each thread, the products of all queries with some thousand docs and the columns of these
+    docs' terms: a byte for each term and dimension.
     """
     job = command.parse_spec(Fidelity, spec)
     shards.check(docs, shards.facts_of([*docs, queries.parent])[:-1])
@@ -74,7 +75,7 @@ def by_length(job: Fidelity, lengths: np.ndarray) -> Iterator[tuple[str, np.ndar
 
 
 def _turned(
-    job: Fidelity, ranked: Rankings, pools: Mapping[str, Pool], pairs: Pairs, threads: int
+    job: Fidelity, ranked: Rankings, pools: Mapping[str, Competitors], pairs: Pairs, threads: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return what each draw turns: by pool and query, and of all docs by bin.
 
@@ -104,13 +105,16 @@ def _binned(job: Fidelity, pairs: Pairs, turned: np.ndarray) -> Iterator[dict[st
     for n in np.flatnonzero(pairs.count >= job.fewest):
         count, (margin, x) = int(pairs.count[n]), pairs.means(n)
         same = {"from": pairs.edges[n], "to": pairs.edges[n + 1], "pairs": count}
-        same |= {"margin": margin, "x": x, "exact": pairs.exact(n, job.error)}
+        exact, guaranteed = pairs.needed(n, job.error)
+        same |= {"margin": margin, "x": x, "exact": exact, "guaranteed": guaranteed}
         for number, dimensions in enumerate(job.dimensions.values()):
-            shares = turned[:, number, n] / count
-            yield same | {"dimensions": dimensions} | _spread("error", shares)
+            spread = _spread("error", turned[:, number, n], count)
+            yield same | {"dimensions": dimensions} | spread
 
 
-def _margins(job: Fidelity, ranked: Rankings, name: str, pool: Pool) -> Iterator[dict[str, Any]]:
+def _margins(
+    job: Fidelity, ranked: Rankings, name: str, pool: Competitors
+) -> Iterator[dict[str, Any]]:
     """Yield the n-th smallest margins of each query, where it has so many."""
     least = smallest((margins for _, margins in ranked.margins(pool)), job.nearest[-1])
     for query_id, own in zip(ranked.query_ids, least, strict=True):
@@ -121,22 +125,25 @@ def _margins(job: Fidelity, ranked: Rankings, name: str, pool: Pool) -> Iterator
 
 
 def _recalled(
-    job: Fidelity, name: str, pool: Pool, turned: Mapping[str, np.ndarray]
+    job: Fidelity, name: str, pool: Competitors, turned: Mapping[str, np.ndarray]
 ) -> Iterator[dict[str, Any]]:
     """Yield the share of queries whose first doc stays among the first, by dimensions."""
     with_first = pool.first >= 0
     for number, dimensions in enumerate(job.dimensions.values()):
-        kept = (turned[name][:, number, with_first] < job.depth).mean(axis=1)
-        line = {"length": name, "docs": len(pool.rows), "queries": int(with_first.sum())}
-        yield line | {"dimensions": dimensions} | _spread("recall", kept)
+        kept = (turned[name][:, number, with_first] < job.depth).sum(axis=1)
+        queries = int(with_first.sum())
+        line = {"length": name, "docs": len(pool.rows), "queries": queries}
+        yield line | {"dimensions": dimensions} | _spread("recall", kept, queries)
 
 
-def _spread(name: str, of_draws: np.ndarray) -> dict[str, float]:
-    return {name: of_draws.mean(), f"{name}_least": of_draws.min(), f"{name}_most": of_draws.max()}
+def _spread(name: str, counts: np.ndarray, of: int) -> dict[str, float]:
+    """Return the share of all draws, counted together, and the least and most of one draw."""
+    shares = {name: int(counts.sum()) / (len(counts) * of)}
+    return shares | {f"{name}_least": counts.min() / of, f"{name}_most": counts.max() / of}
 
 
 def _facts(
-    job: Fidelity, ranked: Rankings, pairs: Pairs, pools: Mapping[str, Pool]
+    job: Fidelity, ranked: Rankings, pairs: Pairs, pools: Mapping[str, Competitors]
 ) -> dict[str, Any]:
     """Return what is counted once: sizes, the least margin, and what Corollary 2 asks for."""
     queries, docs = ranked.most_terms

@@ -15,11 +15,11 @@ from residuum.artefacts import files, intact
 from residuum.cli.errors import ResiduumError
 
 COLUMNS: dict[str, dict[str, Any]] = {
-    # a bin of pairs by x, its means; dimensions that keep the rest of it with the error allowed,
-    # Gaussian; the share of its pairs that projections to some dimensions turn
+    # a bin of pairs by x, its means; dimensions that turn as many as are allowed, exact if Gaussian
+    # and by Lemma 1; the share of its pairs that projections to some dimensions turn
     "pairs": {
         "from": pl.Float64, "to": pl.Float64, "pairs": pl.Int64, "margin": pl.Float64,
-        "x": pl.Float64, "exact": pl.Int64, "dimensions": pl.Int64,
+        "x": pl.Float64, "exact": pl.Int64, "guaranteed": pl.Int64, "dimensions": pl.Int64,
         "error": pl.Float64, "error_least": pl.Float64, "error_most": pl.Float64,
     },
     # a group of docs by length; the n-th smallest margin of a query in it
@@ -58,6 +58,12 @@ def read(folder: Path) -> Measured:
     pairs, margins, recall = (_read(folder / f"{name}.tsv", of) for name, of in COLUMNS.items())
     record = json.loads(files.read_bytes(folder / "manifest.json"))
     return Measured(pairs, margins, recall, record["artefact"])
+
+
+def nth(number: int) -> str:
+    """Write a rank: 1st, 2nd, 3rd, 10th."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
 
 
 def least(table: pl.DataFrame, by: list[str], enough: pl.Expr) -> pl.DataFrame:

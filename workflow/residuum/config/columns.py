@@ -37,6 +37,6 @@ def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
         return "a number, but the column prints ticks"
     if cell.signed != change:
         return "a number with a sign, and no change" if cell.signed else "a change has a sign"
-    if (cell.beats or cell.below) and (change or column.derived == RATIO):
-        return "a marker, but a change has ticks alone" if change else "a marker: RoC is not tested"
+    if (cell.beats or cell.below) and (change or column.derived == RATIO or not column.compared):
+        return f"a marker, but {'a change has ticks alone' if change else 'it is not tested'}"
     return None

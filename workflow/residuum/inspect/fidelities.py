@@ -4,7 +4,6 @@ Usage: `show(Path("results/mini"), "cacm/test", "luan2021")`. Must not know how 
 """
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.fidelities import Fidelity
 from residuum.pages import layout
 from residuum.pages.layout import DASH
-from residuum.vectors import bounds
 from residuum.wiring.paths import Paths, folder_of
 
 RECALLS = (0.5, 0.75, 0.9, 0.95)
@@ -30,7 +28,8 @@ def show(results: Path, place: str, name: str) -> str:
     target = Path(Paths(str(results)).fidelity.fill(dataset=dataset, split=split, fidelity=name))
     if not target.is_file():
         raise ResiduumError(
-            f"{target}: not measured yet. Make it with: snakemake --cores all -- {target}"
+            f"{target}: not measured yet; where {name} is an entry of config/fidelities, make it "
+            f"with: snakemake --cores all --config scale={results.resolve().name} -- {target}"
         )
     folder = Path(folder_of(str(target)))
     spec = json.loads(files.read_bytes(target))["spec"]
@@ -49,21 +48,16 @@ def _lines(place: str, job: Fidelity, of: Measured) -> Iterator[str]:
     if job.present:
         size = f"{facts['boolean_dimensions']:,.0f}"
         yield f"{size} dimensions suffice for each pair (Corollary 2, error {job.error})"
-    share, nearest = f"{job.error:.0%}", _nth(job.nearest[0])
+    share, nearest = f"{job.error:.0%}", fidelities.nth(job.depth)
     yield f"\nDimensions at which so many queries keep their first doc among the first {job.depth};"
-    yield f"margin: the {nearest} smallest one of a query, the median over queries"
+    yield f"docs that tie with it do not count. margin: the {nearest} smallest, median over queries"
     yield layout.grid(*_recalls(job, of))
-    yield f"\nDimensions at which at most {share} of pairs are turned: as measured, exactly for a"
-    yield "Gaussian projection of pairs of that margin, and as Lemma 1 guarantees"
+    yield f"\nDimensions at which at most {share} of the pairs of a bin, of that mean margin, are turned:"
+    yield "as measured, exactly for Gaussian projections, and as Lemma 1 guarantees"
     yield layout.grid(*_pairs(job, of))
-    if beyond := facts["beyond_bins"]:
-        part = f"{beyond / facts['pairs']:.1%} of {facts['pairs']:,} pairs"
-        most = f"{job.dimensions.values()[-1]:,} dimensions"
-        yield f"{part} have smaller margins, at which {most} do not do"
-
-
-def _nth(number: int) -> str:
-    return {1: "1st", 2: "2nd", 3: "3rd"}.get(number, f"{number}th")
+    most = f"{job.dimensions.values()[-1]:,} dimensions"
+    yield f"Of {facts['pairs']:,} pairs {facts['beyond_bins']:,} have margins at which {most} do not"
+    yield f"do, and {facts['in_small_bins']:,} lie in bins of fewer than {job.fewest}: not shown"
 
 
 def _recalls(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
@@ -71,7 +65,7 @@ def _recalls(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
     lines = []
     for name, *_ in of.recall.unique("length", maintain_order=True).iter_rows():
         own = of.recall.filter(length=name)
-        margins = of.margins.filter(length=name, nearest=job.nearest[0])["margin"]
+        margins = of.margins.filter(length=name, nearest=job.depth)["margin"]
         middle = margins.median()
         line = [name, f"{own['docs'][0]:,}", f"{own['queries'][0]:,}"]
         line += [f"{middle:.4f}" if isinstance(middle, float) else DASH]
@@ -85,7 +79,7 @@ def _pairs(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
     for margin in of.pairs["margin"].unique(maintain_order=True):
         own = of.pairs.filter(pl.col("margin") == margin)
         exact = f"{own['exact'][0]:,}"
-        lemma = f"{math.ceil(bounds.least_dimensions(margin, job.error)):,}"
+        lemma = f"{own['guaranteed'][0]:,}"
         measured = reached(own, pl.col("error") <= job.error)
         lines.append([f"{margin:.4f}", f"{own['pairs'][0]:,}", measured, exact, lemma])
     return header, lines

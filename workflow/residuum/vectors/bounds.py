@@ -6,6 +6,8 @@ Lemmas 1 and 2, Corollaries 1 and 2. Margins may be arrays. Must not know vector
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -74,14 +76,29 @@ def gaussian_dimensions(margins: np.ndarray, counts: np.ndarray, error: float) -
 
     There are `counts` of each margin; the error is a share of all.
     """
+    return _least(lambda k: np.average(gaussian_error(margins, k), weights=counts), error)
 
-    def turned(dimensions: int) -> float:
-        return float(np.average(gaussian_error(margins, dimensions), weights=counts))
 
+def guaranteed_dimensions(margins: np.ndarray, counts: np.ndarray, error: float) -> int:
+    """Return the least dimensions at which Lemma 1 guarantees that of such pairs."""
+    bound = partial(error_bound, margins)
+    return _least(lambda k: np.average(np.minimum(1, bound(k)), weights=counts), error)
+
+
+def guaranteed_recall(margins: np.ndarray, error: float, docs: int, depth: int) -> int:
+    """Return the least dimensions at which Lemma 2 guarantees the first docs of so many queries.
+
+    `margins` are one of each query, the `depth`-th smallest to the other `docs`.
+    """
+    return _least(lambda k: np.minimum(1, recall_bound(margins, k, docs, depth)).mean(), error)
+
+
+def _least(failing: Callable[[int], float], error: float) -> int:
+    """Return the least dimensions at which a share that falls with them is at most `error`."""
     low, high = 0, 1
-    while turned(high) > error:
+    while failing(high) > error:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if turned(middle) <= error else (middle, high)
+        low, high = (low, middle) if failing(middle) <= error else (middle, high)
     return high

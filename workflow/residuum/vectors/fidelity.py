@@ -30,7 +30,7 @@ PARTS = 64  # of a bin, whose pairs count as of one margin where an error is com
 SAME = 1e-9  # share of two squared norms below which a squared distance is rounding
 
 
-class Pool(NamedTuple):
+class Competitors(NamedTuple):
     """Docs that compete: their rows, and the first doc of each query among them, or -1."""
 
     rows: np.ndarray
@@ -51,6 +51,8 @@ class Rankings:
         self.terms = sorted({term for part in parts for term in part.terms})
         self.docs = csr_array(sparse.vstack([aligned(part, self.terms) for part in parts]))
         self.doc_ids = np.array([doc_id for part in parts for doc_id in part.ids], dtype=object)
+        if len({*self.doc_ids}) < len(self.doc_ids):
+            raise ResiduumError("a doc has two vectors; give each shard once, and whole docs")
         asked = aligned(queries, self.terms)
         for rows in (asked, self.docs):
             rows.eliminate_zeros()
@@ -71,7 +73,7 @@ class Rankings:
         """Return how many terms the longest query has, and the longest doc: L_Q and L_D."""
         return int(np.diff(self.queries.indptr).max()), int(self.lengths.max())
 
-    def pool(self, rows: np.ndarray) -> Pool:
+    def pool(self, rows: np.ndarray) -> Competitors:
         """Return the docs of some rows as a pool; a query without a match there has no first."""
         best = np.zeros(len(self.query_ids))
         first = np.full(len(self.query_ids), -1, dtype=np.int64)
@@ -82,9 +84,9 @@ class Rankings:
             own = scores[np.arange(len(scores)), place]
             better = own > best * (1 + TIED)
             best, first = np.where(better, own, best), np.where(better, part[place], first)
-        return Pool(order, first)
+        return Competitors(order, first)
 
-    def margins(self, pool: Pool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def margins(self, pool: Competitors) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield rows of some docs and the margins to them: (queries, docs), nan where is none.
 
         There is none to the first doc, to one that ties with it, and of a query without a first.
@@ -106,7 +108,7 @@ class Rankings:
 
     def turned(
         self,
-        pool: Pool,
+        pool: Competitors,
         dimensions: Sequence[int],
         seed: int,
         distribution: str,
@@ -194,17 +196,18 @@ class Pairs:
         count = self.count[number]
         return self.margins[number].sum() / count, self.x[number].sum() / count
 
-    def exact(self, number: int, error: float) -> int:
-        """Return the dimensions at which a Gaussian projection turns at most so many of a bin."""
+    def needed(self, number: int, error: float) -> tuple[int, int]:
+        """Return dimensions that turn at most so many of a bin: if Gaussian, and by Lemma 1."""
         some = self.counts[number] > 0
         counts = self.counts[number][some]
-        return bounds.gaussian_dimensions(self.margins[number][some] / counts, counts, error)
+        margins = self.margins[number][some] / counts
+        each = (bounds.gaussian_dimensions, bounds.guaranteed_dimensions)
+        exact, guaranteed = (least(margins, counts, error) for least in each)
+        return exact, guaranteed
 
 
 def _reach(dimensions: int, error: float) -> float:
     """Return the largest x at which so many dimensions, Gaussian, keep a pair with that error."""
-    if bounds.gaussian_error(1.0, dimensions) > error or dimensions < 2:
-        raise ResiduumError(f"{dimensions} dimensions keep no pair with an error of {error}")
     margin = brentq(lambda eps: bounds.gaussian_error(eps, dimensions) - error, 1e-9, 1)
     return float(1 / bounds.exponent(margin))
 

@@ -45,7 +45,7 @@ class Fidelity(Strict):
     dimensions: Dimensions
     draws: Positive = Field(description="matrices that are drawn")
     seed: int = Field(1, ge=0, description="of the first draw; the others follow")
-    error: float = Field(0.05, gt=0, lt=1, description="share of pairs that may be turned")
+    error: float = Field(0.05, gt=0, lt=0.5, description="share of pairs that may be turned")
     bins: Positive = Field(description="of pairs, by 1/(eps^2/2 - eps^3/3), equally wide")
     fewest: Positive = Field(description="pairs of a bin that is shown: fewer say little")
     lengths: Rising = Field(description="bounds of groups of docs: to 50, to 100, ... terms")
@@ -58,6 +58,8 @@ class Fidelity(Strict):
         for key in ("lengths", "nearest"):
             if not _rise(getattr(self, key)):
                 raise ValueError(f"{key} has to rise")
+        if self.depth not in self.nearest:
+            raise ValueError(f"nearest has to hold depth, {self.depth}, whose margin bounds recall")
 
 
 def _rise(values: list[int]) -> bool:

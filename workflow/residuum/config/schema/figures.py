@@ -191,9 +191,19 @@ class Dimensions(Reported):
     role: Role
     rows: list[Projection] = Field(min_length=1)
     recalls: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        [0.5, 0.75, 0.9, 0.95], description="shares of queries whose least dimensions are shown"
+        [0.5, 0.75, 0.9, 0.95],
+        max_length=5,
+        description="shares of queries whose least dimensions are shown",
     )
     tolerance: dict[str, float] = Field({}, description="quantity, or default: largest |delta|")
     reported: dict[RowId, dict[str, PrintedText]] = Field(
         {}, description="row: quantity, such as least-margin or constant"
     )
+
+    def check(self) -> None:
+        plots = {row.id: row.shows for row in self.rows}
+        for row, column, _ in self.cells():
+            named = {LEAST_MARGIN, *((CONSTANT, SLOPE, EXACT) * (plots.get(row) == "pairs"))}
+            grouped = plots.get(row) in ("margins", "recall", "bounds") and "/" in column
+            if column not in named and not grouped:
+                raise ValueError(unknown("quantity", column, sorted(named)))
