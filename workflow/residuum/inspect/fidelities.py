@@ -52,12 +52,13 @@ def _lines(place: str, job: Fidelity, of: Measured) -> Iterator[str]:
     yield f"\nDimensions at which so many queries keep their first doc among the first {job.depth};"
     yield f"docs that tie with it do not count. margin: the {nearest} smallest, median over queries"
     yield layout.grid(*_recalls(job, of))
-    yield f"\nDimensions at which at most {share} of the pairs of a bin, of that mean margin, are turned:"
-    yield "as measured, exactly for Gaussian projections, and as Lemma 1 guarantees"
+    yield f"\nDimensions at which at most {share} of the pairs of a bin are turned: as measured, exactly"
+    yield "for Gaussian projections, and as Lemma 1 guarantees; margin: the bin's mean"
     yield layout.grid(*_pairs(job, of))
     most = f"{job.dimensions.values()[-1]:,} dimensions"
-    yield f"Of {facts['pairs']:,} pairs {facts['beyond_bins']:,} have margins at which {most} do not"
-    yield f"do, and {facts['in_small_bins']:,} lie in bins of fewer than {job.fewest}: not shown"
+    beyond, few = facts["beyond_bins"], facts["in_small_bins"]
+    yield f"Of {facts['pairs']:,} pairs {beyond:,} have margins at which {most} do not do;"
+    yield f"{few:,} lie in bins of fewer than {job.fewest}, which are not shown"
 
 
 def _recalls(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
