@@ -52,8 +52,8 @@ def _lines(place: str, job: Fidelity, of: Measured) -> Iterator[str]:
     yield f"\nDimensions at which so many queries keep their first doc among the first {job.depth};"
     yield f"docs that tie with it do not count. margin: the {nearest} smallest, median over queries"
     yield layout.grid(*_recalls(job, of))
-    yield f"\nDimensions at which at most {share} of the pairs of a bin are turned: as measured, exactly"
-    yield "for Gaussian projections, and as Lemma 1 guarantees; margin: the bin's mean"
+    yield f"\nDimensions at which at most {share} of the pairs of a bin are turned: as measured,"
+    yield "exactly for Gaussian projections, and as Lemma 1 guarantees; margin: the bin's mean"
     yield layout.grid(*_pairs(job, of))
     most = f"{job.dimensions.values()[-1]:,} dimensions"
     beyond, few = facts["beyond_bins"], facts["in_small_bins"]
