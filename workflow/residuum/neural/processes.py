@@ -28,6 +28,7 @@ def joined(device: str) -> Iterator[None]:
 
     On cuda each process takes the card of its local rank. Raises ResiduumError if there are
     fewer cards than processes. An error leaves the block at once: torchrun then ends the others.
+    Behind the block there is the first process alone: the others end with it.
     """
     import torch
     import torch.distributed as dist
@@ -56,6 +57,8 @@ def joined(device: str) -> Iterator[None]:
             stack.enter_context(redirect_stderr(nowhere))
         yield
     dist.barrier()  # a group that ends while another process still sends may abort this one
+    if rank():  # nothing is left to do, and gloo's threads may abort a process that winds up
+        os._exit(0)
     dist.destroy_process_group()
 
 
