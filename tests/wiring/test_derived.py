@@ -175,6 +175,7 @@ def column(**changes):
         (column(change_from="clear", tick="above"), {"c": "✓"},
          "reported.ours.c: a marker about clear, which is not in `baselines:`"),
         (column(derived="RoC"), {"c": "0.4 ^1"}, "a marker: RoC is not tested"),
+        (column(compared=False), {"c": "0.4 ^1"}, "a marker: the column is not compared"),
         (column(change_from="sum"), {"c": "+0.4 ^1"}, "a marker, but a change has ticks alone"),
         (column(), {"c": "+ 0.1"}, "cannot read the cell '+ 0.1'"),
     ],

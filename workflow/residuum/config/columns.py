@@ -38,5 +38,6 @@ def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:
     if cell.signed != change:
         return "a number with a sign, and no change" if cell.signed else "a change has a sign"
     if (cell.beats or cell.below) and (change or column.derived == RATIO or not column.compared):
-        return f"a marker, but {'a change has ticks alone' if change else 'it is not tested'}"
+        untested = "RoC is not tested" if column.compared else "the column is not compared"
+        return "a marker, but a change has ticks alone" if change else f"a marker: {untested}"
     return None
