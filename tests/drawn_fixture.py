@@ -6,7 +6,7 @@ from pathlib import Path
 from pages import test_grouped
 from residuum import claims, figures, groups, ledger, venn
 from residuum.config.specs import canonical_json
-from residuum.wiring.bound import BoundClaims
+from residuum.wiring.judged import BoundClaims
 from results_fixture import record
 from test_venn import PAPER, hits, job, write
 

@@ -14,7 +14,8 @@ from residuum.pages import grids
 from residuum.pages.grids import GridCell
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison
-from residuum.wiring.bound import BoundClaims, BoundFigure
+from residuum.wiring.drawn import BoundFigure
+from residuum.wiring.judged import BoundClaims
 from tables_fixture import job, spec, write_metrics, write_verdict
 
 TESTS = {"test": "permutation", "alpha": 0.05, "correction": "holm", "family": "column"}

@@ -16,7 +16,7 @@ from residuum.pages import grids
 from residuum.pages.grids import GridCell
 from residuum.pages.verdicts import LedgerRow
 from residuum.vectors import bounds
-from residuum.wiring.bound import BoundDimensions
+from residuum.wiring.drawn import BoundDimensions
 
 PAGE = {
     "kind": "dimensions",
@@ -69,7 +69,7 @@ def measured(folder):
 
 def draw(folder, **changes):
     measured(folder / "fidelity" / "car" / "test" / "luan")
-    made = {"id": "toy-figure2", "table": PAGE, "projected": "car/test", "scale": "toy",
+    made = {"id": "toy-figure2", "table": PAGE, "place": "car/test", "scale": "toy",
             "comparable": True, "reason": "a toy."} | changes  # fmt: skip
     spec = canonical_json(BoundDimensions.model_validate(made).model_dump(mode="json"))
     output = folder / "toy-figure2.tsv"
@@ -80,9 +80,9 @@ def draw(folder, **changes):
 
 def test_quantities_by_hand(tmp_path):
     _, output, cells = draw(tmp_path)
-    found = {key: cell.measured for key, cell in cells.items()}
+    shown = {key: cell.measured for key, cell in cells.items()}
     # least k 10 and 20 at x 5 and 12: (5*10 + 12*20) / (25 + 144); the bin that k 40 fails is out
-    assert found == pytest.approx({
+    assert shown == pytest.approx({
         ("two", "least-margin"): 0.0123, ("two", "constant"): 2 * np.log(80),
         ("two", "slope"): 290 / 169, ("two", "exact-slope"): (5 * 7 + 12 * 15) / 169,
         ("a", "least-margin"): 0.0123, ("a", "10th/1-50"): 0.4, ("a", "10th/51-100"): 0.15,
@@ -126,7 +126,7 @@ def test_the_ledger_judges_what_is_printed(tmp_path):
 
 def test_a_page_without_a_split_says_why(tmp_path):
     absent = dict.fromkeys(("two", "a", "b", "t"), "scale toy binds no role car")
-    _, output, cells = draw(tmp_path, projected=None, absent=absent)
+    _, output, cells = draw(tmp_path, place=None, absent=absent)
     assert {cell.not_run for cell in cells.values()} == {"scale toy binds no role car"}
     assert cells["two", "constant"].reported == 8.76
     frame = pl.read_csv(output, separator="\t")

@@ -103,8 +103,8 @@ def test_tables_are_those_of_plain_loops(tmp_path: Path) -> None:
         for seed in (4, 5):
             wrong = turned(margins, firsts, line["dimensions"], seed)
             shares.append(sum(i in wrong[n] for n, i in inside) / len(inside))
-        found = [line[name] for name in ("error", "error_least", "error_most")]
-        assert found == pytest.approx([np.mean(shares), min(shares), max(shares)])
+        shown = [line[name] for name in ("error", "error_least", "error_most")]
+        assert shown == pytest.approx([np.mean(shares), min(shares), max(shares)])
     lengths = (DOCS > 0).sum(axis=1)
     for name, low, high in (("all", 0, 30), ("1-5", 1, 5), ("6-9", 6, 9)):
         rows = [i for i in range(40) if low <= lengths[i] <= high]
@@ -116,8 +116,8 @@ def test_tables_are_those_of_plain_loops(tmp_path: Path) -> None:
             for r in (1, 2, 3)
             if len(of) >= r
         }
-        found = {(q, r): m for _, q, r, m in own.iter_rows()}
-        assert found == pytest.approx(expected)
+        shown = {(q, r): m for _, q, r, m in own.iter_rows()}
+        assert shown == pytest.approx(expected)
         for line in of.recall.filter(length=name).iter_rows(named=True):
             assert line["docs"] == len(rows) and line["queries"] == len(firsts)
             k = line["dimensions"]

@@ -16,7 +16,7 @@ from residuum.pages.grids import GridCell
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import ScoreMatrix
 from residuum.paired.coverage import coverage
-from residuum.wiring.bound import BoundVenn
+from residuum.wiring.drawn import BoundVenn
 from tables_fixture import write_verdict
 
 # Of 1,000 questions: D alone, both, S alone, neither (RoC, Figure 1, per cent with one decimal).

@@ -12,7 +12,7 @@ from residuum.config.schema.papers import Tests
 from residuum.config.specs import canonical_json
 from residuum.pages import grids
 from residuum.pages.verdicts import LedgerRow
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 from tables_fixture import write_verdict
 
 TESTS = {"test": "t-test", "alpha": 0.05, "correction": "bonferroni", "family": "column",

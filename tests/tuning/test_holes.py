@@ -29,15 +29,15 @@ def run(lists):
 def test_unjudged_docs_of_the_first_k_by_hand():
     """q1: a judged, c judged of another query alone, b judged as not relevant; q3 has no list."""
     lists = run({"q1": ["a", "c", "b", "x"], "q2": ["x", "y", "c"], "q4": ["e"], "q9": ["z"]})
-    found = evaluate(lists, QRELS, ["Holes@2", "Holes@10"])
-    values = {(query, name): value for query, name, value in found.iter_rows()}
+    shown = evaluate(lists, QRELS, ["Holes@2", "Holes@10"])
+    values = {(query, name): value for query, name, value in shown.iter_rows()}
     assert values == {
         ("q1", "Holes@2"): 0.5, ("q2", "Holes@2"): 1.0, ("q3", "Holes@2"): 0.0,
         ("q4", "Holes@2"): 0.0, ("q1", "Holes@10"): 0.5,
         ("q2", "Holes@10"): pytest.approx(2 / 3), ("q3", "Holes@10"): 0.0,
         ("q4", "Holes@10"): 0.0,
     }  # fmt: skip
-    assert found["query_id"].to_list()[:4] == ["q1", "q2", "q3", "q4"]
+    assert shown["query_id"].to_list()[:4] == ["q1", "q2", "q3", "q4"]
 
 
 def test_random_lists_agree_with_plain_loops():
@@ -50,8 +50,8 @@ def test_random_lists_agree_with_plain_loops():
         schema=["query_id", "doc_id", "relevance"],
         orient="row",
     )
-    found = evaluate(run(lists), qrels, ["Holes@10"])
-    for query, _, value in found.iter_rows():
+    shown = evaluate(run(lists), qrels, ["Holes@10"])
+    for query, _, value in shown.iter_rows():
         first = lists[query][:10]
         assert value == pytest.approx(sum((query, d) not in judged for d in first) / len(first))
 

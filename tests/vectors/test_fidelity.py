@@ -49,13 +49,13 @@ def brute(query: np.ndarray, docs: np.ndarray, ids: list[str]) -> tuple[int, dic
     """Return the first doc of a query, and the margins to others by id, with plain loops."""
     scores = docs.astype(float) @ query.astype(float)
     best = min(range(len(ids)), key=lambda i: (-scores[i], ids[i]))
-    found = {}
+    shown = {}
     for i, name in enumerate(ids):
         gap = scores[best] - scores[i]
         if gap > 1e-12 * scores[best]:
             distance = np.linalg.norm(docs[best].astype(float) - docs[i])
-            found[name] = gap / (np.linalg.norm(query.astype(float)) * distance)
-    return best, found
+            shown[name] = gap / (np.linalg.norm(query.astype(float)) * distance)
+    return best, shown
 
 
 @pytest.mark.parametrize("present", [False, True])
@@ -70,22 +70,22 @@ def test_margins_are_those_of_plain_loops_in_any_shards(
     for cuts in ((0, DOCS), (0, 3, 40, DOCS)):
         ranked = Rankings(asked, shards(docs, cuts), present)
         pool = ranked.pool(np.arange(DOCS))
-        found: dict[tuple[str, str], float] = {}
+        shown: dict[tuple[str, str], float] = {}
         for rows, margins in ranked.margins(pool):
             for n, i in zip(*np.nonzero(~np.isnan(margins)), strict=True):
-                found[ranked.query_ids[n], ranked.doc_ids[rows[i]]] = margins[n, i]
+                shown[ranked.query_ids[n], ranked.doc_ids[rows[i]]] = margins[n, i]
         expected = {}
         for n in matched:
             best, own = brute(queries[n], dense, docs.ids)
             place = ranked.query_ids.index(asked.ids[n])
             assert ranked.doc_ids[pool.first[place]] == docs.ids[best]
             expected |= {(asked.ids[n], name): value for name, value in own.items()}
-        assert found == pytest.approx(expected, rel=1e-9)
-        assert max(found.values()) <= 1 + 1e-12
+        assert shown == pytest.approx(expected, rel=1e-9)
+        assert max(shown.values()) <= 1 + 1e-12
         longest = (queries[matched] > 0).sum(axis=1).max(), (dense > 0).sum(axis=1).max()
         assert ranked.most_terms == longest
     if present:  # Corollary 2's step: a margin that is not 0 is at least this
-        assert min(found.values()) >= (2 * math.prod(ranked.most_terms)) ** -0.5
+        assert min(shown.values()) >= (2 * math.prod(ranked.most_terms)) ** -0.5
 
 
 @pytest.mark.parametrize("distribution", ["rademacher", "gaussian"])
@@ -141,12 +141,12 @@ def test_errors_of_draws_agree_with_theory(distribution: str) -> None:
     for draw in range(draws):
         share += ranked.turned(pool, dimensions, draw, distribution, pairs)[0] / draws
     for k, own in zip(dimensions, share, strict=True):
-        for of, found in zip(margins, own, strict=True):
+        for of, shown in zip(margins, own, strict=True):
             exact = bounds.gaussian_error(of[~np.isnan(of)], k)
             # of pairs that share a draw; their counts differ by no more than if all were one
             deviation = np.sqrt(exact * (1 - exact)).sum() / math.sqrt(draws)
-            assert abs(found - exact.sum()) < 4 * deviation
-            assert found <= bounds.error_bound(of[~np.isnan(of)], k).sum()
+            assert abs(shown - exact.sum()) < 4 * deviation
+            assert shown <= bounds.error_bound(of[~np.isnan(of)], k).sum()
     assert share[0].sum() > 0.1 * known.sum()
 
 

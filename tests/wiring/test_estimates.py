@@ -11,7 +11,8 @@ import pytest
 from plan_fixture import named, registry
 from residuum.config.schema.scales import Learning
 from residuum.wiring import assumptions
-from residuum.wiring.estimates import Estimate, Estimates
+from residuum.wiring.amounts import Estimate
+from residuum.wiring.estimates import Estimates
 from residuum.wiring.resources import Resources
 
 TOY = registry()

@@ -16,9 +16,10 @@ from residuum.config.schema.downloads import Download
 from residuum.config.schema.scales import Config, FromModel, FromPath
 from residuum.config.schema.sources import FilesSource
 from residuum.wiring import assumptions, options, sizes
+from residuum.wiring.amounts import Estimate
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora, encoded_splits, searched
-from residuum.wiring.estimates import Estimate, Estimates
+from residuum.wiring.estimates import Estimates
 from residuum.wiring.models import Models
 from residuum.wiring.part import Constraints, run_of
 from residuum.wiring.paths import Paths

@@ -263,7 +263,10 @@ def test_run_ids_and_paths_below_results_are_written_in_one_place(path):
 
 def test_stages_know_nothing_of_what_the_wiring_decides():
     """They may import what needs no registry: ids, paths, specs, and pages bound to a scale."""
-    open_to_all = {f"residuum.wiring.{name}" for name in ("bound", "paths")}
+    bound = ("bound", "drawn", "judged")  # tables, drawn pages, claims
+    open_to_all = {f"residuum.wiring.{name}" for name in (*bound, "paths")}
+    for name in open_to_all:
+        assert "residuum.config.registry" not in imported(name), name
     for stage in STAGES:
         names = {n for n in imported(f"residuum.{stage}") if n.startswith("residuum.wiring.")}
         assert names <= open_to_all, stage

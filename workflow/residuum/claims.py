@@ -23,7 +23,9 @@ from residuum.pages.points import Point
 from residuum.pages.series import of_runs, without_unlearned
 from residuum.pages.verdicts import LedgerRow
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.bound import BoundClaims, BoundFigure, BoundTable, metrics_files
+from residuum.wiring.bound import BoundTable, metrics_files
+from residuum.wiring.drawn import BoundFigure
+from residuum.wiring.judged import BoundClaims
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)

@@ -21,7 +21,7 @@ from residuum.pages import drawing, grids, layout
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import DASH, TextCell
 from residuum.vectors import bounds
-from residuum.wiring.bound import BoundDimensions
+from residuum.wiring.drawn import BoundDimensions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,17 +49,17 @@ def draw(
     """Write the quantities as .tsv (a row per number), plots as .pdf and .png, a caption as .md."""
     job = command.parse_spec(BoundDimensions, spec)
     folders = {row: measured / name for row, name in job.folders().items()}
-    found = {row: fidelities.read(folder) for row, folder in folders.items()}
-    cells = [cell for row in job.table.rows for cell in _cells(job, row, found.get(row.id))]
-    own = _save(job, found, output)
+    shown = {row: fidelities.read(folder) for row, folder in folders.items()}
+    cells = [cell for row in job.table.rows for cell in _cells(job, row, shown.get(row.id))]
+    own = _save(job, shown, output)
     body = [_line(job, cell) for cell in cells]
     page = layout.Layout(
-        job.table.title, job.table.printed_in, HEADER, body, list(_notes(job, found))
+        job.table.title, job.table.printed_in, HEADER, body, list(_notes(job, shown))
     )
     data = grids.tidied(cells).drop(grids.INDEX)
     own += layout.write(output, data, page, image=f"{output.stem}.png")
     inputs = [folder / "manifest.json" for folder in dict.fromkeys(folders.values())]
-    manifest.write(output, {"plots": len(found)}, job, inputs, "residuum.dimensions", own)
+    manifest.write(output, {"plots": len(shown)}, job, inputs, "residuum.dimensions", own)
 
 
 def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str, Quantity]:
@@ -69,29 +69,29 @@ def quantities(row: Projection, of: Measured, recalls: list[float]) -> dict[str,
     dimensions over x, and of the exact ones of Gaussian projections.
     """
     error, queries = of.facts["error"], of.facts["queries"]
-    found = {LEAST_MARGIN: Quantity(of.facts["least_margin"], queries)}
+    shown = {LEAST_MARGIN: Quantity(of.facts["least_margin"], queries)}
     if row.shows == "pairs":
         points = fidelities.least(of.pairs, ["x", "exact"], pl.col("error") <= error)
         reached = points.drop_nulls("dimensions")
         x = reached["x"].to_numpy()
-        found[CONSTANT] = Quantity(bounds.constant(error), queries)
+        shown[CONSTANT] = Quantity(bounds.constant(error), queries)
         for name, column in ((SLOPE, "dimensions"), (EXACT, "exact")):
             y = reached[column].to_numpy()
-            found[name] = Quantity(float(x @ y / (x @ x)) if len(x) else None, queries)
+            shown[name] = Quantity(float(x @ y / (x @ x)) if len(x) else None, queries)
     if row.shows == "margins":
         groups = of.margins.group_by("length", "nearest", maintain_order=True)
         medians = groups.agg(pl.col("margin").median(), pl.len())
         for length, nearest, margin, count in medians.iter_rows():
             if length != ALL:
-                found[f"{fidelities.nth(nearest)}/{length}"] = Quantity(margin, count)
+                shown[f"{fidelities.nth(nearest)}/{length}"] = Quantity(margin, count)
     if row.shows == "bounds":
-        found |= _theory(of)
+        shown |= _theory(of)
     if row.shows == "recall":
         for share in recalls:
             points = fidelities.least(of.recall, ["length", "queries"], pl.col("recall") >= share)
             for length, count, dimensions in points.iter_rows():
-                found[f"{share:g}/{length}"] = Quantity(dimensions, count)
-    return found
+                shown[f"{share:g}/{length}"] = Quantity(dimensions, count)
+    return shown
 
 
 def _theory(of: Measured) -> dict[str, Quantity]:
@@ -102,7 +102,7 @@ def _theory(of: Measured) -> dict[str, Quantity]:
     """
     error, depth, docs = (of.facts[name] for name in ("error", "depth", "docs"))
     margins = of.margins.filter(length=ALL, nearest=depth)["margin"].to_numpy()
-    found, count = dict[str, Quantity](), len(margins)
+    shown, count = dict[str, Quantity](), len(margins)
     if count:
         middle = float(np.median(margins))
         of_one = np.array([middle]), np.array([1]), error
@@ -113,13 +113,13 @@ def _theory(of: Measured) -> dict[str, Quantity]:
             "pair/corollary-1": bounds.simple_dimensions(middle, error),
             "recall/lemma-2": bounds.guaranteed_recall(margins, error, docs - 1, depth),
         }
-        found |= {name: Quantity(value, count) for name, value in numbers.items()}
+        shown |= {name: Quantity(value, count) for name, value in numbers.items()}
     points = fidelities.least(of.recall, ["length"], pl.col("recall") >= 1 - error)
     [least] = points.filter(length=ALL)["dimensions"].to_list()
-    found["recall/measured"] = Quantity(least, of.facts["queries"])
+    shown["recall/measured"] = Quantity(least, of.facts["queries"])
     if boolean := of.facts.get("boolean_dimensions"):
-        found["every-pair/corollary-2"] = Quantity(boolean, of.facts["queries"])
-    return found
+        shown["every-pair/corollary-2"] = Quantity(boolean, of.facts["queries"])
+    return shown
 
 
 def _cells(job: BoundDimensions, row: Projection, of: Measured | None) -> Iterator[GridCell]:
@@ -128,7 +128,7 @@ def _cells(job: BoundDimensions, row: Projection, of: Measured | None) -> Iterat
     names = {LEAST_MARGIN: nothing} if of is None else quantities(row, of, job.table.recalls)
     printed = dict.fromkeys(job.table.reported.get(row.id, {}), nothing)
     for name, (value, count) in {**printed, **names}.items():
-        cell = GridCell(job.id, row.id, name, f"{row.shows} of {row.fidelity}", job.projected)
+        cell = GridCell(job.id, row.id, name, f"{row.shows} of {row.fidelity}", job.place)
         if value is not None:
             cell = cell.measured_as([float(value)], count)
         else:
@@ -144,7 +144,7 @@ def _line(job: BoundDimensions, cell: GridCell) -> list[TextCell]:
     return [TextCell(text) for text in (label, cell.column, queries, here, printed)]
 
 
-def _save(job: BoundDimensions, found: dict[str, Measured], output: Path) -> list[Path]:
+def _save(job: BoundDimensions, shown: dict[str, Measured], output: Path) -> list[Path]:
     """Draw the plots beside each other."""
     from matplotlib.figure import Figure
 
@@ -153,8 +153,8 @@ def _save(job: BoundDimensions, found: dict[str, Measured], output: Path) -> lis
     with drawing.styled():
         figure = Figure(figsize=(3.6 * len(rows), 3.2), layout="constrained")
         for ax, row in zip(figure.subplots(1, len(rows), squeeze=False)[0], rows, strict=True):
-            if row.id in found and (row.shows != "pairs" or found[row.id].pairs.height):
-                plots[row.shows](ax, job, found[row.id])
+            if row.id in shown and (row.shows != "pairs" or shown[row.id].pairs.height):
+                plots[row.shows](ax, job, shown[row.id])
                 ax.set_title(row.label, fontsize=8)
             else:
                 drawing.nothing(ax)
@@ -218,21 +218,21 @@ def _recall(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
 def _bounds(ax: "Axes", job: BoundDimensions, of: Measured) -> None:
     """Draw a bar for each bound, on a logarithmic axis."""
     every = {name: own.value for name, own in _theory(of).items() if name != MARGIN}
-    found = {name: k for name, k in every.items() if k is not None}
-    ax.barh(range(len(found)), [*found.values()], color=drawing.LINES[2][0])
-    ax.set_yticks(range(len(found)), [*found])
+    shown = {name: k for name, k in every.items() if k is not None}
+    ax.barh(range(len(shown)), [*shown.values()], color=drawing.LINES[2][0])
+    ax.set_yticks(range(len(shown)), [*shown])
     ax.invert_yaxis()
     ax.set_xscale("log")
     ax.set_xlabel("dimensions k")
 
 
-def _notes(job: BoundDimensions, found: dict[str, Measured]) -> Iterator[str]:
-    yield f"{job.projected or 'No split'} in the role of {job.table.role}."
+def _notes(job: BoundDimensions, shown: dict[str, Measured]) -> Iterator[str]:
+    yield f"{job.place or 'No split'} in the role of {job.table.role}."
     for row in job.table.rows:
         if why := job.absent.get(row.id):
             yield f"Not run: {row.label}: {why.rstrip('.')}."
             continue
-        facts = found[row.id].facts
+        facts = shown[row.id].facts
         counts = ", ".join(f"{facts[name]:,} {name}" for name in ("queries", "docs", "terms"))
         how = f"{facts['draws']} {facts['distribution']} projections"
         beyond = f"; of {facts['pairs']:,} pairs {facts['beyond_bins']:,} lie beyond the last bin, "

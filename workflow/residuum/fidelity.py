@@ -38,8 +38,8 @@ def measure(
     """Write turned pairs by bin and dimensions, margins by length, recall by length and dimensions.
 
     All docs are ranked for every query that shares a term with one. Memory holds their vectors and,
-    for each thread, the products of all queries with some thousand docs and the columns of these
-    docs' terms: a byte for each term and dimension.
+    for each thread, the projected queries, their products with some thousand docs and the columns
+    of these docs' terms: a byte for each term and dimension.
     """
     job = command.parse_spec(Fidelity, spec)
     shards.check(docs, shards.facts_of([*docs, queries.parent])[:-1])

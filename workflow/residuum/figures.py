@@ -23,7 +23,7 @@ from residuum.pages.layout import DASH, TextCell
 from residuum.pages.points import Point, compare
 from residuum.pages.series import of_runs, without_unlearned
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 
 app = command.app(__doc__)
 TESTED = (

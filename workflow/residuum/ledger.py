@@ -6,10 +6,10 @@ Must not know how tables are rendered or tests computed.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,13 +23,8 @@ from residuum.pages.layout import DASH, MORE, grid, plain
 from residuum.pages.printed import Before
 from residuum.pages.verdicts import VERDICTS, LedgerRow, judge
 from residuum.paired import Comparison
-from residuum.wiring.bound import (
-    BoundCharacteristics,
-    BoundDimensions,
-    BoundFigure,
-    BoundTable,
-    BoundVenn,
-)
+from residuum.wiring.bound import BoundCharacteristics, BoundTable
+from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
 from residuum.wiring.paths import Paths
 
 app = command.app(__doc__)
@@ -59,8 +54,8 @@ def write(
 ) -> None:
     """Judge every reported number and comparison of the given pages; add judged claims."""
     ledger, before = list[LedgerRow](), Before()
-    kinds = [_kind(json.loads(text)) for text in spec]
-    forms = [JUDGED.get(kind, BoundTable) for kind in kinds]  # whose schema refuses other kinds
+    named = [kind(json.loads(text)) for text in spec]
+    forms = [JUDGED.get(name, BoundTable) for name in named]  # whose schema refuses other kinds
     jobs = list(map(command.parse_spec, forms, spec))
     tests = {path.stem: grids.rows(path, Comparison) for path in significance or []}
     for job, path in zip(jobs, table, strict=True):
@@ -83,10 +78,10 @@ def write(
     manifest.write(output, {"rows": len(ledger)}, made_of, inputs, "residuum.ledger", own)
 
 
-def _kind(spec: dict[str, dict[str, str]]) -> str:
+def kind(spec: Mapping[str, Any]) -> str:
     """Return the kind of a bound page."""
     page = spec["figure"] if "figure" in spec else spec["table"]
-    return page["kind"]
+    return str(page["kind"])
 
 
 def _grouped(rows: Rows, key: Callable[[LedgerRow], str]) -> Iterator[tuple[str, list[LedgerRow]]]:

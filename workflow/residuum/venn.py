@@ -25,7 +25,7 @@ from residuum.pages.layout import DASH, TextCell
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage, coverage
 from residuum.tuning.learned import Learned, read_all
-from residuum.wiring.bound import BoundVenn
+from residuum.wiring.drawn import BoundVenn
 from residuum.wiring.paths import below_metrics
 
 if TYPE_CHECKING:

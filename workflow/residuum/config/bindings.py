@@ -74,8 +74,8 @@ class Bindings:
 
     def file(self, kind: str, name: str) -> str:
         """Return the file of an entry; with the scale's, if that pins a dataset's counts."""
-        folder = "fidelities" if kind == "fidelity" else f"{kind.removesuffix('s')}s"
-        file = f"{self.folder}/{folder}/{name}.yaml"
+        plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind.rstrip('s')}s"
+        file = f"{self.folder}/{plural}/{name}.yaml"
         pinned = kind == "dataset" and name in self.scale.editions
         return f"{file} with editions of {self.scale_file}" if pinned else file
 

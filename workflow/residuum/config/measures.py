@@ -6,7 +6,7 @@ Usage: `reads("AnswerAccuracy@20")`, `words("RR@10")`, `parse("nDCG@10")`. Must 
 import difflib
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
@@ -119,8 +119,8 @@ def fault(measure: str, fitting: Sequence[str]) -> str | None:
     if own(measure) is None and (name := parse(measure).NAME) not in WORDS:
         import ir_measures
 
-        known = ir_measures.DefaultPipeline.supports(parse(measure))  # type: ignore[no-untyped-call]
-        if not known:
+        providers: Any = ir_measures.DefaultPipeline  # has no types
+        if not providers.supports(parse(measure)):
             return f"'{measure}': no provider that ir_measures has here computes {name}"
     if reads(measure) not in fitting:
         return f"'{measure}' is by {reads(measure)}; measures of this key: by {', '.join(fitting)}"

@@ -10,19 +10,15 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from residuum import ledger
 from residuum.artefacts import manifest
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.papers import DEPTH, parts_of
 from residuum.inspect import provenance
 from residuum.pages import grids
 from residuum.pages.grids import GridCell, Judged
-from residuum.wiring.bound import (
-    BoundCharacteristics,
-    BoundDimensions,
-    BoundFigure,
-    BoundTable,
-    BoundVenn,
-)
+from residuum.wiring.bound import BoundCharacteristics, BoundTable
+from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
 from residuum.wiring.paths import Paths
 
 PATHS = Paths()
@@ -52,23 +48,12 @@ def find(results: Path, address: str) -> Cell:
     graph = provenance.read(results)
     spec = graph.manifest(path).spec
     try:
-        page = _form(spec).model_validate(spec)
-    except ValidationError:
+        page = ledger.JUDGED[ledger.kind(spec)].model_validate(spec)
+    except (ValidationError, KeyError):
         again = "made by another version of residuum; make it again there: snakemake --cores all"
         raise ResiduumError(f"{manifest.beside(results / path)}: {again}") from None
     name = "/".join([*parts_of(own.table), own.row, own.column])
     return Cell(name, results, path, own, page, graph, _roots(own, page, graph[path].parents))
-
-
-def _form(spec: Collection[str]) -> type[Judged]:
-    """Return what a page was bound as, by the keys of its spec."""
-    if "figure" in spec:
-        return BoundFigure
-    if "place" in spec:
-        return BoundVenn
-    if "projected" in spec:
-        return BoundDimensions
-    return BoundTable if "runs" in spec else BoundCharacteristics
 
 
 def _line(results: Path, address: str) -> tuple[str, GridCell]:

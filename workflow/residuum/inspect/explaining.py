@@ -20,12 +20,8 @@ from residuum.pages import derived, grids, grouped, layout
 from residuum.pages.verdicts import LedgerRow
 from residuum.paired import Comparison, ScoreMatrix
 from residuum.paired.coverage import Coverage
-from residuum.wiring.bound import (
-    BoundCharacteristics,
-    BoundDimensions,
-    BoundFigure,
-    BoundVenn,
-)
+from residuum.wiring.bound import BoundCharacteristics
+from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
 
 SHOWN = 3  # queries at each end
 SEEDED = re.compile(SEED)

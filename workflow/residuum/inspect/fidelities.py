@@ -13,11 +13,10 @@ from residuum.artefacts import fidelities, files
 from residuum.artefacts.fidelities import Measured
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.fidelities import Fidelity
+from residuum.config.schema.figures import RECALLS
 from residuum.pages import layout
 from residuum.pages.layout import DASH
 from residuum.wiring.paths import Paths, folder_of
-
-RECALLS = (0.5, 0.75, 0.9, 0.95)
 
 
 def show(results: Path, place: str, name: str) -> str:
@@ -63,30 +62,28 @@ def _lines(place: str, job: Fidelity, of: Measured) -> Iterator[str]:
 
 def _recalls(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
     header = ["terms of docs", "docs", "queries", "margin", *(f"{share:.0%}" for share in RECALLS)]
+    by = ["length", "docs", "queries"]
+    columns = [fidelities.least(of.recall, by, pl.col("recall") >= share) for share in RECALLS]
     lines = []
-    for name, *_ in of.recall.unique("length", maintain_order=True).iter_rows():
-        own = of.recall.filter(length=name)
-        margins = of.margins.filter(length=name, nearest=job.depth)["margin"]
+    for number, (length, docs, queries, _) in enumerate(columns[0].iter_rows()):
+        margins = of.margins.filter(length=length, nearest=job.depth)["margin"]
         middle = margins.median()
-        line = [name, f"{own['docs'][0]:,}", f"{own['queries'][0]:,}"]
+        line = [length, f"{docs:,}", f"{queries:,}"]
         line += [f"{middle:.4f}" if isinstance(middle, float) else DASH]
-        lines.append([*line, *(reached(own, pl.col("recall") >= share) for share in RECALLS)])
+        lines.append([*line, *(_tried(job, column["dimensions"][number]) for column in columns)])
     return header, lines
 
 
 def _pairs(job: Fidelity, of: Measured) -> tuple[list[str], list[list[str]]]:
-    header = ["margin", "pairs", "measured", "exact", "Lemma 1"]
-    lines = []
-    for margin in of.pairs["margin"].unique(maintain_order=True):
-        own = of.pairs.filter(pl.col("margin") == margin)
-        exact = f"{own['exact'][0]:,}"
-        lemma = f"{own['guaranteed'][0]:,}"
-        measured = reached(own, pl.col("error") <= job.error)
-        lines.append([f"{margin:.4f}", f"{own['pairs'][0]:,}", measured, exact, lemma])
-    return header, lines
+    by = ["margin", "pairs", "exact", "guaranteed"]
+    bins = fidelities.least(of.pairs, by, pl.col("error") <= job.error)
+    lines = [
+        [f"{margin:.4f}", f"{pairs:,}", _tried(job, measured), f"{exact:,}", f"{guaranteed:,}"]
+        for margin, pairs, exact, guaranteed, measured in bins.iter_rows()
+    ]
+    return ["margin", "pairs", "measured", "exact", "Lemma 1"], lines
 
 
-def reached(rows: pl.DataFrame, enough: pl.Expr) -> str:
-    """Return the least dimensions at which something is reached, or that the most do not."""
-    tried, found = rows["dimensions"].to_list(), rows.filter(enough)["dimensions"].to_list()
-    return f"{min(found):,}" if found else f"> {max(tried):,}"
+def _tried(job: Fidelity, least: int | None) -> str:
+    """Write the least dimensions at which something is reached, or that the most do not do."""
+    return f"{least:,}" if least is not None else f"> {job.dimensions.values()[-1]:,}"

@@ -24,7 +24,7 @@ from residuum.config.specs import canonical_json
 from residuum.pages.grids import GridCell, Key
 from residuum.pages.verdicts import LedgerRow, Tested, Verdict, comparison_verdict, with_test
 from residuum.paired import Comparison, ScoreMatrix
-from residuum.wiring.bound import BoundClaims
+from residuum.wiring.judged import BoundClaims
 
 WORST_FIRST = ("reversed", "inconclusive", "these models only", "holds")
 BARE = ("not judged", "not run")

@@ -13,7 +13,7 @@ from residuum.artefacts import trec
 from residuum.cli.errors import ResiduumError
 from residuum.pages import grids
 from residuum.pages.points import Point
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 
 
 def measured(job: BoundFigure, table: pl.DataFrame) -> list[Point]:

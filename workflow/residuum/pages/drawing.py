@@ -17,7 +17,7 @@ from residuum.artefacts import files
 from residuum.config import measures
 from residuum.config.schema.figures import DEPTH, SNAPSHOT, Panel
 from residuum.pages.points import Point
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

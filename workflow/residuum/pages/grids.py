@@ -24,14 +24,8 @@ from residuum.pages.layout import span
 from residuum.paired import ScoreMatrix, same_queries
 from residuum.paired.coverage import Coverage
 from residuum.tuning.learned import Learned
-from residuum.wiring.bound import (
-    Bound,
-    BoundCharacteristics,
-    BoundDimensions,
-    BoundFigure,
-    BoundTable,
-    BoundVenn,
-)
+from residuum.wiring.bound import Bound, BoundCharacteristics, BoundTable
+from residuum.wiring.drawn import BoundDimensions, BoundFigure, BoundVenn
 
 Grid = BoundTable | BoundCharacteristics
 Judged = Grid | BoundFigure | BoundVenn | BoundDimensions  # whose numbers the ledger judges

@@ -18,7 +18,7 @@ from residuum.pages import derived, grids
 from residuum.pages.grids import GridCell
 from residuum.pages.points import Point
 from residuum.paired import ScoreMatrix, same_queries
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 from residuum.wiring.paths import Paths, below_metrics
 
 GROUPS = Paths().groups

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from residuum.pages.grids import why_not_learned
 from residuum.tuning.learned import Learned
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 
 SHOWN = ("gap", "gap_where_active", "gap_sd", "margin")
 

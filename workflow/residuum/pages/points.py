@@ -11,7 +11,7 @@ import numpy as np
 
 from residuum import paired
 from residuum.config.schema.figures import Panel, Series
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 
 
 class Point(NamedTuple):

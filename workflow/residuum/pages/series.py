@@ -11,7 +11,7 @@ from residuum.artefacts.groupings import Groups
 from residuum.pages import grids, grouped, snapshots
 from residuum.pages.points import Point
 from residuum.tuning.learned import Learned
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 
 
 def without_unlearned(job: BoundFigure, verdicts: Mapping[str, Learned]) -> BoundFigure:

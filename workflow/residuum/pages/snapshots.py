@@ -10,7 +10,7 @@ from pathlib import Path
 from residuum.artefacts import trec
 from residuum.pages import grids
 from residuum.pages.points import Point
-from residuum.wiring.bound import BoundFigure
+from residuum.wiring.drawn import BoundFigure
 from residuum.wiring.paths import below_metrics
 
 

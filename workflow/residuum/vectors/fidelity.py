@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -121,39 +121,34 @@ class Rankings:
         """
         by_query = np.zeros((len(dimensions), len(self.query_ids)), dtype=np.int64)
         by_bin = np.zeros((len(dimensions), pairs.bins + 1), dtype=np.int64)
-        firsts = np.where(pool.first >= 0, pool.first, 0)
-        products = self._products(self.docs[firsts], dimensions, seed, distribution, True)
-        own = [total.copy()[:, None] for total in products]
+        how = dimensions, seed, distribution
+        asked = list(self._projected(self.queries, *how))
+        firsts = self._projected(self.docs[np.where(pool.first >= 0, pool.first, 0)], *how)
+        own = list(accumulate((q * d).sum(axis=1) for q, d in zip(asked, firsts, strict=True)))
         for part, margins in self.margins(pool):
             known = ~np.isnan(margins)
             place = np.full(margins.shape, pairs.bins)
             place[known] = pairs.place(margins[known])
-            products = self._products(self.docs[part], dimensions, seed, distribution, False)
-            for number, (total, least) in enumerate(zip(products, own, strict=True)):
-                turned = (total >= least) & known
+            blocks = self._projected(self.docs[part], *how)
+            total = np.zeros(margins.shape)
+            for number, (queries, docs) in enumerate(zip(asked, blocks, strict=True)):
+                total += queries @ docs.T
+                turned = (total >= own[number][:, None]) & known
                 by_query[number] += turned.sum(axis=1)
                 by_bin[number] += np.bincount(place[turned], minlength=by_bin.shape[1])
         return by_query, by_bin[:, :-1]  # behind the last bin are pairs of none
 
-    def _products(
-        self, docs: csr_array, dimensions: Sequence[int], seed: int, distribution: str, each: bool
+    def _projected(
+        self, rows: csr_array, dimensions: Sequence[int], seed: int, distribution: str
     ) -> Iterator[np.ndarray]:
-        """Yield <Aq, Ad> at each number of dimensions, of a query with each doc or its own one.
+        """Yield A x of each row x, float64, from one number of dimensions to the next.
 
-        A's entries have variance 1: the scale turns no pair. Sums are of float64.
+        A's entries have variance 1: the scale turns no pair.
         """
-        columns = [np.unique(rows.indices) for rows in (self.queries, docs)]
-        drawn = [
-            Drawn([self.terms[i] for i in used], dimensions[-1], seed, distribution)
-            for used in columns
-        ]
-        both = [rows[:, used] for rows, used in zip((self.queries, docs), columns, strict=True)]
-        shape = (len(self.query_ids),) if each else (len(self.query_ids), docs.shape[0])
-        total = np.zeros(shape)
-        for start, end in pairwise((0, *dimensions)):
-            asked, own = (rows @ of.block(start, end) for rows, of in zip(both, drawn, strict=True))
-            total += (asked * own).sum(axis=1) if each else asked @ own.T
-            yield total
+        used = np.unique(rows.indices)
+        terms, own = [self.terms[i] for i in used], rows[:, used]
+        drawn = Drawn(terms, dimensions[-1], seed, distribution)
+        yield from (own @ drawn.block(start, end) for start, end in pairwise((0, *dimensions)))
 
 
 class Pairs:
@@ -227,6 +222,5 @@ def _squares(rows: csr_array) -> np.ndarray:
     return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
 
 
-def _chunks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    for start in range(0, len(rows), DOCS_AT_ONCE):
-        yield rows[start : start + DOCS_AT_ONCE]
+def _chunks(rows: np.ndarray) -> list[np.ndarray]:
+    return np.split(rows, range(DOCS_AT_ONCE, len(rows), DOCS_AT_ONCE))

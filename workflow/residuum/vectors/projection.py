@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import ndtri
 
 RADEMACHER = "rademacher"
 ROWS_AT_ONCE = 4096
@@ -43,6 +42,8 @@ class Drawn:
         """Return the entries of some dimensions: float64 (terms, end - start)."""
         if self.signs is not None:
             return self.signs[:, start:end].astype(np.float64)
+        from scipy.special import ndtri  # of Gaussian draws alone
+
         size, names = 4 * (end - start), (f"{self.seed}\t{start}\t{term}" for term in self.terms)
         drawn = b"".join(hashlib.shake_256(name.encode()).digest(size) for name in names)
         bits = np.frombuffer(drawn, dtype="<u4").reshape(len(self.terms), end - start)

@@ -11,18 +11,15 @@ from pydantic import Field
 
 from residuum.cli.errors import not_bound
 from residuum.config.schema.base import Strict
-from residuum.config.schema.figures import Dimensions, Figure, Panel, Series, Venn
 from residuum.config.schema.papers import (
     Cases,
     Characteristics,
-    Claims,
     Column,
     QuerySet,
     Row,
     Table,
     Tests,
 )
-from residuum.config.specs import RunId
 from residuum.wiring.paths import MANIFEST, below_metrics
 
 # Parts of paths, so that a foreign manifest's lead nowhere else.
@@ -188,91 +185,6 @@ class BoundCharacteristics(Bound):
         return self.trained.get(column, split_ref) if quantity == TRAINED else split_ref
 
 
-class BoundFigure(Bound):
-    """A figure: where each series is measured, which runs make it, and why others have none."""
-
-    figure: Figure
-    tests: Tests
-    places: dict[str, SplitRef | None]
-    runs: dict[str, list[RunName]]  # of series, and as <panel>/than of what they are better than
-    absent: dict[str, str] = Field(default={})  # series: why it has no runs
-    unlearned: dict[str, str] = Field(default={})  # the same, once models are trained
-    snapshots: dict[str, int] = Field(default={})  # series: how many, the finished model the last
-    comparable: bool = False
-
-    @property
-    def table(self) -> Figure:
-        """Return what the ledger judges."""
-        return self.figure
-
-    def drawn(self) -> list[Series]:
-        """Return the series that have runs, in the figure's order."""
-        return [series for series in self.figure.series if self.runs.get(series.id)]
-
-    def plotted(self) -> list[tuple[Panel, Series]]:
-        """Return the lines that are drawn: each panel with those of its series that have runs."""
-        pairs = itertools.product(self.figure.panels, self.drawn())
-        return [(panel, one) for panel, one in pairs if one.id in (panel.series or [one.id])]
-
-    def at_snapshots(self, series: str) -> dict[str, list[str]]:
-        """Return the runs of a series at each snapshot, by its number; the last are finished."""
-        runs, last = self.runs[series], self.snapshots[series]
-        kept = {str(n): [str(RunId.parse(run).kept(n)) for run in runs] for n in range(1, last)}
-        return {**kept, str(last): runs}
-
-    def runs_of(self, row: str, column: str) -> list[str] | None:
-        return self.runs.get(row)
-
-    def parts(self) -> Iterator[tuple[str, str]]:
-        """Yield what metrics are read of: a series, or what a panel compares it with, where."""
-        for panel, series in () if self.figure.sweeps else self.plotted():
-            than = [f"{panel.id}/than"] if panel.than else []
-            yield from ((part, str(self.places[series.id])) for part in (series.id, *than))
-
-    def metrics(self) -> list[str]:
-        """Return the metrics files of a figure over groups or snapshots, each once, sorted."""
-        return sorted({below_metrics(at, r) for part, at in self.parts() for r in self._read(part)})
-
-    def _read(self, part: str) -> list[str]:
-        """Return the runs of a part whose metrics are read, at all snapshots if it has some."""
-        if part not in self.snapshots:
-            return self.runs[part]
-        return [run for runs in self.at_snapshots(part).values() for run in runs]
-
-
-class BoundVenn(Bound):
-    """Circles: where hits are measured, which runs make both sides, and why others have none."""
-
-    table: Venn
-    place: SplitRef | None
-    runs: dict[str, list[RunName]]  # <diagram>/dense, <diagram>/lexical
-    absent: dict[str, str] = Field(default={})  # diagram: why it has no runs
-    comparable: bool
-
-    def runs_of(self, row: str, column: str) -> list[str] | None:
-        sides = [self.runs.get(f"{row}/{side}") for side in ("dense", "lexical")]
-        return [run for side in sides if side for run in side] if all(sides) else None
-
-    def metrics(self) -> list[str]:
-        """Return the metrics files of all sides, each once, sorted."""
-        named = (run for runs in self.runs.values() for run in runs)
-        return sorted({below_metrics(str(self.place), run) for run in named})
-
-
-class BoundDimensions(Bound):
-    """Measurements of fidelity on one split, and why others are not made."""
-
-    table: Dimensions
-    projected: SplitRef | None
-    absent: dict[str, str] = Field(default={})  # row: why it is not measured
-    comparable: bool
-
-    def folders(self) -> dict[str, str]:
-        """Return the folder of each row's measurement, below that of all of them."""
-        rows = (row for row in self.table.rows if row.id not in self.absent)
-        return {row.id: f"{self.projected}/{row.fidelity}" for row in rows}
-
-
 class BoundCases(Bound):
     """A case study: the split and the run that makes each list."""
 
@@ -280,30 +192,6 @@ class BoundCases(Bound):
     place: SplitRef
     runs: dict[str, RunName]
     depths: dict[str, int] = Field(default={})  # list: how deep it is reranked, if that is fixed
-
-
-class BoundClaims(Bound):
-    """A paper's claims, and the tables and figures they are about."""
-
-    claims: Claims
-    tests: Tests
-    tables: dict[str, BoundTable]
-    figures: dict[str, BoundFigure]
-    comparable: bool
-
-    def point(self, page: str, row: str, column: str) -> tuple[list[str], str | None, str]:
-        """Return what stands at a point, whatever it is called: runs, split, measure and depth."""
-        if table := self.tables.get(page):
-            own = table.column(column)
-            return table.reads(row, own), table.places[column], own.named(row)
-        figure, at = self.figures[page], column.partition("/")[2]
-        panel = figure.figure.panel(column)
-        runs, what = figure.runs.get(row, []), f"{panel.measure or panel.shows} at K {at}"
-        if figure.figure.grouped:
-            what = f"{panel.value} in {figure.figure.over} {at}"
-        elif row in figure.snapshots:  # named by its runs
-            runs, what = figure.at_snapshots(row).get(at, []), panel.value
-        return runs, figure.places[row], what
 
 
 def metrics_files(tables: Iterable[BoundTable]) -> list[str]:

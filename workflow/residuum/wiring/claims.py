@@ -11,8 +11,9 @@ from residuum.config.schema.papers import Claims, parts_of
 from residuum.config.specs import canonical_json
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub
-from residuum.wiring.bound import BoundClaims, metrics_files
+from residuum.wiring.bound import metrics_files
 from residuum.wiring.figures import Figures, bind_figure
+from residuum.wiring.judged import BoundClaims
 from residuum.wiring.learned import verdicts
 from residuum.wiring.pages import bind_table
 from residuum.wiring.part import Part, Wildcards

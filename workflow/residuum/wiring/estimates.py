@@ -6,7 +6,6 @@ Must not know rules, nor how fast a card is.
 """
 
 import re
-from typing import NamedTuple
 
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
@@ -23,6 +22,7 @@ from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSys
 from residuum.config.specs import RunId, seed_of, trained_with
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
+from residuum.wiring.amounts import Estimate, of_reading, of_run
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.bound import OF_CORPUS
 from residuum.wiring.corpora import encoded_splits
@@ -34,26 +34,6 @@ MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
 LONGEST = 512  # tokens that BERT reads
 TRAINED = 3  # times the operations of reading: forward and backward
-
-
-class Estimate(NamedTuple):
-    """Bytes below results/, seconds of one core, operations, steps and bytes of a card."""
-
-    disk: float = 0.0
-    core_s: float = 0.0
-    operations: float = 0.0
-    steps: int = 0
-    card: float = 0.0
-
-
-def _run(lines: float, core_s: float) -> Estimate:
-    return Estimate(disk=assumed.LINE_BYTES * lines, core_s=core_s)
-
-
-def _read(shape: sizes.Shape, tokens: float, at_once: float) -> Estimate:
-    """Estimate what reading `tokens` takes, of which a card holds `at_once` in one layer."""
-    card = 4 * shape.parameters + assumed.ACTIVATIONS * shape.hidden * at_once
-    return Estimate(operations=2.0 * shape.layer_parameters * tokens, card=card)
 
 
 class Estimates:
@@ -111,7 +91,7 @@ class Estimates:
     def docpairs(self, w: Wildcards) -> Estimate:
         """Estimate the export of training triples, a line each, written and read twice."""
         lines = sizes.docpairs(self.registry, place_of(w))
-        return _run(lines, 2 * lines * MICRO * assumed.LINE_US)
+        return of_run(lines, 2 * lines * MICRO * assumed.LINE_US)
 
     def index(self, w: Wildcards) -> Estimate:
         """Estimate a Lucene index."""
@@ -126,12 +106,12 @@ class Estimates:
             cutoff = re.search(r"@(\d+)", rm3_measure(self.registry, name, place_of(w)) or "")
             shallow = cutoff is not None and int(cutoff[1]) <= SHALLOW
             times = assumed.RM3 + settings * (assumed.SETTING if shallow else assumed.RM3)
-        return _run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
+        return of_run(self._lines(w), times * self._search_s(w.dataset, self._queries(w)))
 
     def lexical_scores(self, w: Wildcards) -> Estimate:
         """Estimate the BM25 scores of another system's docs: a search, and the docs one by one."""
         lines, search = self._scored(w), self._search_s(w.dataset, self._queries(w))
-        return _run(lines, search + lines * MICRO * assumed.SCORE_US)
+        return of_run(lines, search + lines * MICRO * assumed.SCORE_US)
 
     def negatives(self, w: Wildcards) -> Estimate:
         """Estimate training tuples: a search for each training query, scores of what is drawn."""
@@ -142,14 +122,14 @@ class Estimates:
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
         if answers_left_out(self.registry, w.model):
             seconds += self._answers_s(place.dataset)
-        return _run(pairs + drawn, seconds + self._export_s(place.dataset))
+        return of_run(pairs + drawn, seconds + self._export_s(place.dataset))
 
     def run(self, w: Wildcards) -> Estimate:
         """Estimate a run that is fused of others, merged from shards, or given another order."""
         name, lines = run_of(w).system, self._lines(w)
         dense = isinstance(self.registry.systems[name], DenseSystem)
         lists = self.registry.shards(w.dataset) if dense else len(self.registry.parts(name))
-        return _run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
+        return of_run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
         """Estimate the choice of lambda: every value is tried on the union of the lists."""
@@ -219,12 +199,14 @@ class Estimates:
         if isinstance(model := self.registry.model(w.model), CrossEncoder):
             read = pairs * sizes.pair_tokens(place.dataset, model.reading)
         shape, at_once = sizes.shape(self.registry, w.model), self.registry.scale.batch_size
-        return _read(shape, 2 * read, at_once * tokens)._replace(disk=assumed.LINE_BYTES * pairs)
+        return of_reading(shape, 2 * read, at_once * tokens)._replace(
+            disk=assumed.LINE_BYTES * pairs
+        )
 
     def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
         """Estimate the vectors of texts that have `tokens` each."""
         shape = sizes.shape(self.registry, w.model)
-        read = _read(shape, texts * tokens, self.registry.scale.batch_size * limit)
+        read = of_reading(shape, texts * tokens, self.registry.scale.batch_size * limit)
         return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * texts)
 
     def term_weights(self, w: Wildcards) -> Estimate:
@@ -281,7 +263,7 @@ class Estimates:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w), self._shard(w.dataset)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
-        return _run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
+        return of_run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
 
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs: all vectors are read once."""
@@ -290,7 +272,7 @@ class Estimates:
         times = len(self.registry.trainings(self.registry.model_for(model, w.dataset)))
         vectors = times * sizes.vectors(self.registry, w.dataset)
         read = 4.0 * stored * vectors / MB / assumed.READ_MB
-        return _run(lines, read + lines * MICRO * assumed.LINE_US)
+        return of_run(lines, read + lines * MICRO * assumed.LINE_US)
 
     def pair_scores(self, w: Wildcards) -> Estimate:
         """Estimate the scores of all candidates; the store of a rerun keeps them a second time."""
@@ -301,5 +283,5 @@ class Estimates:
             reading = registry.entry(player.model, CrossEncoder).reading
         pairs, at_once = self._pairs(w), registry.scale.pair_batch_size
         tokens = pairs * sizes.pair_tokens(w.dataset, reading)
-        read = _read(sizes.shape(registry, player), tokens, at_once * reading.length)
+        read = of_reading(sizes.shape(registry, player), tokens, at_once * reading.length)
         return read._replace(disk=2 * assumed.LINE_BYTES * pairs)

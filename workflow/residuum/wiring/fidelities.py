@@ -9,8 +9,8 @@ from residuum.config.registry import Registry
 from residuum.config.schema.figures import Dimensions
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_no_export
-from residuum.wiring.bound import BoundDimensions
 from residuum.wiring.corpora import shards_of
+from residuum.wiring.drawn import BoundDimensions
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 
@@ -26,7 +26,7 @@ def bind_dimensions(registry: Registry, page: str, hub: Hub) -> BoundDimensions:
     return BoundDimensions(
         id=page,
         table=table,
-        projected="/".join(place) if place else None,
+        place="/".join(place) if place else None,
         absent={row.id: why for row in table.rows if why},
         scale=registry.config.scale,
         comparable=comparable,

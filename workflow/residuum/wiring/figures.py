@@ -11,8 +11,8 @@ from residuum.config.schema.figures import SNAPSHOT, Figure, Venn
 from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
-from residuum.wiring.bound import BoundFigure, BoundVenn
 from residuum.wiring.derived import apart, paired_runs
+from residuum.wiring.drawn import BoundFigure, BoundVenn
 from residuum.wiring.learned import models_behind, trained_by_folds
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template

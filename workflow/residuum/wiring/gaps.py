@@ -47,7 +47,7 @@ def gaps(registry: Registry, hub: Hub) -> Iterator[Gap]:
     for page in registry.chosen("dimensions"):
         measured = bind_dimensions(registry, page, hub)
         for plot, why in measured.absent.items():
-            yield Gap(why, page, plot, measured.projected is None)
+            yield Gap(why, page, plot, measured.place is None)
     for page in registry.chosen("figure"):
         figure = bind_figure(registry, page, hub)
         for series, why in figure.absent.items() if figure.runs else ():

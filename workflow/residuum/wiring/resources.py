@@ -10,8 +10,8 @@ from math import ceil
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.wiring import sizes
+from residuum.wiring.amounts import Estimate
 from residuum.wiring.assumptions import CORE_GFLOPS, START_S, STEP_S
-from residuum.wiring.estimates import Estimate
 from residuum.wiring.part import Wildcards
 
 Estimator = Callable[[Wildcards], Estimate]

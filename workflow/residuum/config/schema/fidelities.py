@@ -14,7 +14,7 @@ from residuum.config.schema.base import Budgets, Id, Positive, Ref, Strict
 Rising = Annotated[list[Positive], Field(min_length=1)]
 
 
-class Dimensions(Strict):
+class Tried(Strict):
     """Numbers of dimensions that are tried: a few, then the multiples of a step."""
 
     few: list[Positive] = Field([])
@@ -42,7 +42,7 @@ class Fidelity(Strict):
     )
     present: bool = Field(False, description="1 for each term that is there: Boolean vectors")
     distribution: Literal["rademacher", "gaussian"] = Field(description="of the matrix' entries")
-    dimensions: Dimensions
+    dimensions: Tried
     draws: Positive = Field(description="matrices that are drawn")
     seed: int = Field(1, ge=0, description="of the first draw; the others follow")
     error: float = Field(0.05, gt=0, lt=0.5, description="share of pairs that may be turned")

@@ -15,6 +15,7 @@ from residuum.config.schema.papers import Reported, RowId, TestsId
 
 DEPTH, SNAPSHOT = "depth", "snapshot"
 SeriesId = Annotated[Id, Ref("series")]
+RECALLS = [0.5, 0.75, 0.9, 0.95]
 LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exact-slope"
 QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
 
@@ -191,7 +192,7 @@ class Dimensions(Reported):
     role: Role
     rows: list[Projection] = Field(min_length=1)
     recalls: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        [0.5, 0.75, 0.9, 0.95],
+        RECALLS,
         max_length=5,
         description="shares of queries whose least dimensions are shown",
     )

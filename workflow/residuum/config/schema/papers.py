@@ -150,13 +150,15 @@ class Reported(Printed):
     """A page with numbers that the paper printed."""
 
     tolerance: dict[AnyColumn, float] = Field(description="column, or default: largest |delta|")
+    last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")
     reported: dict[RowId, dict[ColumnId, PrintedText]] = Field(
         description="row id: column id: '0.243 ^1,2,4' (rows it beats), '0.241 ↓', '+0.05', '✓'"
     )
 
     def tolerated(self, column: str, printed: PrintedCell) -> float:
         """Return the largest |delta| at which a number that a column prints is reproduced."""
-        return self.tolerance[column if column in self.tolerance else "default"]
+        most = self.tolerance[column if column in self.tolerance else "default"]
+        return most * printed.digit if self.last_digits else most
 
     def cells(self) -> Iterator[tuple[str, str, PrintedCell]]:
         """Yield the row, the column and the content of every reported cell."""
@@ -221,11 +223,6 @@ class Characteristics(Reported):
     kind: Literal["characteristics"]
     columns: list[QuerySet] = Field(min_length=1)
     rows: list[Characteristic] = Field(min_length=1)
-    last_digits: bool = Field(False, description="tolerance counts last digits: of 6.9K, hundreds")
-
-    def tolerated(self, column: str, printed: PrintedCell) -> float:
-        most = super().tolerated(column, printed)
-        return most * printed.digit if self.last_digits else most
 
     def asks(self, *quantities: str) -> bool:
         """Say whether a row shows one of some quantities."""
