@@ -6,6 +6,7 @@ rule lexical_index:
     input:
         corpus=PATHS.corpus,
         weights=WIRING.corpora.term_weights,
+        vocabulary=WIRING.corpora.vocabulary,
     output:
         PATHS.index,
     log:
@@ -21,9 +22,10 @@ rule lexical_index:
         **decided_by("residuum.lexical", "index", WIRING.corpora.index_form),
         corpus=options.folder("corpus"),
         weights=options.each("weights", "weights", folder_of),
+        vocabulary=WIRING.corpora.vocabulary_option,
         folder=options.output_folder,
     shell:
-        "python -m residuum.lexical index --corpus {params.corpus} {params.weights} "
+        "python -m residuum.lexical index --corpus {params.corpus} {params.weights} {params.vocabulary} "
         "--spec {params.spec:q} --threads {threads} --output {params.folder} 2>&1 | tee {log}"
 
 

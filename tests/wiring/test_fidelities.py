@@ -29,7 +29,7 @@ def test_a_page_reads_its_measurements_and_these_the_vectors_of_all_docs():
     assert parts.shown(named(page="mebert-figure2")) == shown
     assert parts.shown(named(page="mebert-figure3")) == shown[:1]
     of = named(dataset="generated-mini", split="dev", fidelity="luan2021")
-    vectors = "bm25-vectors/seed1"
+    vectors = "bm25-unigram-vectors/seed1"
     assert parts.docs(of) == [f"r/embeddings/generated-mini/{vectors}/shard-00000/manifest.json"]
     assert parts.asked(of) == f"--queries r/embeddings/generated-mini.queries/{vectors}/dev"
     assert '"most":2048' in parts.spec(of) and '"lengths":[15,20,25,40]' in parts.spec(of)
@@ -49,7 +49,7 @@ def test_vectors_that_are_projected_already_are_refused(tmp_path):
     config = tmp_path / "config"
     shutil.copytree(ROOT / "config", config)
     path = config / "fidelities" / "luan2021.yaml"
-    path.write_text(path.read_text().replace("bm25-vectors", "bm25-projection"))
+    path.write_text(path.read_text().replace("bm25-unigram-vectors", "bm25-projection"))
     says = r"luan2021\.yaml: model: 'bm25-projection' is projected already"
     with pytest.raises(ResiduumError, match=says):
         load("mini", config)

@@ -363,7 +363,7 @@ def test_words_that_no_result_holds_rerun_nothing(project, edited):
 
 
 def test_a_new_kind_reruns_nothing(project, edited):
-    entry = '    {\n        "new": "residuum.neural.encoders:DualLearner",\n'
+    entry = '    {\n        "new": "residuum.neural.duals:DualLearner",\n'
     edited(f"{PACKAGE}/neural/learners.py", "    {\n", entry)
     table = "LOSSES: OpenTable[type[Objective]] = OpenTable(\n    {\n"
     loss = 'class Soft(Nll):\n    kind: Literal["soft"]\n\n\n' + table
@@ -690,9 +690,9 @@ def test_margins_of_projections_are_those_of_dense_arrays(project):
     snakemake(project, *pages, config="papers=[mebert]")
     results = project / "results" / "smoke"
     root = results / "embeddings"
-    shards = sorted((root / "generated-smoke" / "bm25-vectors" / "seed1").glob("shard-*"))
+    shards = sorted((root / "generated-smoke" / "bm25-unigram-vectors" / "seed1").glob("shard-*"))
     ids, docs, terms = dense(shards, None)
-    asked = root / "generated-smoke.queries" / "bm25-vectors" / "seed1" / "dev"
+    asked = root / "generated-smoke.queries" / "bm25-unigram-vectors" / "seed1" / "dev"
     names, queries, _ = dense([asked], terms)
     for of, present in (("luan2021", False), ("luan2021-boolean", True)):
         q, d = ((x > 0).astype(float) if present else x for x in (queries, docs))

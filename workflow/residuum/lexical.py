@@ -20,6 +20,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.systems import IndexForm, LexicalSystem
 from residuum.lucene import indexing, jvm
+from residuum.lucene.analysis import keep_tokenizer
 from residuum.lucene.anserini import Searcher
 
 app = command.app(__doc__)
@@ -34,15 +35,23 @@ def index(
     spec: Annotated[str, typer.Option(help="schema.IndexForm as JSON")],
     output: Annotated[Path, typer.Option(help="folder to make")],
     weights: Annotated[Path | None, typer.Option(help="term weights, in place of tf")] = None,
+    vocabulary: Annotated[
+        str | None, typer.Option(help="model whose tokenizer cuts texts: folder, or id of the hub")
+    ] = None,
+    revision: command.Revision = None,
     threads: command.JavaThreads = 1,
 ) -> None:
     """Index a corpus, its fields or its term weights, without empty docs; check the count."""
     form = command.parse_spec(IndexForm, spec)
     if weights and (form.fields or form.joined):
         raise ResiduumError(f"{weights}: term weights are of whole docs; index them without fields")
+    if bool(vocabulary) != bool(form.vocabulary):
+        needs = "leave out --vocabulary" if vocabulary else "name its model with --vocabulary"
+        raise ResiduumError(f"terms are {form.analysis.named}: {needs}")
     total = contracts.corpus_manifest(corpus)["docs"]
     jvm.expect(total)
     with files.whole_directory(output) as temporary:
+        own = [keep_tokenizer(vocabulary, revision, temporary)] if vocabulary else []
         empty = indexing.build(corpus, form, weights, threads, temporary / "lucene")
         left_out = indexes.write_left_out(temporary, empty)
         counts = indexing.statistics(temporary / "lucene", form)
@@ -58,9 +67,13 @@ def index(
         facts |= counts | form.model_dump(mode="json")
         facts["weights"] = str(weights) if weights else None
         facts |= indexing.tools(form.analysis)
+        if revision:  # of the hub, where no manifest names it
+            facts |= {"tokenizer": f"{vocabulary} at {revision}"}
+        made = Path(vocabulary or "") / "manifest.json"  # none of a model of others
         inputs = [folder / "manifest.json" for folder in (corpus, weights) if folder]
+        inputs += [made] if vocabulary and made.is_file() else []
         # Lucene names segments at random, and compares checksums of its own.
-        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=[left_out])
+        manifest.write(temporary, facts, form, inputs, "residuum.lexical", own=[left_out, *own])
 
 
 @app.command()

@@ -12,7 +12,8 @@ from residuum.artefacts import contracts
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.systems import Analysis, IndexForm
+from residuum.config.schema.systems import Analysis, IndexForm, Wordpieces
+from residuum.lucene import analysis as terms
 from residuum.lucene import jvm
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors
 
@@ -24,18 +25,13 @@ MOST_TEXT, MOST_ID = 20_000_000, 32_766  # of the JSON that Anserini reads; of a
 BLANK = "".join(map(chr, range(ord(" ") + 1)))  # what Java's trim takes off
 NO_TERMS = "."  # contents of a doc that has its text in fields: a full stop has no terms
 Doc = dict[str, str | dict[str, int]]  # as Anserini's JSON has it
+Named = tuple[str, Doc]  # the text that a doc goes by, too
 Counts = dict[str, int | dict[str, dict[str, int]]]
 
 
 def lucene_field(name: str) -> str:
     """Return the name of a corpus field in Lucene; Anserini has contents, id and others itself."""
     return f"field.{name}"
-
-
-def analyzer(analysis: Analysis) -> JavaObject:
-    """Return Anserini's English analyzer for an analysis."""
-    made = java("io.anserini.analysis.DefaultEnglishAnalyzer")
-    return made.fromArguments(analysis.stemmer, analysis.stopwords == "none", None)
 
 
 def class_name(part: JavaObject) -> str:
@@ -47,7 +43,7 @@ def tools(analysis: Analysis) -> dict[str, str]:
     """Return the class of the analyzer, and the versions of Anserini and Lucene."""
     lucene = str(java(f"{LUCENE}.util.Version").LATEST.toString())
     versions = {"anserini": jvm.anserini_jar().name.split("-")[1], "lucene": lucene}
-    return {"analyzer": class_name(analyzer(analysis)), **versions}
+    return {"analyzer": class_name(terms.analyzer(analysis)), **versions}
 
 
 def build(
@@ -55,23 +51,26 @@ def build(
 ) -> list[str]:
     """Index a corpus into `folder` as one segment, with the term vectors that RM3 needs.
 
-    `weights` are those of its terms, which take the place of tf. The docs wait on disk in
-    `folder`.docs meanwhile, so memory stays flat; gzip would make half of them and cost a tenth
-    more time. Returns the ids of empty docs, which Anserini leaves out. Errors: a doc lacks a field
-    of the form; the weights are not of the same docs.
+    `weights` are those of its terms, which take the place of tf; a tokenizer that cuts texts into
+    terms lies beside `folder`. The docs wait on disk in `folder`.docs meanwhile, so memory stays
+    flat; gzip would make half of them and cost a tenth more time. Returns the ids of empty docs,
+    which Anserini leaves out. Errors: a doc lacks a field of the form, or is too long; the weights
+    are not of the same docs.
     """
     waiting = folder.with_suffix(".docs")
     waiting.mkdir(parents=True)
     total = contracts.corpus_manifest(corpus)["docs"]
     empty: list[str] = []
-    docs = _noting_empty(_weighted(corpus, weights) if weights else _docs(corpus, form), empty)
-    for number, batch in enumerate(chunks(track(docs, "read", total, "docs"), DOCS_PER_FILE)):
+    docs = _weighted(corpus, weights) if weights else _docs(corpus, form)
+    if isinstance(form.analysis, Wordpieces):
+        docs = _cut(docs, terms.of(form.analysis, folder).cut)
+    fitting = _noting_empty(_fitting(docs, corpus), empty)
+    for number, batch in enumerate(chunks(track(fitting, "read", total, "docs"), DOCS_PER_FILE)):
         lines = (json.dumps(doc) + "\n" for doc in batch)
         (waiting / f"{number:06d}.jsonl").write_text("".join(lines), encoding="ascii")
     collection = "JsonVectorCollection" if weights else "JsonCollection"
     options = ["-collection", collection, "-input", waiting, "-index", folder, "-threads", threads]
-    options += ["-stemmer", form.analysis.stemmer, "-memoryBuffer", BUFFER_MB, "-optimize"]
-    options += ["-quiet", *(["-keepStopwords"] if form.analysis.stopwords == "none" else [])]
+    options += ["-memoryBuffer", BUFFER_MB, "-optimize", "-quiet", *_analysed(form.analysis)]
     fields = ["-fields", *map(lucene_field, form.fields)]
     options += fields if form.fields else ["-storeDocvectors"]  # RM3 does not go with fields
     with java_errors(f"indexing into {folder}"):
@@ -82,7 +81,34 @@ def build(
     return empty
 
 
-def _noting_empty(docs: Iterable[tuple[str, Doc]], empty: list[str]) -> Iterator[Doc]:
+def _analysed(analysis: Analysis) -> list[str]:
+    """Return the options that have Anserini analyse texts so."""
+    if isinstance(analysis, Wordpieces):
+        return ["-pretokenized"]
+    kept = ["-keepStopwords"] if analysis.stopwords == "none" else []
+    return ["-stemmer", analysis.stemmer, *kept]
+
+
+def _cut(docs: Iterable[Named], cut: terms.Cut) -> Iterator[Named]:
+    """Put the terms of texts into their place."""
+    for some in chunks(docs, DOCS_PER_FILE):
+        for (_, doc), text in zip(some, cut(text for text, _ in some), strict=True):
+            yield text, {**doc, CONTENTS: text}
+
+
+def _fitting(docs: Iterable[Named], corpus: Path) -> Iterator[Named]:
+    """Pass docs on; refuse one that is too long."""
+    for text, doc in docs:
+        doc_id = str(doc["id"])
+        if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
+            cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
+            raise ResiduumError(
+                f"{corpus}: doc {doc_id[:60]} is longer: {cause}. Cut it into docs."
+            )
+        yield text, doc
+
+
+def _noting_empty(docs: Iterable[Named], empty: list[str]) -> Iterator[Doc]:
     """Pass docs on and note those of which Java's trim leaves nothing: Anserini drops them.
 
     Source: createDocument of Anserini's DefaultLuceneDocumentGenerator, EmptyDocumentException.
@@ -93,7 +119,7 @@ def _noting_empty(docs: Iterable[tuple[str, Doc]], empty: list[str]) -> Iterator
         yield doc
 
 
-def _docs(corpus: Path, form: IndexForm) -> Iterator[tuple[str, Doc]]:
+def _docs(corpus: Path, form: IndexForm) -> Iterator[Named]:
     """Stream docs and their texts, which are the doc's own or its joined fields; or fields apart.
 
     Anserini goes by the contents alone. Those of a doc with fields are all of them here, so that
@@ -102,11 +128,6 @@ def _docs(corpus: Path, form: IndexForm) -> Iterator[tuple[str, Doc]]:
     for record in contracts.read_docs(corpus):
         doc_id, texts = record["doc_id"], [record.get(n, "") for n in form.joined or ["text"]]
         text = " ".join(filter(None, texts))
-        if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
-            cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
-            raise ResiduumError(
-                f"{corpus}: doc {doc_id[:60]} is longer: {cause}. Cut it into docs."
-            )
         if missing := [name for name in (*form.fields, *form.joined) if name not in record]:
             known = ", ".join(name for name in record if name != "doc_id")
             fault = f"doc {doc_id} has no field {', '.join(missing)}; it has {known}"
@@ -119,7 +140,7 @@ def _docs(corpus: Path, form: IndexForm) -> Iterator[tuple[str, Doc]]:
         yield text, {"id": doc_id, CONTENTS: contents, **fields}
 
 
-def _weighted(corpus: Path, weights: Path) -> Iterator[tuple[str, Doc]]:
+def _weighted(corpus: Path, weights: Path) -> Iterator[Named]:
     """Stream words and docs of {word: tf}: Anserini repeats each word before it is analysed."""
     both = zip_longest(contracts.read_docs(corpus), contracts.read_docs(weights))
     for doc, predicted in both:

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import LexicalSystem
-from residuum.lucene import handles, indexing
+from residuum.lucene import analysis, handles, indexing
 from residuum.lucene.anserini import ANALYZER
 from residuum.lucene.handles import LIST, STRING, bound, chain, method, static
 from residuum.lucene.indexing import CONTENTS, LUCENE
@@ -49,7 +49,8 @@ class Weigher:
         self._reader = indexing.open_reader(folder)
         self._workers = handles.Workers(threads)
         analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
-        analyze = bound(analyze, 0, indexing.analyzer(system.analysis))
+        analyzer, self._cut = analysis.of(system.analysis, folder)
+        analyze = bound(analyze, 0, analyzer)
         join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
         self._analyze = chain(analyze, bound(join, 0, " "))
         counted = java(f"{LUCENE}.index.MultiTerms").getTerms(self._reader, CONTENTS)
@@ -81,7 +82,9 @@ class Weigher:
         done = 0
         for some in chunks(texts, TEXTS_AT_ONCE):
             with java_errors("analysing texts"):
-                lines = handles.texts(self._workers.map(self._analyze, handles.objects(some)))
+                lines = handles.texts(
+                    self._workers.map(self._analyze, handles.objects(self._cut(some)))
+                )
             numbers = pl.int_range(done, done + len(some), eager=True)
             terms = pl.DataFrame({"text": numbers, "term": lines}).with_columns(
                 pl.col("term").str.split(" ")

@@ -14,9 +14,15 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, references
 from residuum.config.schema.datasets import Dataset
-from residuum.config.schema.models import ReleasedWeights
+from residuum.config.schema.models import LexicalVectors, ReleasedWeights
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
-from residuum.config.schema.systems import ExternalSystem, LexicalSystem, RerankSystem, System
+from residuum.config.schema.systems import (
+    DenseSystem,
+    ExternalSystem,
+    LexicalSystem,
+    RerankSystem,
+    System,
+)
 from residuum.wiring.answers import kept
 
 Hub = Callable[[FromHub], str | None]  # why a model cannot be downloaded or read, or None
@@ -44,12 +50,16 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
             yield f"no such file: {path}. {entry.source}"
     if isinstance(entry, LexicalSystem) and entry.term_weights:
         yield _released(registry, entry.term_weights, place)
-    yield place and why_no_export(registry, place.dataset, None, place.split)
     dataset, places = place and place.dataset, [place]
+    for _, name in references(entry, "backbone"):  # whose tokenizer cuts the texts
+        yield from _start(registry, registry.backbone(name, dataset), name, dataset, hub)
+    yield place and why_no_export(registry, place.dataset, None, place.split)
     if role := registry.tuned_on(system):
         tune, why = role_of(registry, role, "tune", dataset)
         yield why
         places.append(tune)
+    if isinstance(entry, DenseSystem):
+        yield from _lexical_vectors(registry, entry.model, place, hub)
     for part in registry.parts(system):
         for at in places:
             yield from _system(registry, part, at, hub)
@@ -65,6 +75,12 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
         yield from _start(registry, player, name, dataset, hub)
         if place and isinstance(player, FromModel):
             yield why_not_by_folds(registry, entry, player.model, place)
+
+
+def _lexical_vectors(registry: Registry, name: str, place: Place | None, hub: Hub) -> Reasons:
+    """Follow a model of lexical vectors to the system that weighs them; nothing of another."""
+    if isinstance(model := registry.models[name], LexicalVectors):
+        yield from _system(registry, model.system, place, hub)
 
 
 def _released(registry: Registry, name: str, place: Place | None) -> str | None:
@@ -89,6 +105,8 @@ def _model(registry: Registry, name: str, dataset: str | None, hub: Hub) -> Reas
     on = place and place.dataset  # what is behind it belongs to this collection
     for other in filter(None, [*registry.mined_models(name), registry.gate_of(name)]):
         yield from _model(registry, other, on, hub)
+    if fixed := registry.fixed_by(name):
+        yield from _lexical_vectors(registry, fixed, place, hub)
     for _, role in references(model, "backbone"):
         yield from _start(registry, registry.backbone(role, on), role, on, hub)
 

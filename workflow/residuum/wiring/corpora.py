@@ -14,7 +14,8 @@ from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.base import references
 from residuum.config.schema.models import LexicalVectors, OnPairs
-from residuum.config.schema.systems import DenseSystem, LexicalSystem
+from residuum.config.schema.scales import Start
+from residuum.config.schema.systems import DenseSystem, IndexForm, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
@@ -98,9 +99,26 @@ class Corpora(Part):
 
     def index_form(self, wildcards: Wildcards) -> str:
         """Return the form of the index that an index id names, as JSON."""
+        return specs.of_entry(self._form(wildcards))
+
+    def _form(self, wildcards: Wildcards) -> IndexForm:
         names, form = self.registry.of_kind("lexical"), FixedId.parse(wildcards.index).name
         forms = (self.registry.entry(name, LexicalSystem).index() for name in names)
-        return specs.of_entry(next(index for index in forms if index.index_id() == form))
+        return next(index for index in forms if index.index_id() == form)
+
+    def vocabulary(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the model whose tokenizer cuts texts for an index, if one does."""
+        start = self._vocabulary(wildcards)
+        return self.model_files(start, wildcards.dataset) if start else []
+
+    def vocabulary_option(self, wildcards: Wildcards) -> str:
+        """Return the options that name that model."""
+        start = self._vocabulary(wildcards)
+        return f"--vocabulary {self.source(start, wildcards.dataset)}" if start else ""
+
+    def _vocabulary(self, wildcards: Wildcards) -> Start | None:
+        role = self._form(wildcards).vocabulary
+        return self.registry.backbone(role, wildcards.dataset) if role else None
 
     def term_weights(self, wildcards: Wildcards) -> list[str]:
         """Return the term weights that an index is made of; none for one of texts."""
@@ -161,7 +179,8 @@ class Corpora(Part):
 
     def shard(self, wildcards: Wildcards) -> str:
         """Return the options that name a shard of a corpus."""
-        return f"--shard {int(wildcards.shard)} --of {self.registry.shards(wildcards.dataset)}"
+        of = self.registry.shards(wildcards.dataset, wildcards.model)
+        return f"--shard {int(wildcards.shard)} --of {of}"
 
     def windows(self, wildcards: Wildcards) -> str:
         """Return the option that has a dataset's docs read in passages, if it says so."""
@@ -231,5 +250,5 @@ def shards_of(
 ) -> list[str]:
     """Return a file of each shard of what a model makes of a corpus, each once."""
     made = {"dataset": dataset, "model": model, "seed": registry.vectors_seed(model, seed), **more}
-    shards = range(registry.shards(dataset))
+    shards = range(registry.shards(dataset, model))
     return list(dict.fromkeys(template.fill(shard=f"{n:05d}", **made) for n in shards))

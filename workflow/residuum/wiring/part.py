@@ -13,7 +13,7 @@ from typing import Protocol
 from residuum.code import closure
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
-from residuum.config.schema.scales import FromModel, FromPath, Start
+from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import ONE_SEED, SEED, SNAPSHOT, FixedId, RunId, Seed
 from residuum.wiring.availability import Hub
@@ -97,13 +97,17 @@ class Part:
         return [self._made(model, dataset, fold)] if isinstance(model, FromModel) else []
 
     def model_argument(self, model: Start, dataset: str, fold: str | None = None) -> str:
-        """Return how a command names a model for a dataset: a folder, or hub id and revision."""
+        """Return how a command names a model for a dataset, whose weights may be a pickle."""
+        pickled = " --pickled" if isinstance(model, FromHub) and model.pickled else ""
+        return self.source(model, dataset, fold) + pickled
+
+    def source(self, model: Start, dataset: str, fold: str | None = None) -> str:
+        """Return where a model for a dataset lies: its folder, or its hub id and revision."""
         if isinstance(model, FromModel):
             return folder_of(self._made(model, dataset, fold))
         if isinstance(model, FromPath):
             return quote(model.path)
-        named = f"{quote(model.hub)} --revision {quote(model.revision)}"
-        return f"{named} --pickled" if model.pickled else named
+        return f"{quote(model.hub)} --revision {quote(model.revision)}"
 
     def _made(self, model: FromModel, dataset: str, fold: str | None) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""

@@ -3,7 +3,7 @@
 from itertools import product
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import Field, PositiveFloat
+from pydantic import Discriminator, Field, PositiveFloat, Tag
 
 from residuum.config.schema import base
 from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
@@ -17,12 +17,46 @@ Value = TypeVar("Value")
 Grid = TypeVar("Grid")
 
 
-class Analysis(Strict):
-    """How Lucene turns text into terms; part of what names the index."""
+class LuceneAnalysis(Strict):
+    """How Lucene turns text into terms."""
 
     language: Literal["en"] = "en"
     stemmer: Literal["porter", "krovetz", "none"]
     stopwords: Literal["lucene", "none"]
+
+    @property
+    def named(self) -> str:
+        """Its part of an index's id."""
+        return f"{self.language}-{self.stemmer}-{self.stopwords}"
+
+
+class Wordpieces(Strict):
+    """The wordpieces that a backbone reads are the terms: Luan et al. 2021, 4.1.
+
+    By themselves they are its BM25-uni; with pairs of neighbours beside them, BM25-bi.
+    """
+
+    wordpieces: Annotated[
+        Id, Ref("backbone"), Field(description="role whose tokenizer cuts docs and queries")
+    ]
+    ngrams: Literal[1, 2] = Field(1, description="2: pairs of neighbours are terms as well")
+
+    @property
+    def named(self) -> str:
+        """Its part of an index's id."""
+        return f"{self.wordpieces}-{self.ngrams}grams"
+
+
+def _analysis(given: object) -> str:
+    """Tell an analysis by its keys, so that the faults are those of one form alone."""
+    cut = "wordpieces" in given if isinstance(given, dict) else isinstance(given, Wordpieces)
+    return "Wordpieces" if cut else "LuceneAnalysis"
+
+
+Analysis = Annotated[
+    Annotated[LuceneAnalysis, Tag("LuceneAnalysis")] | Annotated[Wordpieces, Tag("Wordpieces")],
+    Discriminator(_analysis),
+]
 
 
 class IndexForm(Strict):
@@ -32,14 +66,16 @@ class IndexForm(Strict):
     fields: list[Id] = Field([], description="empty: the whole text as one field")
     joined: list[Id] = Field([], description="fields that are one text in place of the whole")
 
+    @property
+    def vocabulary(self) -> str | None:
+        """The backbone role whose tokenizer cuts the texts; None where Lucene does."""
+        return self.analysis.wordpieces if isinstance(self.analysis, Wordpieces) else None
+
     def index_id(self) -> str:
         """Return the id of the index, such as en-porter-lucene, en-porter-lucene.body.title, or
         en-porter-lucene.title+body where fields are joined."""
-        analysis = self.analysis
-        made = f"{analysis.language}-{analysis.stemmer}-{analysis.stopwords}"
-        return ".".join(
-            [made, *sorted(self.fields), *(["+".join(self.joined)] * bool(self.joined))]
-        )
+        joined = ["+".join(self.joined)] * bool(self.joined)
+        return ".".join([self.analysis.named, *sorted(self.fields), *joined])
 
 
 class Bm25(Strict):
@@ -128,6 +164,9 @@ class LexicalSystem(Strict):
             raise ValueError("boosts go with plain BM25: without rm3 and term_weights")
         if self.joined and (self.boosts or self.term_weights):
             raise ValueError("joined: one text, without boosts and term_weights")
+        if self.index().vocabulary and (self.boosts or self.term_weights or self.rm3):
+            text = "without boosts, term_weights and rm3, whose terms are words"
+            raise ValueError(f"analysis.wordpieces: {text}")
 
 
 class DenseSystem(Strict):

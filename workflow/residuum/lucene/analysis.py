@@ -1,0 +1,97 @@
+"""How texts become terms: analysed by Lucene, or cut into wordpieces before it sees them.
+
+Usage: `terms = analysis.of(form.analysis, folder)`; then Lucene gets `terms.cut(texts)` with
+`terms.analyzer`, docs and queries alike. Must not know BM25, indexes or manifests.
+"""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from residuum.artefacts import intact
+from residuum.artefacts.streams import chunks
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.systems import Analysis, Wordpieces
+from residuum.lucene.jvm import JavaObject, java
+
+TOKENIZER = "tokenizer.json"  # beside an index; as the Hugging Face library tokenizers reads it
+NEIGHBOURS = "\N{OPEN BOX}"  # between the two terms of a pair; no space, and in no vocabulary
+TEXTS_AT_ONCE = 4096
+Cut = Callable[[Iterable[str]], Iterator[str]]
+
+
+class Terms(NamedTuple):
+    """Lucene's analyzer, and what is done to a text before it."""
+
+    analyzer: JavaObject
+    cut: Cut
+
+
+def of(analysis: Analysis, folder: Path) -> Terms:
+    """Return how texts become the terms of an index in `folder`, beside which a tokenizer lies."""
+    if isinstance(analysis, Wordpieces):
+        return Terms(analyzer(analysis), _cutter(folder.with_name(TOKENIZER), analysis.ngrams))
+    return Terms(analyzer(analysis), lambda texts: iter(texts))
+
+
+def analyzer(analysis: Analysis) -> JavaObject:
+    """Return Anserini's English analyzer, or one that splits at spaces alone."""
+    if isinstance(analysis, Wordpieces):
+        return java("org.apache.lucene.analysis.core.WhitespaceAnalyzer")()
+    made = java("io.anserini.analysis.DefaultEnglishAnalyzer")
+    return made.fromArguments(analysis.stemmer, analysis.stopwords == "none", None)
+
+
+def keep_tokenizer(vocabulary: str, revision: str | None, folder: Path) -> Path:
+    """Copy the tokenizer of a model, a folder or one of the hub, beside an index; return its path.
+
+    With its own copy an index can be searched wherever it lies, and whatever becomes of the model.
+    """
+    own = Path(vocabulary)
+    path = own / TOKENIZER
+    if own.is_dir():
+        intact.check_folder(own)
+    else:
+        path = _of_hub(vocabulary, revision)
+    if not path.is_file():
+        raise ResiduumError(
+            f"{vocabulary}: it has no {TOKENIZER}, which cuts texts into wordpieces. Save its "
+            "tokenizer again with transformers' save_pretrained"
+        )
+    shutil.copyfile(path, folder / TOKENIZER)
+    return folder / TOKENIZER
+
+
+def _of_hub(name: str, revision: str | None) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    try:
+        return Path(hf_hub_download(name, TOKENIZER, revision=revision))
+    except (OSError, ValueError) as error:  # as the hub's own errors are
+        reason = str(error).strip().splitlines()[0]
+        text = f"no {TOKENIZER} of '{name}': not a directory, and not to be had from the hub"
+        raise ResiduumError(f"{text} ({reason})") from None
+
+
+def _cutter(tokenizer: Path, ngrams: int) -> Cut:
+    """Return what cuts texts into terms, with spaces between them; special tokens are none.
+
+    Given 2 ngrams the pairs of neighbours follow, in the order of their first terms.
+    """
+    from tokenizers import Tokenizer
+
+    pieces = Tokenizer.from_file(str(intact.checked(tokenizer)))
+    pieces.no_truncation()
+    pieces.no_padding()
+    names = {number: piece for piece, number in pieces.get_vocab().items()}
+
+    def cut(texts: Iterable[str]) -> Iterator[str]:
+        for some in chunks(texts, TEXTS_AT_ONCE):
+            for text in pieces.encode_batch_fast(some, add_special_tokens=False):
+                terms = [names[number] for number in text.ids]
+                pairs = map(NEIGHBOURS.join, pairwise(terms))
+                yield " ".join([*terms, *pairs] if ngrams == 2 else terms)
+
+    return cut
