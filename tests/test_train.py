@@ -19,7 +19,8 @@ from residuum.artefacts import contracts, files, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import DualEncoder
 from residuum.neural import devices
-from residuum.neural.encoders import DualLearner, Encoder
+from residuum.neural.duals import DualLearner
+from residuum.neural.encoders import Encoder
 from residuum.neural.learners import Start
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts

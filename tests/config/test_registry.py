@@ -15,7 +15,7 @@ from residuum.config.bindings import Place
 from residuum.config.schema.papers import parts_of
 from residuum.config.schema.scales import FromHub, FromPath
 from residuum.neural.losses import ConstantMargin
-from residuum.wiring import availability, corpora, models, pages
+from residuum.wiring import availability, corpora, models, pages, sizes
 
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 
@@ -167,18 +167,32 @@ def test_published_lexical_scores_are_compared_on_passages_as_they_are_distribut
 
 
 def test_a_corpus_is_cut_by_its_largest_edition_into_shards_that_hold_docs(config):
-    assert load(scale="full").shards("msmarco-passage") == 18  # 8,841,823 docs, 500,000 each
-    assert load(scale="full").shards("msmarco-document") == 39, "3,213,835 docs of 6 passages"
-    assert load(scale="mini").shards("generated-mini") == 1
-    assert load(scale="smoke").shards("generated-smoke") == 2
+    full = load(scale="full")
+    assert full.shards("msmarco-passage", "clear") == 18  # 8,841,823 docs, 500,000 each
+    assert full.shards("msmarco-document", "clear") == 39, "3,213,835 docs of 6 passages"
+    assert full.shards("msmarco-document", "bm25-vectors") == 7, "read whole"
+    assert load(scale="mini").shards("generated-mini", "clear") == 1
+    assert load(scale="smoke").shards("generated-smoke", "clear") == 2
     edit(config, "scales/nfcorpus.yaml", shard_docs=500)
-    assert load(config, scale="nfcorpus").shards("nfcorpus") == 11  # of 5,371 docs, or of 3,395
+    assert (
+        load(config, scale="nfcorpus").shards("nfcorpus", "clear") == 11
+    )  # of 5,371 docs, or of 3,395
     edit(
         config,
         "datasets/cacm.yaml",
         editions=[{"name": "whole", "docs": 6000}, {"name": "sample", "docs": 3}],
     )
-    assert load(config, scale="nfcorpus").shards("cacm") == 3, "none is empty in either"
+    assert load(config, scale="nfcorpus").shards("cacm", "clear") == 3, "none is empty in either"
+
+
+def test_a_corpus_is_cut_by_the_vectors_that_a_model_makes_of_it(config):
+    encoder = {"pooling": {"kind": "first", "vectors": 4}, "query_length": 8, "doc_length": 8}
+    edit(config, "models/clear.yaml", encoder=encoder)
+    made = load(config, scale="full")
+    assert made.shards("msmarco-passage", "clear") == 71  # 4 x 8,841,823 vectors
+    assert made.shards("msmarco-document", "clear") == 155  # of 6 passages, 4 each
+    assert made.shards("msmarco-passage", "dualrm") == 18
+    assert sizes.vectors(made, "msmarco-passage", "clear@x.train") == 4 * 8_841_823
 
 
 def test_tables_of_a_paper_are_corrected_together_if_their_tests_say_so(config):

@@ -65,6 +65,7 @@ SPECS = {
     "dpr": with_negatives(loss="nll"),
     "several": with_negatives(loss=None, losses=SEVERAL),
     "vectors": with_negatives(loss="nll", encoder=MANY),
+    "projected": with_negatives(loss="nll", encoder={**MANY, "dimensions": 6}),
     "cross": cross_encoder_spec(**HOW),
     "terms": term_weights_spec(**HOW),
     "sparse": terms_spec(**HOW),
@@ -79,7 +80,7 @@ FORMS = {
     "masked": MaskedLanguage,
     "cloze": InverseCloze,
 }
-JOINT = ("nll", "dpr", "several", "vectors", "sparse", "cloze")
+JOINT = ("nll", "dpr", "several", "vectors", "projected", "sparse", "cloze")
 WHOLE = slice(0, 7)
 
 

@@ -10,7 +10,8 @@ from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder, DualEncoder
 from residuum.neural import devices, matching
 from residuum.neural.crossencoder import CrossLearner
-from residuum.neural.encoders import DualLearner, Encoder
+from residuum.neural.duals import DualLearner
+from residuum.neural.encoders import Encoder
 from residuum.neural.learners import ContrastiveLearner, Start
 from residuum.neural.pretrained import Source
 from residuum.neural.tokens import Texts

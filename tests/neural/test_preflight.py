@@ -9,7 +9,7 @@ import torch
 
 from residuum.config.schema.models import DualEncoder, TermWeights
 from residuum.neural import devices
-from residuum.neural.encoders import DualLearner
+from residuum.neural.duals import DualLearner
 from residuum.neural.learners import BatchLoss, Learner, Start
 from residuum.neural.losses import triplet_hinge
 from residuum.neural.preflight import preflight

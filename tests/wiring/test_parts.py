@@ -180,7 +180,7 @@ def test_a_corpus_is_encoded_and_searched_in_shards():
         f"r/embeddings/toy/dual/seed1/shard-0000{n}/manifest.json" for n in (1, 2, 3)
     ]
     assert len(searching.shards(Paths("r").query_embeddings)(run)) == 1
-    assert searching.shard(named(dataset="toy", shard="00002")) == "--shard 2 --of 4"
+    assert searching.shard(named(dataset="toy", model="dual", shard="00002")) == "--shard 2 --of 4"
 
 
 def test_first_stages_that_share_a_reranker_are_scored_once_to_the_largest_depth():

@@ -99,8 +99,8 @@ def test_docs_in_windows_have_a_vector_for_each_passage():
     windows = Windows(length=100, stride=50, body="body", expected=4)
     dataset = TOY.datasets["toy"].model_copy(update={"windows": windows})
     inside = replace(TOY, datasets={"toy": dataset})
-    assert sizes.vectors(inside, "toy") == 1000 * 4
-    assert sizes.vectors(TOY, "toy") == 1000
+    assert sizes.vectors(inside, "toy", "dual") == 1000 * 4
+    assert sizes.vectors(TOY, "toy", "dual") == 1000
 
 
 def test_a_reranked_run_is_as_long_as_its_first_stage():

@@ -14,7 +14,7 @@ from residuum.cli.errors import ResiduumError, unknown
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.fidelities import Fidelity
 from residuum.config.schema.groupings import Grouping
-from residuum.config.schema.models import Model
+from residuum.config.schema.models import DualEncoder, Model
 from residuum.config.schema.pages import Page
 from residuum.config.schema.papers import Tests
 from residuum.config.schema.scales import (
@@ -95,14 +95,23 @@ class Bindings:
             return place
         raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
 
-    def shards(self, dataset: str) -> int:
-        """Return into how many shards a corpus is cut, whichever its edition; none is empty.
+    def vectors_each(self, dataset: str, model: str) -> int:
+        """Return how many vectors a model, by its id, is expected to make of a doc.
 
-        A doc that models read in passages counts as many times as it is expected to have.
+        A dual encoder reads it in passages where the dataset says so, and makes some of each.
+        """
+        entry, windows = self.models[FixedId.parse(model).name], self.datasets[dataset].windows
+        if not isinstance(entry, DualEncoder):
+            return 1
+        return (windows.expected if windows else 1) * entry.encoder.pooling.most("doc")
+
+    def shards(self, dataset: str, model: str) -> int:
+        """Return into how many shards a corpus is cut for a model, whichever edition it is.
+
+        They hold as many vectors, and none is empty.
         """
         docs = [edition.docs for edition in self.datasets[dataset].editions]
-        windows = self.datasets[dataset].windows
-        vectors = max(docs) * (windows.expected if windows else 1)
+        vectors = max(docs) * self.vectors_each(dataset, model)
         return min(-(-vectors // self.scale.shard_docs), *docs)
 
     def backbone(self, role: str, dataset: str | None) -> Start | None:

@@ -16,8 +16,7 @@ import numpy as np
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
 from residuum.config.schema.reading import Reading
-from residuum.config.specs import derive
-from residuum.neural import devices, pretrained
+from residuum.neural import devices, layers, pretrained
 from residuum.neural.batches import Batch
 from residuum.neural.heads import Kind, mean
 from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 SPECIALS = 3  # [CLS] query [SEP] doc [SEP]
 STEP = 8  # widths of batches are multiples of it: few shapes, little padding
-HEAD = Path("2_Dense", pretrained.WEIGHTS)
-IDENTITY = "torch.nn.modules.linear.Identity"  # sentence-transformers would squash one label
 
 
 class Pair(NamedTuple):
@@ -73,13 +70,15 @@ class CrossEncoder(Ranker):
 
     def _read(self, source: Source, settings: Reading) -> pretrained.Loaded:
         """Return model and tokenizer: of one label, or a whole one of (not relevant,) relevant."""
+        from torch.nn import Linear
         from transformers import AutoModel, AutoModelForSequenceClassification
 
         if settings.pooling == "mean":
             if source.whole:
                 raise ResiduumError(f"{source.name}: a released reranker has pooling cls")
             backbone, tokenizer = pretrained.load(AutoModel, source)
-            return _with_linear(backbone, Path(source.name) / HEAD), tokenizer
+            made = {"linear": lambda: Linear(backbone.config.hidden_size, 1)}
+            return layers.behind(backbone, source.name, made), tokenizer
         labels: dict[str, Any] = {} if source.whole else {"num_labels": 1}
         model, tokenizer = pretrained.load(AutoModelForSequenceClassification, source, **labels)
         if (count := model.config.num_labels) not in (1, 2):
@@ -165,15 +164,12 @@ class CrossEncoder(Ranker):
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint into a folder; with mean pooling its linear layer apart."""
-        from safetensors.torch import save_file
-
         self.tokenizer.model_max_length = self.settings.length
-        if self.settings.pooling == "cls":
-            self.model.config.sentence_transformers = {"activation_fn": IDENTITY}
+        if self.settings.pooling == "cls":  # of one label it would take the sigmoid
+            self.model.config.sentence_transformers = {"activation_fn": layers.IDENTITY}
         super().save(folder)
         if self.settings.pooling == "mean":
-            state = self.model["linear"].state_dict().items()
-            save_file({f"linear.{name}": value for name, value in state}, Path(folder) / HEAD)
+            layers.save(self.model, folder)
 
     def records(self) -> dict[str, Any]:
         """Return the files by which sentence-transformers 6 reads the parts of mean pooling."""
@@ -188,34 +184,13 @@ class CrossEncoder(Ranker):
         return {
             "modules.json": pretrained.modules(types),
             "1_Pooling/config.json": {"embedding_dimension": dimensions, "pooling_mode": "mean"},
-            "2_Dense/config.json": {
-                "in_features": dimensions,
-                "out_features": 1,
-                "bias": True,
-                "activation_function": IDENTITY,
-                "module_output_name": "scores",
-            },
+            "2_Dense/config.json": {**layers.dense(dimensions, 1), "module_output_name": "scores"},
             "sentence_bert_config.json": {"max_seq_length": self.settings.length},
             "config_sentence_transformers.json": {
                 "model_type": "CrossEncoder",
-                "activation_fn": IDENTITY,
+                "activation_fn": layers.IDENTITY,
             },
         }
-
-
-def _with_linear(backbone: Any, saved: Path) -> Any:
-    """Join a model and a linear layer to one label, the saved one if there is one."""
-    import torch
-    from safetensors.torch import load_file
-
-    with devices.seeded(derive(0, "new-weights")):
-        linear = torch.nn.Linear(backbone.config.hidden_size, 1)
-    if saved.is_file():
-        state = load_file(saved).items()
-        linear.load_state_dict({name.removeprefix("linear."): value for name, value in state})
-    model = torch.nn.ModuleDict({"backbone": backbone, "linear": linear})
-    model.config, model.save_pretrained = backbone.config, backbone.save_pretrained
-    return model
 
 
 def _head_in_float32(model: Any, device: str) -> None:

@@ -1,4 +1,4 @@
-"""Dual encoders: how text becomes vectors, and how they learn.
+"""Encoders: how text becomes vectors.
 
 Usage: `vectors = Encoder.load(folder, device).encode(texts, "doc", batch_size=64)`.
 AutoModel and sentence-transformers load a checkpoint too. Must not know where runs are written.
@@ -18,15 +18,11 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
-from residuum.config.schema.models import DualEncoder
 from residuum.config.schema.models import Encoder as EncoderSchema
-from residuum.neural import devices, frames, pretrained
-from residuum.neural.batches import Batch, other_positives
-from residuum.neural.fixed import FixedVectors
+from residuum.neural import devices, frames, layers, pretrained
 from residuum.neural.heads import HEADS, Kind
-from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
-from residuum.neural.losses import Candidates
-from residuum.neural.tokens import Texts, padded, tokenise
+from residuum.neural.learners import Ranker
+from residuum.neural.tokens import padded, tokenise
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -50,11 +46,17 @@ class Encoder(Ranker):
         self, source: pretrained.Source, settings: EncoderSchema, device: devices.Device
     ) -> None:
         markers = (settings.query_marker, settings.doc_marker)
-        self.hold(*pretrained.load(self.form(), source, markers), settings, device)
+        model, tokenizer = pretrained.load(self.form(), source, markers)
+        if settings.dimensions:
+            model = _projected(model, source.name, settings.dimensions)
+        self.hold(model, tokenizer, settings, device)
         self.leads = {"query": settings.query_marker, "doc": settings.doc_marker}
         if not settings.keep_cls:
             self._take_cls_away()
         self.head = HEADS[settings.pooling.kind].model_validate(settings.pooling)
+        if (most := self.head.most("doc")) > settings.doc_length:
+            text = f"{most} vectors of a doc of which {settings.doc_length} tokens are read"
+            raise ResiduumError(f"encoder.pooling: {text}; give fewer, or a larger doc_length")
         for key in ("query_length", "doc_length"):
             pretrained.check_length(self.model, f"encoder.{key}", getattr(settings, key))
 
@@ -85,7 +87,7 @@ class Encoder(Ranker):
     @property
     def dimensions(self) -> int:
         """Length of a vector."""
-        return int(self.model.config.hidden_size)
+        return self.settings.dimensions or int(self.model.config.hidden_size)
 
     @property
     def doc_room(self) -> int:
@@ -108,9 +110,13 @@ class Encoder(Ranker):
         Those beyond a text's `counts` mean nothing.
         """
         ids, mask = padded(tokens, self.tokenizer.pad_token_id or 0, self.device.name)
+        backbone = self.model["backbone"] if self.settings.dimensions else self.model
         with self.device.autocast():
-            hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return self.head.pool(hidden.float(), mask, kind) * math.sqrt(self.settings.score_scale)
+            hidden = backbone(input_ids=ids, attention_mask=mask).last_hidden_state
+        vectors = self.head.pool(hidden.float(), mask, kind)
+        if self.settings.dimensions:
+            vectors = self.model["norm"](self.model["linear"](vectors))
+        return vectors * math.sqrt(self.settings.score_scale)
 
     def encode(self, texts: Sequence[str], kind: Kind, batch_size: int) -> Rows:
         """Return float32 vectors (vectors, dimensions) in the order of the texts."""
@@ -158,6 +164,11 @@ class Encoder(Ranker):
                 size = devices.busy(batch_size, width, hidden, self.device.name)
                 self.sizes.each(batch, size, encode)
 
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        if self.settings.dimensions:
+            layers.save(self.model, folder)
+
     def write(self, folder: Path, ids: Sequence[str], rows: Rows) -> None:
         """Write vectors of this model into a folder, an id for each."""
         contracts.write_vectors(folder, ids, np.asarray(rows))
@@ -180,12 +191,17 @@ class Encoder(Ranker):
     def records(self) -> dict[str, Any]:
         """Return files by which sentence-transformers (2 and later) gives a text's first vector."""
         settings, package = self.settings, "sentence_transformers.models"
+        types = {"": "Transformer", "1_Pooling": "Pooling"}
+        hidden, size, more = int(self.model.config.hidden_size), settings.dimensions, {}
+        if size:
+            types |= {"2_Dense": "Dense", "3_LayerNorm": "LayerNorm"}
+            more["2_Dense/config.json"] = layers.dense(hidden, size)
+            more["3_LayerNorm/config.json"] = {"dimension": size}
         return {
-            "modules.json": pretrained.modules(
-                {"": f"{package}.Transformer", "1_Pooling": f"{package}.Pooling"}
-            ),
+            "modules.json": pretrained.modules({n: f"{package}.{t}" for n, t in types.items()}),
+            **more,
             "1_Pooling/config.json": {
-                "word_embedding_dimension": self.dimensions,
+                "word_embedding_dimension": hidden,
                 "pooling_mode_cls_token": settings.pooling.kind != "mean",
                 "pooling_mode_mean_tokens": settings.pooling.kind == "mean",
             },
@@ -204,90 +220,18 @@ class Encoder(Ranker):
         }
 
 
+def _projected(backbone: Any, source: str, size: int) -> Any:
+    """Put a linear layer and a layer norm behind a backbone (Luan et al. 2021, 4.1)."""
+    from torch.nn import LayerNorm, Linear
+
+    hidden = int(backbone.config.hidden_size)
+    if size > hidden:
+        text = f"encoder.dimensions is {size}, but {source} gives vectors of {hidden}"
+        raise ResiduumError(f"{text}. Give at most as many, or leave it out")
+    made = {"linear": lambda: Linear(hidden, size), "norm": lambda: LayerNorm(size)}
+    return layers.behind(backbone, source, made)
+
+
 ENCODERS: OpenTable[type[Encoder]] = OpenTable(
     {"terms": "residuum.neural.termencoder:TermEncoder"}, "pooling with an encoder of its own"
 )
-
-
-class DualLearner(ContrastiveLearner):
-    """One shared encoder in training; its outputs are the vectors of queries and docs.
-
-    A loss that needs candidates gets one matrix: the positives of the batch, those of other
-    processes included, then all sampled negatives.
-    """
-
-    encoder: Encoder
-
-    def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
-        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
-        self.joint = any("candidates" in one.needs for one in self.objectives)
-        if start.fixed:
-            start.fixed.keep("query", {pair.query_id for pair in self.pairs})
-            start.fixed.keep("doc", {pair.positive for pair in self.pairs})
-
-    @classmethod
-    def begin(cls, spec: DualEncoder, start: Start) -> Encoder:
-        return Encoder.of(spec.encoder)(start.source, spec.encoder, start.device)
-
-    def forward(self, batch: Batch) -> Outputs:
-        """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.
-
-        The latter are (rows, negatives, vectors, dimensions).
-        """
-        queries = self.encoder.forward(self.queries.of(batch.query_ids), "query")
-        pairs = range(len(queries))
-        rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
-        docs = self.encoder.forward(self.tokens_of(batch, rows, batch.docs), "doc")
-        positives, negatives = docs.tensor_split([len(queries)])
-        return queries, positives, negatives.view(len(queries), -1, *docs.shape[1:])
-
-    def indifferent(self, batch: Batch) -> Outputs:
-        """Return vectors whose inner products are all 0."""
-        import torch
-
-        rows, width = len(batch.query_ids), self.encoder.dimensions
-        negatives = torch.zeros(rows, self.group, 1, width)
-        return torch.zeros(rows, 1, width), torch.zeros(rows, 1, width), negatives
-
-    def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
-        """Return s_emb of each query with its own docs, or with all candidates too."""
-        import torch
-
-        queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
-        groups = torch.cat([positives[rows, None], negatives[rows]], dim=1)
-        part = self.part(batch, rows)
-        own = self._best((queries[:, None, None] * groups).sum(dim=-1), part.groups)
-        seen = of_own(own, part)._replace(vectors=(queries, positives[rows]))
-        if self.start.fixed:
-            seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))
-        if not self.joint:
-            return seen
-        docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
-        scores = (queries @ docs.T).view(len(queries), -1, positives.shape[1])
-        return seen._replace(
-            scores=self._best(scores, [batch.docs]),
-            positive=torch.arange(len(positives), device=docs.device)[rows],
-            ignore=devices.put(other_positives(batch, rows, self.positives), str(docs.device)),
-        )
-
-    def _fixed(self, fixed: FixedVectors, batch: Batch, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the fixed vectors of queries and positives, of the width of `queries`."""
-        width, device = queries.shape[1], str(queries.device)
-        of_queries = fixed.of("query", batch.query_ids, width)
-        of_docs = fixed.of("doc", batch.positives, width)
-        return devices.put(of_queries, device), devices.put(of_docs, device)
-
-    def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
-        """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
-        counts = [self.encoder.counts(self.docs.of(ids), "doc") for ids in docs]
-        absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
-        kept = scores.masked_fill(devices.put(absent, str(scores.device)), float("-inf"))
-        return kept.max(dim=-1).values
-
-    def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
-        """Return the scores of the positives and of the negatives, whichever query's they are."""
-        if not self.joint:
-            positive, negative = super().logged(seen, rows)
-            return positive.contiguous(), negative.contiguous()
-        others = (~seen.ignore).scatter(1, seen.positive[:, None], False)
-        return seen.scores.diagonal(rows.start), seen.scores[others]

@@ -14,19 +14,14 @@ from pydantic import Field
 from residuum.code.tables import OpenTable
 from residuum.config.schema.base import Id, Positive, Ref, Strict
 from residuum.config.schema.models import Pooling
+from residuum.config.schema.models import TextKind as Kind
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Kind = Literal["query", "doc"]
-
 
 class Head(Pooling):
     """A pooling that computes; one vector a text, unless it says otherwise."""
-
-    def most(self, kind: Kind) -> int:
-        """Return how many vectors a text gets if it has as many tokens."""
-        return 1
 
     @abstractmethod
     def pool(self, hidden: Tensor, mask: Tensor, kind: Kind) -> Tensor:

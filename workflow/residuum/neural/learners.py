@@ -149,7 +149,7 @@ class Kind(Protocol):
 
 KINDS: OpenTable[Kind] = OpenTable(
     {
-        "dual-encoder": "residuum.neural.encoders:DualLearner",
+        "dual-encoder": "residuum.neural.duals:DualLearner",
         "term-weights": "residuum.neural.termweighter:TermLearner",
         "cross-encoder": "residuum.neural.crossencoder:CrossLearner",
         "term-gate": "residuum.neural.termgate:GateLearner",

@@ -127,8 +127,9 @@ class Estimates:
     def run(self, w: Wildcards) -> Estimate:
         """Estimate a run that is fused of others, merged from shards, or given another order."""
         name, lines = run_of(w).system, self._lines(w)
-        dense = isinstance(self.registry.systems[name], DenseSystem)
-        lists = self.registry.shards(w.dataset) if dense else len(self.registry.parts(name))
+        system, lists = self.registry.systems[name], len(self.registry.parts(name))
+        if isinstance(system, DenseSystem):
+            lists = self.registry.shards(w.dataset, system.model)
         return of_run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
@@ -221,9 +222,10 @@ class Estimates:
         disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return Estimate(disk, 2 * self._export_s(w.dataset))
 
-    def _shard(self, dataset: str) -> float:
+    def _shard(self, w: Wildcards) -> float:
         """Return the vectors of a shard."""
-        return sizes.vectors(self.registry, dataset) / self.registry.shards(dataset)
+        vectors = sizes.vectors(self.registry, w.dataset, w.model)
+        return vectors / self.registry.shards(w.dataset, w.model)
 
     def _searched(self, w: Wildcards) -> int:
         """Return the queries of all splits that a model searches."""
@@ -232,8 +234,10 @@ class Estimates:
 
     def doc_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of one shard of a corpus."""
-        limit = self.registry.entry(w.model, DualEncoder).encoder.doc_length
-        return self._encoded(w, self._shard(w.dataset), sizes.doc_tokens(w.dataset, limit), limit)
+        encoder, vectors = self.registry.entry(w.model, DualEncoder).encoder, self._shard(w)
+        texts, limit = vectors / encoder.pooling.most("doc"), encoder.doc_length
+        read = self._encoded(w, texts, sizes.doc_tokens(w.dataset, limit), limit)
+        return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * vectors)
 
     def query_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the vectors of all queries that a model searches."""
@@ -242,10 +246,10 @@ class Estimates:
 
     def doc_term_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the lexical vectors of one shard: analysed as for an index, then written."""
-        share = 1 / self.registry.shards(w.dataset)
+        share = 1 / self.registry.shards(w.dataset, w.model)
         seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.INDEX_MB
         hidden = sizes.shape(self.registry, w.model).hidden
-        return Estimate(4.0 * hidden * self._shard(w.dataset), share * seconds)
+        return Estimate(4.0 * hidden * self._shard(w), share * seconds)
 
     def query_term_vectors(self, w: Wildcards) -> Estimate:
         """Estimate the lexical vectors of all queries that are searched or trained on."""
@@ -261,7 +265,7 @@ class Estimates:
 
     def dense_search(self, w: Wildcards) -> Estimate:
         """Estimate an exact search of one shard for all splits."""
-        queries, vectors = self._searched(w), self._shard(w.dataset)
+        queries, vectors = self._searched(w), self._shard(w)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
         return of_run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
 
@@ -270,7 +274,7 @@ class Estimates:
         model = self.registry.entry(run_of(w).system, DenseSystem).model
         stored, lines = sizes.stored(self.registry, model), self._scored(w)
         times = len(self.registry.trainings(self.registry.model_for(model, w.dataset)))
-        vectors = times * sizes.vectors(self.registry, w.dataset)
+        vectors = times * sizes.vectors(self.registry, w.dataset, model)
         read = 4.0 * stored * vectors / MB / assumed.READ_MB
         return of_run(lines, read + lines * MICRO * assumed.LINE_US)
 

@@ -121,7 +121,9 @@ def is_sparse(model: Model) -> bool:
 
 def stored(registry: Registry, model: str) -> int:
     """Return how many numbers a vector takes, 4 bytes each."""
-    return int(DOC_TERMS) if is_sparse(registry.model(model)) else shape(registry, model).hidden
+    entry = registry.model(model)
+    size = entry.encoder.dimensions if isinstance(entry, DualEncoder) else None
+    return int(DOC_TERMS) if is_sparse(entry) else size or shape(registry, model).hidden
 
 
 def docs(registry: Registry, dataset: str) -> int:
@@ -165,10 +167,9 @@ def example(model: Example, dataset: str) -> tuple[float, float]:
     return doc_tokens(dataset, model.length), model.length
 
 
-def vectors(registry: Registry, dataset: str) -> int:
-    """Return the vectors of a corpus: one a doc, or as many as it is expected to have passages."""
-    windows = registry.datasets[dataset].windows
-    return docs(registry, dataset) * (windows.expected if windows else 1)
+def vectors(registry: Registry, dataset: str, model: str) -> int:
+    """Return the vectors that a model makes of a corpus: one a doc, or as many as expected."""
+    return docs(registry, dataset) * registry.vectors_each(dataset, model)
 
 
 def queries(registry: Registry, place: Place) -> int:

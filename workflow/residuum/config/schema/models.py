@@ -23,6 +23,7 @@ NEEDS: dict[Needs, str] = {
     "pooling is terms",
     "fixed": "vectors of the same texts by a model without training: give fixed",
 }
+TextKind = Literal["query", "doc"]
 BackboneRole = Annotated[Id, Ref("backbone"), Field(description="role that the scale binds")]
 Corpora = Annotated[
     list[Role], Field(min_length=1, description="roles whose datasets give the text")
@@ -56,6 +57,10 @@ class Pooling(Strict):
     kind: str
     sparse: ClassVar[bool] = False  # has a dimension for each term
 
+    def most(self, kind: TextKind) -> int:
+        """Return how many vectors a text gets if it has as many tokens."""
+        return 1
+
 
 class Encoder(Strict):
     """How text becomes vectors (CLEAR Eq. 2-4)."""
@@ -70,7 +75,14 @@ class Encoder(Strict):
     )
     query_length: Positive = Field(description="tokens kept of a query, special ones included")
     doc_length: Positive
+    dimensions: Positive | None = Field(
+        None, description="of a linear layer and a layer norm behind the pooling; absent: neither"
+    )
     score_scale: float = Field(1.0, gt=0, description="s_emb = score_scale * dot product")
+
+    def check(self) -> None:
+        if self.dimensions and self.pooling.sparse:
+            raise ValueError("dimensions: vectors have one for each term; leave it out")
 
 
 class Loss(Strict):
@@ -123,6 +135,8 @@ class InverseCloze(OnTexts):
             raise ValueError(
                 "encoder.pooling: a start for all models has a dense one, such as mean"
             )
+        if self.encoder.dimensions:
+            raise ValueError("encoder.dimensions: a start for all models has its own; leave it out")
 
 
 class OnPairs(Entry):

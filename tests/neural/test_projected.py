@@ -1,0 +1,158 @@
+"""A linear layer and a layer norm behind the pooling: by transformers alone, trained, refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoTokenizer
+
+from contents import contents
+from residuum.cli.errors import ResiduumError
+from residuum.config import entries
+from residuum.config.schema.models import DualEncoder, InverseCloze
+from residuum.config.schema.models import Encoder as EncoderSchema
+from residuum.neural import devices
+from residuum.neural.encoders import Encoder
+from residuum.neural.pretrained import Source
+from tiny_models import (
+    ENCODER,
+    inverse_cloze_spec,
+    model_spec,
+    order_share,
+    terms_spec,
+    toy_docs,
+    toy_queries,
+    train_toy,
+    write_problem,
+)
+
+CPU = devices.Device("cpu", "fp32")
+TEXTS = ["water", "", "flour often flour there", "The MOTOR!", "frost " * 40]
+FOUR = {"kind": "first", "vectors": 4}
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_problem(tmp_path_factory.mktemp("toy"))
+
+
+def settings(**changes: object) -> EncoderSchema:
+    return EncoderSchema.model_validate({**ENCODER, **changes})
+
+
+def spec(encoder: dict[str, object], **training: object) -> str:
+    return json.dumps(json.loads(model_spec("nll", **training)) | {"encoder": encoder})
+
+
+@pytest.fixture(scope="module")
+def trained(toy: Path) -> Path:
+    """A checkpoint of six dimensions, four vectors a doc, without markers."""
+    encoder = {**ENCODER, "pooling": FOUR, "dimensions": 6, "query_marker": "", "doc_marker": ""}
+    made = spec(encoder, steps=200, learning_rate=0.005, dropout=0)
+    return train_toy(toy, toy / "trained", spec=made)
+
+
+def test_vectors_are_those_of_transformers_and_two_layers(trained: Path) -> None:
+    """Luan et al. 2021: "a feed-forward layer followed by layer normalization" of h1 to hm."""
+    model, tokenizer = AutoModel.from_pretrained(trained), AutoTokenizer.from_pretrained(trained)
+    linear = load_file(trained / "2_Dense" / "model.safetensors")
+    norm = load_file(trained / "3_LayerNorm" / "model.safetensors")
+    rows, counts = Encoder.load(trained, CPU).vectors(TEXTS, "doc", 2)
+    expected = []
+    for text in TEXTS:
+        inputs = tokenizer(f"[CLS] {text}", return_tensors="pt", truncation=True, max_length=24)
+        with torch.no_grad():
+            hidden = model.eval()(**inputs).last_hidden_state[0, :4]
+        made = hidden @ linear["linear.weight"].T + linear["linear.bias"]
+        scaled = (made - made.mean(1, keepdim=True)) / (made.var(1, False, True) + 1e-5).sqrt()
+        expected.append((scaled * norm["norm.weight"] + norm["norm.bias"]) * 0.25**0.5)
+    assert counts.tolist() == [3, 2, 4, 4, 4]
+    assert rows.shape == (17, 6)
+    np.testing.assert_allclose(rows, torch.cat(expected), atol=1e-5)
+    assert "linear" not in "".join(load_file(trained / "model.safetensors"))
+
+
+@pytest.mark.filterwarnings("error::FutureWarning")
+def test_sentence_transformers_gives_a_text_its_first_vector(trained: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    theirs = SentenceTransformer(str(trained), device="cpu")
+    theirs.max_seq_length = 12
+    expected = theirs.encode(TEXTS, prompt_name="query") * 0.25**0.5
+    np.testing.assert_allclose(
+        Encoder.load(trained, CPU).encode(TEXTS, "query", 3), expected, atol=1e-5
+    )
+
+
+def test_it_learns_in_both_layers(toy: Path, trained: Path) -> None:
+    encoder = Encoder.load(trained, CPU)
+    docs, counts = encoder.vectors([text for _, text in toy_docs()], "doc", 8)
+    queries = np.asarray(encoder.encode([text for _, text in toy_queries()], "query", 8))
+    every = np.asarray(queries @ np.asarray(docs).T)
+    scores = np.maximum.reduceat(every, np.cumsum(counts) - counts, axis=1)
+    assert order_share(scores) > 0.9
+    start = Encoder(Source(str(toy / "start")), encoder.settings, CPU)
+    for name in ("linear", "norm"):
+        begun, ended = start.model[name].state_dict(), encoder.model[name].state_dict()
+        assert all(not torch.equal(begun[key], ended[key]) for key in begun), name
+
+
+def test_a_fresh_layer_norm_gives_mean_0_and_variance_1(toy: Path) -> None:
+    encoder = Encoder(Source(str(toy / "start")), settings(dimensions=7, score_scale=1), CPU)
+    rows = np.asarray(encoder.encode(TEXTS, "doc", 2))
+    np.testing.assert_allclose(rows.mean(axis=1), 0, atol=1e-6)
+    np.testing.assert_allclose(rows.var(axis=1), 1, atol=1e-3)  # epsilon 1e-5 beside it
+
+
+def test_what_is_saved_is_read_again_and_goes_on(toy: Path, tmp_path: Path) -> None:
+    one = Encoder(Source(str(toy / "start")), settings(dimensions=5), CPU)
+    with torch.no_grad():
+        one.model["norm"].bias += 0.5
+    one.save(tmp_path / "one")
+    again = Encoder.load(tmp_path / "one", CPU)
+    assert (again.encode(TEXTS, "doc", 2) == one.encode(TEXTS, "doc", 2)).all()
+    again.save(tmp_path / "two")
+    one_files, two_files = (contents(tmp_path / name) for name in ("one", "two"))
+    of_weights = [name for name in one_files if name.endswith(".safetensors")]
+    assert len(of_weights) == 3
+    assert all(one_files[name] == two_files[name] for name in of_weights)
+    beyond = Encoder(Source(str(tmp_path / "one")), settings(dimensions=5), CPU)
+    assert (beyond.encode(TEXTS, "doc", 2) == one.encode(TEXTS, "doc", 2)).all()
+    with pytest.raises(ResiduumError, match=r"2_Dense/model\.safetensors: .* 5x16, but 6x16 are"):
+        Encoder(Source(str(tmp_path / "one")), settings(dimensions=6), CPU)
+
+
+def test_one_vector_of_the_first_token_is_cls(toy: Path) -> None:
+    first, cls = (
+        Encoder(Source(str(toy / "start")), settings(pooling=pooling), CPU)
+        for pooling in ({"kind": "first", "vectors": 1}, "cls")
+    )
+    for kind in ("query", "doc"):
+        assert (first.encode(TEXTS, kind, 2) == cls.encode(TEXTS, kind, 2)).all()
+    assert first.dimensions == 16
+
+
+def test_more_dimensions_than_the_backbone_has_are_refused(toy: Path) -> None:
+    with pytest.raises(ResiduumError, match=r"dimensions is 17, but .*start gives vectors of 16"):
+        Encoder(Source(str(toy / "start")), settings(dimensions=17), CPU)
+    Encoder(Source(str(toy / "start")), settings(dimensions=16), CPU)
+
+
+def test_more_vectors_than_a_doc_has_tokens_are_refused(toy: Path) -> None:
+    pooling = {"kind": "first", "vectors": 25}
+    with pytest.raises(ResiduumError, match="25 vectors of a doc of which 24 tokens are read"):
+        Encoder(Source(str(toy / "start")), settings(pooling=pooling), CPU)
+
+
+def test_what_has_dimensions_of_its_own_is_refused() -> None:
+    sparse = json.loads(terms_spec())
+    sparse["encoder"] |= {"dimensions": 8}
+    with pytest.raises(ValueError, match="encoder: dimensions: vectors have one for each term"):
+        entries.validate("x.yaml", sparse, DualEncoder)
+    cloze = json.loads(inverse_cloze_spec())
+    cloze["encoder"] |= {"dimensions": 8}
+    with pytest.raises(ValueError, match=r"encoder\.dimensions: a start for all models has its"):
+        entries.validate("x.yaml", cloze, InverseCloze)

@@ -1,0 +1,109 @@
+"""Dual encoders in training: the vectors of a batch, and what its losses see of them.
+
+Usage: `DualLearner(spec, start, tuples, texts)`, trained as any learner is. Must not know the
+training loop, nor how a text becomes vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residuum.config.schema.models import DualEncoder
+from residuum.neural import devices
+from residuum.neural.batches import Batch, other_positives
+from residuum.neural.encoders import Encoder
+from residuum.neural.fixed import FixedVectors
+from residuum.neural.learners import ContrastiveLearner, Outputs, Start, of_own
+from residuum.neural.losses import Candidates
+from residuum.neural.tokens import Texts
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class DualLearner(ContrastiveLearner):
+    """One shared encoder in training; its outputs are the vectors of queries and docs.
+
+    A loss that needs candidates gets one matrix: the positives of the batch, those of other
+    processes included, then all sampled negatives.
+    """
+
+    encoder: Encoder
+
+    def __init__(self, spec: DualEncoder, start: Start, tuples: Path, texts: Texts) -> None:
+        super().__init__(self.begin(spec, start), spec, start, tuples, texts)
+        self.joint = any("candidates" in one.needs for one in self.objectives)
+        if start.fixed:
+            start.fixed.keep("query", {pair.query_id for pair in self.pairs})
+            start.fixed.keep("doc", {pair.positive for pair in self.pairs})
+
+    @classmethod
+    def begin(cls, spec: DualEncoder, start: Start) -> Encoder:
+        return Encoder.of(spec.encoder)(start.source, spec.encoder, start.device)
+
+    def forward(self, batch: Batch) -> Outputs:
+        """Return vectors (rows, vectors, dimensions) of queries and positives, and of negatives.
+
+        The latter are (rows, negatives, vectors, dimensions).
+        """
+        queries = self.encoder.forward(self.queries.of(batch.query_ids), "query")
+        pairs = range(len(queries))
+        rows = [*pairs, *(row for row in pairs for _ in batch.negatives[row])]
+        docs = self.encoder.forward(self.tokens_of(batch, rows, batch.docs), "doc")
+        positives, negatives = docs.tensor_split([len(queries)])
+        return queries, positives, negatives.view(len(queries), -1, *docs.shape[1:])
+
+    def indifferent(self, batch: Batch) -> Outputs:
+        """Return vectors whose inner products are all 0."""
+        import torch
+
+        rows, width = len(batch.query_ids), self.encoder.dimensions
+        negatives = torch.zeros(rows, self.group, 1, width)
+        return torch.zeros(rows, 1, width), torch.zeros(rows, 1, width), negatives
+
+    def candidates(self, batch: Batch, outputs: Outputs, rows: slice) -> Candidates:
+        """Return s_emb of each query with its own docs, or with all candidates too."""
+        import torch
+
+        queries, positives, negatives = outputs[0][rows, 0], outputs[1], outputs[2]
+        groups = torch.cat([positives[rows, None], negatives[rows]], dim=1)
+        part = self.part(batch, rows)
+        own = self._best((queries[:, None, None] * groups).sum(dim=-1), part.groups)
+        seen = of_own(own, part)._replace(vectors=(queries, positives[rows]))
+        if self.start.fixed:
+            seen = seen._replace(fixed=self._fixed(self.start.fixed, part, queries))
+        if not self.joint:
+            return seen
+        docs = torch.cat([positives.flatten(0, 1), negatives.flatten(0, 2)])
+        scores = (queries @ docs.T).view(len(queries), -1, positives.shape[1])
+        return seen._replace(
+            scores=self._best(scores, [batch.docs]),
+            positive=torch.arange(len(positives), device=docs.device)[rows],
+            ignore=devices.put(other_positives(batch, rows, self.positives), str(docs.device)),
+        )
+
+    def _fixed(self, fixed: FixedVectors, batch: Batch, queries: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the fixed vectors of queries and positives, of the width of `queries`."""
+        width, device = queries.shape[1], str(queries.device)
+        of_queries = fixed.of("query", batch.query_ids, width)
+        of_docs = fixed.of("doc", batch.positives, width)
+        return devices.put(of_queries, device), devices.put(of_docs, device)
+
+    def _best(self, scores: Tensor, docs: Sequence[Sequence[str]]) -> Tensor:
+        """Return the best score (rows, docs) of each doc's vectors, given (rows, docs, vectors)."""
+        counts = [self.encoder.counts(self.docs.of(ids), "doc") for ids in docs]
+        absent = np.arange(scores.shape[-1]) >= np.array(counts)[..., None]
+        kept = scores.masked_fill(devices.put(absent, str(scores.device)), float("-inf"))
+        return kept.max(dim=-1).values
+
+    def logged(self, seen: Candidates, rows: slice) -> tuple[Tensor, Tensor]:
+        """Return the scores of the positives and of the negatives, whichever query's they are."""
+        if not self.joint:
+            positive, negative = super().logged(seen, rows)
+            return positive.contiguous(), negative.contiguous()
+        others = (~seen.ignore).scatter(1, seen.positive[:, None], False)
+        return seen.scores.diagonal(rows.start), seen.scores[others]

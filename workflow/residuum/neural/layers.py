@@ -1,0 +1,72 @@
+"""Layers behind a backbone: trained with it, saved beside it as sentence-transformers reads them.
+
+Usage: `model = layers.behind(backbone, source, {"linear": lambda: Linear(64, 32)})`; then
+`model["linear"]`, and `layers.save(model, folder)`. Must not know what the layers are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from residuum.cli.errors import ResiduumError
+from residuum.config.specs import derive
+from residuum.neural import devices, pretrained
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+# The folder of each, and its class there; a name is the prefix of the class's weights.
+FOLDERS = {"linear": "2_Dense", "norm": "3_LayerNorm"}
+IDENTITY = "torch.nn.modules.linear.Identity"  # sentence-transformers would have tanh
+
+
+def behind(backbone: Any, source: str, made: Mapping[str, Callable[[], Module]]) -> Any:
+    """Join a backbone and layers into one module; those that the source's folder has are taken.
+
+    Others start from a fixed seed. The module has the backbone's configuration, and saves it alone.
+    """
+    import torch
+    from safetensors.torch import load_file
+
+    with devices.seeded(derive(0, "new-weights")):
+        layers = {name: make() for name, make in made.items()}
+    for name, layer in layers.items():
+        saved = _file(Path(source), name)
+        if not saved.is_file():
+            continue
+        state = {key.removeprefix(f"{name}."): value for key, value in load_file(saved).items()}
+        try:
+            layer.load_state_dict(state)
+        except RuntimeError:
+            shapes = ("x".join(map(str, of["weight"].shape)) for of in (state, layer.state_dict()))
+            had, asked = shapes
+            text = f"{saved}: its weights are {had}, but {asked} are asked for"
+            raise ResiduumError(f"{text}. Start from a model of that size, or without it") from None
+    model = torch.nn.ModuleDict({"backbone": backbone, **layers})
+    model.config, model.save_pretrained = backbone.config, backbone.save_pretrained
+    return model
+
+
+def save(model: Any, folder: Path) -> None:
+    """Write the layers of a module that `behind` made, each into a folder of its own."""
+    from safetensors.torch import save_file
+
+    for name in FOLDERS.keys() & {*model.keys()}:
+        state = model[name].state_dict().items()
+        save_file({f"{name}.{key}": value for key, value in state}, _file(Path(folder), name))
+
+
+def dense(inputs: int, outputs: int) -> dict[str, Any]:
+    """Return the configuration by which sentence-transformers reads a linear layer."""
+    return {
+        "in_features": inputs,
+        "out_features": outputs,
+        "bias": True,
+        "activation_function": IDENTITY,
+    }
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / FOLDERS[name] / pretrained.WEIGHTS
