@@ -9,7 +9,7 @@ from residuum import ledger
 from residuum.pages import verdicts
 from residuum.pages.grids import GridCell, blank
 from residuum.pages.printed import Before
-from residuum.wiring.bound import BoundTable
+from residuum.wiring.bound import Bound, BoundTable
 from tables_fixture import TABLE, job
 
 OWN = {"id": "theirs-table2", "printed_in": "Theirs, Table 2"}
@@ -107,6 +107,6 @@ def test_characteristics_of_the_same_split_are_one_number():
     cell = GridCell("a-table1", "queries", "rr", "queries", "data/dev", reported=12.0)
     other = GridCell("b-table2", "queries", "rr", "queries", "data/dev", reported=12.0)
     before = Before()
-    made = job().model_copy(update={"runs": {"queries": []}})
+    made = Bound(id="a-table1", scale="toy", reason="a toy.")  # of no run
     assert before.number(made, cell) is None
     assert before.number(made, other) == "a/table1/queries/rr"

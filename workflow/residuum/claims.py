@@ -118,7 +118,12 @@ def page(
     align = r"lp{.3\linewidth}p{.2\linewidth}lp{.3\linewidth}"
     pages = {**job.tables, **job.figures}
     rows = [(h.page, row) for c in job.claims.claims if (h := c.holds) for row in h.named()]
-    runs = {f"{name}/{row}": pages[name].runs.get(row, []) for name, row in rows}
+    runs = {
+        f"{name}/{part}": own
+        for name, row in rows
+        for part, own in pages[name].runs.items()
+        if part.partition("/")[0] == row
+    }
     named = [(f"{t.family}: {t.a} and {t.b} in {t.column}", t) for t in tests]
     lines_below = [
         "A claim holds if all its comparisons do; one that is reversed decides against it.",

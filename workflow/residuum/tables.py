@@ -86,7 +86,7 @@ def tidy(
             cell = grids.blank(job, row.id, column.id, column.named(row.id), not_run)
             cell = replace(cell, not_learned=job.not_learned(row.id, column.id) is not None)
             if column.shows == "chosen" and not not_run:
-                cell = _with_depth(job, row, cell, records)
+                cell = _with_depth(job, row, column, cell, records)
             elif (by_seed := loaded.by_seed(row.id, column)) is not None:
                 cell = cell.measured_as(by_seed, loaded.queries((row.id, column.id)))
                 low, high = loaded.interval(row.id, column)
@@ -127,20 +127,23 @@ def _ticked(column: Column, row: str, beaten: Beaten) -> bool | None:
     return (column.id, *(pair if column.tick == "above" else reversed(pair))) in beaten
 
 
-def _with_depth(job: BoundTable, row: Row, cell: GridCell, tuned: Sequence[Tuned]) -> GridCell:
+def _with_depth(
+    job: BoundTable, row: Row, column: Column, cell: GridCell, tuned: Sequence[Tuned]
+) -> GridCell:
     """Add the depth chosen for each run of a row: its record on the split, or its only one.
 
     A row that reranks nothing has none; a run that reranks but has no record, or only some of a
     row's runs, is an error.
     """
     chosen: dict[str, Record] = {}
-    for run in job.runs[row.id]:
+    runs, system = job.runs_at(row.id, column), job.systems.get(row.part(column.id), {})
+    for run in runs:
         own = [t for t in tuned if t.run == run and "depth" in t.record.choices[0].setting]
         own = [t for t in own if t.split_ref == cell.split_ref] or own
         if len(own) == 1:
             chosen[run] = own[0].record
-    lacking = [run for run in job.runs[row.id] if run not in chosen]
-    if lacking and (chosen or job.systems.get(row.id, {}).get("kind") == "rerank"):
+    lacking = [run for run in runs if run not in chosen]
+    if lacking and (chosen or system.get("kind") == "rerank"):
         raise ResiduumError(
             f"{job.id}, row {row.id}: no tuning record gives the depth of {lacking[0]} on "
             f"{cell.split_ref}; name it with --tuning {cell.split_ref}/{lacking[0]}.json"

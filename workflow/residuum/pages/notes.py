@@ -187,10 +187,10 @@ def _unmarked(job: BoundTable, tests: Sequence[Comparison]) -> Iterator[str]:
 
 def _played(job: BoundTable) -> Iterator[str]:
     """Yield the systems that a page names and another one plays; its runs bear that one's name."""
-    for row in job.table.rows:
-        for run in job.runs.get(row.id, [])[:1]:
-            if (player := RunId.parse(run).system) != row.system:
-                yield f"{row.system} by {player}"
+    for part, system in job.table.systems().items():
+        for run in job.runs.get(part, [])[:1]:
+            if (player := RunId.parse(run).system) != system:
+                yield f"{system} by {player}"
 
 
 def _column(job: BoundTable, column: Column, cells: Sequence[GridCell]) -> str:

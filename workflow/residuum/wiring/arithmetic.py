@@ -19,7 +19,7 @@ class Arithmetic(Part):
         """Return those behind the cells that are measured, each once."""
         table = bind_table(self.registry, wildcards.page, self.hub)
         players = self.registry.players(table.table)
-        cells = {(players[row.id], column.role): None for row, column in table.cells()}
+        cells = {(players[row.part(column.id)], column.role): None for row, column in table.cells()}
         return list(
             dict.fromkeys(
                 path

@@ -28,7 +28,8 @@ SplitRef = Annotated[str, Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")]
 NO_DEPTH = "no depth: not a rerank system"
 NO_PARTS = "no D and S: not a fusion of a dense and a lexical part"
 ITSELF = "the row that the others are compared with"
-NOTHING = (NO_DEPTH, NO_PARTS, ITSELF)
+NO_SYSTEM = "no system of this row has this column"
+NOTHING = (NO_DEPTH, NO_PARTS, ITSELF, NO_SYSTEM)
 OF_CORPUS = ("docs", "doc_words")
 TRAINED, NOT_TRAINED = "train_queries", "its collection names no training split (own.train)"
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
@@ -75,8 +76,8 @@ class BoundTable(Bound):
     table: Table
     tests: Tests
     places: dict[str, SplitRef | None]
-    runs: dict[str, list[RunName]]
-    systems: dict[str, dict[str, Any]]
+    runs: dict[str, list[RunName]]  # by what a row's systems go by: the row, or row/column
+    systems: dict[str, dict[str, Any]]  # by the same
     absent: dict[str, dict[str, str]] = Field(default={})  # row id: column id: why
     unlearned: dict[str, dict[str, str]] = Field(default={})  # the same, once models are trained
     rerankers: dict[str, str] = Field(default={})  # id: what plays it
@@ -88,12 +89,15 @@ class BoundTable(Bound):
         return next(column for column in self.table.columns if column.id == name)
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
-        return self.reads(row, self.column(column)) if row in self.runs else None
+        made = self.table.part(row, column) in self.runs
+        return self.reads(row, self.column(column)) if made else None
 
     def not_run(self, row: Row, column: Column) -> str | None:
         """Return why a cell has no value at this scale, or None if it has one."""
         if row.not_run is not None:
             return row.not_run
+        if row.part(column.id) not in row.parts:
+            return NO_SYSTEM
         if self.places[column.id] is None:
             return not_bound(self.scale, column.role)
         return self.absent.get(row.id, {}).get(column.id) or self.not_learned(row.id, column.id)
@@ -128,7 +132,11 @@ class BoundTable(Bound):
         """Return the runs that a cell's values are of: a row's own, or both sides of a derived."""
         if sides := self.derived.get(row, {}).get(column.id):
             return [sides.first, sides.second]
-        return [self.runs.get(row, [])]
+        return [self.runs_at(row, column)]
+
+    def runs_at(self, row: str, column: Column) -> list[str]:
+        """Return the runs of a row's own system in a column."""
+        return self.runs.get(self.table.part(row, column.id), [])
 
     def reads(self, row: str, column: Column) -> list[str]:
         """Return all runs that a cell's value comes from, with those that it is a change from."""
@@ -137,7 +145,7 @@ class BoundTable(Bound):
 
     def judged_runs(self, row: str, column: Column) -> list[str]:
         """Return the runs whose models must have learned for a cell to be a result."""
-        return [run for name in (row, *column.beside) for run in self.runs.get(name, [])]
+        return [run for name in (row, *column.beside) for run in self.runs_at(name, column)]
 
     def metrics(self, column: Column, run: str) -> str:
         """Return the metrics file of a run in a column, relative to the metrics folder."""

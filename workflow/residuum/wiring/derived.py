@@ -12,39 +12,43 @@ from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.bound import ITSELF, NO_PARTS, Sides
 
-Players = Mapping[str, str]  # row: the system that makes it
+Players = Mapping[str, str]  # row, or row/column: the system that makes it
 
 
 def reasons_of(
     registry: Registry, systems: Players, table: Table, hub: Hub
 ) -> dict[str, dict[str, str | None]]:
     """Return why each cell has no runs to show, by row and column, or None if it has."""
-    return {
-        row: {c.id: why_empty(registry, systems, row, c, hub) for c in table.columns}
-        for row in systems
-    }
+    cells = ((row.id, c) for row in table.rows for c in table.columns)
+    reasons: dict[str, dict[str, str | None]] = {}
+    for row, column in cells:
+        if system := systems.get(table.part(row, column.id)):
+            other = column.than and systems.get(table.part(column.than, column.id))
+            why = ITSELF if column.than == row else why_empty(registry, system, column, other, hub)
+            reasons.setdefault(row, {})[column.id] = why
+    return reasons
 
 
 def why_empty(
-    registry: Registry, systems: Players, row: str, column: Column, hub: Hub
+    registry: Registry, system: str, column: Column, other: str | None, hub: Hub
 ) -> str | None:
-    """Return why a cell has no runs to show, or None if nothing stands in its way."""
+    """Return why a cell has no runs to show, or None if nothing stands in its way.
+
+    `other` is the system to be beaten.
+    """
     place = registry.binding(column.role)
-    if why := why_unavailable(registry, systems[row], place, hub):
+    if why := why_unavailable(registry, system, place, hub):
         return why
     if column.than is None:
-        return NO_PARTS if column.of_parts and not parts_of(registry, systems[row]) else None
-    if column.than == row:
-        return ITSELF
-    if column.than not in systems:
+        return NO_PARTS if column.of_parts and not parts_of(registry, system) else None
+    if other is None:
         return f"{column.than}, whose values are to be beaten, is not run"
-    lacking = apart(registry, [systems[row], systems[column.than]])
-    return why_unavailable(registry, systems[column.than], place, hub) or lacking
+    return why_unavailable(registry, other, place, hub) or apart(registry, [system, other])
 
 
 def sides_of(registry: Registry, systems: Players, row: str, table: Table) -> dict[str, Sides]:
     """Return the runs of both sides of a row's derived cells, by their columns."""
-    derived = {column.id: _pair(registry, systems, row, column) for column in table.columns}
+    derived = {c.id: _pair(registry, systems, row, c, table) for c in table.columns}
     return {
         column: Sides(first=first, second=second)
         for column, pair in derived.items()
@@ -61,12 +65,17 @@ def parts_of(registry: Registry, system: str) -> tuple[str, str] | None:
     return (dense[0], lexical[0]) if len(dense) == len(lexical) == 1 and len(parts) == 2 else None
 
 
-def _pair(registry: Registry, systems: Players, row: str, column: Column) -> tuple[str, str] | None:
+def _pair(
+    registry: Registry, systems: Players, row: str, column: Column, table: Table
+) -> tuple[str, str] | None:
     """Return the two systems that a cell is derived from; None of a measured one, or without."""
+    system = systems.get(table.part(row, column.id))
+    if system is None:
+        return None
     if column.of_parts:
-        return parts_of(registry, systems[row])
-    other = systems.get(column.than or "")
-    return (systems[row], other) if other and column.than != row else None
+        return parts_of(registry, system)
+    other = column.than and systems.get(table.part(column.than, column.id))
+    return (system, other) if other and column.than != row else None
 
 
 def paired_runs(registry: Registry, systems: Sequence[str]) -> list[list[str]]:

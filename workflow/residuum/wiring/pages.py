@@ -41,19 +41,20 @@ def bind_table(registry: Registry, page: str, hub: Hub) -> BoundTable:
     systems = registry.players(table)
     places = {column.id: registry.binding(column.role) for column in table.columns}
     reasons = reasons_of(registry, systems, table, hub)
-    cells = [(systems[r], places[c]) for r, of in reasons.items() for c in of if not of[c]]
+    run = [(row, column) for row, of in reasons.items() for column, why in of.items() if not why]
+    cells = [(systems[table.part(row, column)], places[column]) for row, column in run]
     return BoundTable(
         id=page,
         table=table,
         tests=registry.tests[table.tests],
         places={name: "/".join(place) if place else None for name, place in places.items()},
-        runs={row: registry.runs(system) for row, system in systems.items()},
+        runs={part: registry.runs(system) for part, system in systems.items()},
         systems={
-            r: registry.systems[n].model_dump(exclude=FOR_READERS) for r, n in systems.items()
+            p: registry.systems[n].model_dump(exclude=FOR_READERS) for p, n in systems.items()
         },
         absent={row: {c: why for c, why in of.items() if why} for row, of in reasons.items()},
         rerankers=played_rerankers(registry, systems.values()),
-        derived={r: sides for r in systems if (sides := sides_of(registry, systems, r, table))},
+        derived={r: sides for r in reasons if (sides := sides_of(registry, systems, r, table))},
         residual=residual_of(registry, places.values()),
         by_folds=trained_by_folds(registry, cells),
         models=models_behind(registry, cells),
@@ -199,10 +200,11 @@ class Pages(Part):
         players = self.registry.players(table.table)
         for row, column in table.available():
             place = self.registry.place(column.role)
-            if tuned := tuning_place(self.registry, players[row.id], place):
-                runs = table.runs[row.id]
+            system = players[row.part(column.id)]
+            if tuned := tuning_place(self.registry, system, place):
+                runs = table.runs_at(row.id, column)
                 files |= {self.fill(self.paths.tuning, tuned, run=run): None for run in runs}
-            for name in self.registry.trained_behind(players[row.id]):
+            for name in self.registry.trained_behind(system):
                 model = self.registry.model_for(name, place.dataset)
                 files |= dict.fromkeys(rate_record(self.registry, self.paths, model))
         return list(files)

@@ -13,6 +13,7 @@ DEPTH = "depth"
 RATIO = "RoC"
 ColumnMeasure = Annotated[str, Ref("measure", kinds=("judgements", "answers"), besides=(DEPTH,))]
 RowId = Annotated[Id, Ref("row")]
+SystemId = Annotated[Id, Ref("system")]
 ColumnId = Annotated[Id, Ref("column")]
 AnyColumn = Annotated[str, Ref("column", besides=("default",))]
 ListId = Annotated[Id, Ref("list")]
@@ -97,13 +98,15 @@ class Column(QuerySet):
 
 
 class Row(Strict):
-    """One system of a table."""
+    """One system of a table, or one for each of some columns."""
 
     id: Annotated[Id, Name("row")]
     label: str
     group: str = ""
     index: Positive | None = Field(None, description="the number by which others claim to beat it")
-    system: Annotated[Id, Ref("system")] | None = None
+    system: SystemId | dict[ColumnId, SystemId] | None = Field(
+        None, description="or column: its system; where a column has none, a dash stands"
+    )
     not_run: str | None = Field(None, description="reason why no system makes this row yet")
     below: RowId | None = Field(None, description="an arrow marks cells below this row")
     control: bool = Field(False, description="shown beside the paper's rows, compared with none")
@@ -111,8 +114,21 @@ class Row(Strict):
     def check(self) -> None:
         if (self.system is None) == (self.not_run is None):
             raise ValueError("give exactly one of system and not_run")
+        if self.system == {}:
+            raise ValueError("system: name a system, or one for each of some columns")
         if self.control and (self.index or self.below):
             raise ValueError("a control is compared with no row: leave out index and below")
+
+    def part(self, column: str) -> str:
+        """Return what a cell's system goes by: the row, or row and column if each has its own."""
+        return f"{self.id}/{column}" if isinstance(self.system, dict) else self.id
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The row's systems by what they go by."""
+        if isinstance(self.system, dict):
+            return {self.part(column): system for column, system in self.system.items()}
+        return {self.id: self.system} if self.system else {}
 
 
 Draws = Annotated[int, Field(gt=0, le=10_000_000)]
@@ -187,7 +203,15 @@ class Table(Reported):
     notes: list[str] = Field([], description="printed under the table: what no cell can say")
 
     def systems(self) -> dict[str, str]:
-        return {row.id: row.system for row in self.rows if row.system}
+        return {part: system for row in self.rows for part, system in row.parts.items()}
+
+    def row(self, name: str) -> Row:
+        """Return the row of an id."""
+        return next(row for row in self.rows if row.id == name)
+
+    def part(self, row: str, column: str) -> str:
+        """Return what the system of a cell goes by."""
+        return self.row(row).part(column)
 
     def measured(self) -> Iterator[tuple[str, str]]:
         return (

@@ -1,0 +1,107 @@
+"""A row with a system for each of some columns: bound, read, tested and refused as rows of one."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from conftest import ROOT
+from residuum.cli.errors import ResiduumError
+from residuum.config import loading
+from residuum.config.registry import Registry
+from residuum.pages import notes
+from residuum.wiring.availability import all_available
+from residuum.wiring.bound import NO_SYSTEM, BoundTable
+from residuum.wiring.pages import Pages, bind_table
+from residuum.wiring.paths import Paths
+from tables_fixture import job
+
+PAGE = "clear-table1"
+COLUMNS = ["dev-rr", "dev-recall", "dl-ndcg", "dl-ap", "dl-recall"]
+PARTED = {"dev-rr": "clear-random", "dl-ndcg": "bm25"}
+
+
+def changed(folder: Path, **rows: object) -> Registry:
+    """Return the registry of smoke with other systems in rows of CLEAR's Table 1."""
+    config = shutil.copytree(ROOT / "config", folder / "config")
+    path = config / "papers" / "clear" / "table1.yaml"
+    table = yaml.safe_load(path.read_text())
+    for row in table["rows"]:
+        row["system"] = rows.get(row["id"], row["system"])
+    path.write_text(yaml.safe_dump(table))
+    return loading.load(config, {"scale": "smoke", "papers": ["clear"]})
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    return changed(tmp_path_factory.mktemp("parted"), clear=PARTED)
+
+
+@pytest.fixture(scope="module")
+def bound(registry: Registry) -> BoundTable:
+    return bind_table(registry, PAGE, all_available)
+
+
+def test_each_cell_has_the_runs_of_its_own_system(bound: BoundTable) -> None:
+    read = {name: bound.runs_of("clear", name) for name in COLUMNS}
+    assert read == {
+        "dev-rr": ["clear-random.seed1"],
+        "dev-recall": None,
+        "dl-ndcg": ["bm25"],
+        "dl-ap": None,
+        "dl-recall": None,
+    }
+    assert bound.runs_of("clear-random", "dev-recall") == ["clear-random.seed1"]
+    assert bound.runs["clear/dl-ndcg"] == ["bm25"]
+    assert bound.systems["clear/dev-rr"]["kind"] == "fusion"
+
+
+def test_where_a_row_has_no_system_a_dash_stands(bound: BoundTable) -> None:
+    row = bound.table.row("clear")
+    why = {column.id: bound.not_run(row, column) for column in bound.table.columns}
+    assert why == {name: None if name in PARTED else NO_SYSTEM for name in COLUMNS}
+    compared = {(column, a, b) for column, a, b in bound.compared() if "clear" in (a, b)}
+    assert {column for column, *_ in compared} == {*PARTED}
+
+
+def test_files_are_those_that_the_cells_read(registry: Registry, bound: BoundTable) -> None:
+    row = bound.table.row("clear")
+    files = {c.id: bound.metrics_of(row, c) for c in bound.table.columns if c.id in PARTED}
+    assert files == {
+        "dev-rr": ["generated-smoke/dev/clear-random.seed1.tsv"],
+        "dl-ndcg": ["generated-smoke/judged/bm25.tsv"],
+    }
+    pages = Pages(registry, Paths(), all_available)
+    tuned = pages.tuning(SimpleNamespace(page=PAGE))
+    assert any("clear-random.seed1" in path for path in tuned)
+    assert not any("/clear.seed1" in path for path in tuned)
+
+
+def test_the_models_behind_a_cell_are_those_of_its_system(tmp_path: Path) -> None:
+    registry = changed(tmp_path, clear={"dev-rr": "bm25", "dl-ndcg": "clear"})
+    bound = bind_table(registry, PAGE, all_available)
+    judged = {name: bound.judged_runs("clear", bound.column(name)) for name in COLUMNS[:3]}
+    assert judged == {"dev-rr": ["bm25"], "dev-recall": [], "dl-ndcg": ["clear.seed1"]}
+
+
+def test_a_row_without_a_system_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResiduumError, match=r"table1\.yaml: rows.*: system: name a system, or one"):
+        changed(tmp_path, clear={})
+
+
+def test_columns_and_systems_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ResiduumError) as found:
+        changed(tmp_path, clear={"dev-rrr": "bm25", "dl-ap": "bm26"})
+    text = str(found.value)
+    assert "no column 'dev-rrr'" in text and "dev-rr" in text
+    assert "no system 'bm26'" in text
+
+
+def test_what_another_system_plays_is_told_of_each(tmp_path: Path) -> None:
+    rows = [{"id": "both", "label": "Both", "system": {"rr": "one", "far": "two"}}]
+    table = job(rows=rows, reported={}).model_copy(
+        update={"runs": {"both/rr": ["other.seed1"], "both/far": ["two.seed1"]}}
+    )
+    assert list(notes._played(table)) == ["one by other"]
