@@ -25,12 +25,13 @@ rule rerank_score:
         runs=WIRING.runs.depths,
         corpus=options.folder("corpus"),
         model=WIRING.runs.reranker,
+        windows=WIRING.corpora.windows,
         folds=options.each("fold", "folds"),
         store=PATHS.work("{dataset}.{split}.{reranker}"),
         compute=RESOURCES.precise,
     shell:
         "python -m residuum.rerank score {params.runs} --queries {input.queries} --corpus "
-        "{params.corpus} {params.model} {params.folds} --spec {params.spec:q} {params.compute} --store "
+        "{params.corpus} {params.model} {params.windows} {params.folds} --spec {params.spec:q} {params.compute} --store "
         "{params.store} --output {output.scores} 2>&1 | tee {log}"
 
 

@@ -22,13 +22,13 @@ def accept(tmp_path):
     trec.write_queries(tmp_path / "queries.tsv", [("q1", "a"), ("q2", "b")])
     trec.write_qrels(tmp_path / "qrels.trec", [("q1", "d1", 1), ("q2", "d3", 1)])
 
-    def run(text, **options):
+    def run(text, spec=SPEC, **options):
         (tmp_path / "their.txt").write_text(text)
         external.accept(
             run=tmp_path / "their.txt",
             queries=tmp_path / "queries.tsv",
             corpus=tmp_path / "corpus",
-            spec=SPEC,
+            spec=spec,
             tag="theirs",
             output=tmp_path / "out.trec.gz",
             **options,
@@ -42,6 +42,16 @@ def test_a_good_run_keeps_its_own_order_of_ties(accept):
     result = trec.read_run(accept(GOOD))
     assert result["doc_id"].to_list() == ["d2", "d1", "d3"], "ranked as they ranked, not by id"
     assert result["score"].to_list() == [3.5, 3.5, 0.25]
+
+
+def test_lists_of_other_queries_are_left_out_where_the_system_says_so(accept):
+    spec = json.dumps({**json.loads(SPEC), "others": True})
+    more = f"q0 Q0 d9 1 9 their\n{GOOD}q3 Q0 d1 1 1 their\n"
+    assert accept(more, spec).read_bytes() == accept(GOOD).read_bytes()
+    with pytest.raises(NotRun, match="query q0 is not in the split"):
+        trec.read_run(accept(more))
+    with pytest.raises(NotRun, match="no line for query q2"):
+        trec.read_run(accept(more.replace("q2 ", "q9 "), spec))
 
 
 def test_a_file_with_another_md5_than_published_is_not_run_and_says_where_to_get_it(accept, capsys):

@@ -19,11 +19,12 @@ from killing import WORKFLOW, run_and_kill
 from residuum import rerank
 from residuum.artefacts import files, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.reading import Reading
+from residuum.config.schema.reading import Reading, Windows
 from residuum.config.schema.systems import RerankSystem
 from residuum.neural import devices
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.pretrained import Source
+from residuum.neural.tokens import passages
 from residuum.tuning.evaluation import evaluate
 from tiny_models import make_backbone, toy_docs, toy_queries
 
@@ -424,3 +425,30 @@ def test_what_is_missing_is_named(made: Made, tmp_path: Path, write: Writer) -> 
     with pytest.raises(ResiduumError, match=r"no/such: not a directory; .* needs --reading"):
         made.score(tmp_path / "pairs.gz", made.runs, model=["no/such"])
     assert not (tmp_path / "pairs.gz").exists()
+
+
+def test_a_doc_read_in_passages_has_the_score_of_its_best(made: Made, tmp_path: Path) -> None:
+    records = [
+        (doc_id, {"text": "unread", "title": f"about {doc_id[1]}", "body": f"{text} " * (1 + i)})
+        for i, (doc_id, text) in enumerate(toy_docs())
+    ]
+    corpus = make_corpus(tmp_path / "corpus", records)
+    windows = Windows(length=9, stride=4, head=["title"], body="body", expected=2)
+    form = windows.model_dump_json()
+    output = made.score(tmp_path / "pairs.gz", made.runs, corpus=corpus, windows=form)
+    scored = trec.read_run(output)
+    model = CrossEncoder.load(made.folder / "model", devices.choose("cpu", "fp32", 1))
+    queries, docs = dict(toy_queries()), dict(records)
+    several = 0
+    for query_id, doc_id, _, score in scored.select(*trec.PAIR, "rank", "score").iter_rows():
+        texts = passages(docs[doc_id], windows, model.tokenizer, 30 - 8 - 3)
+        [query] = model.tokenise([queries[query_id]], "query")
+        own = [model.score([Pair(query, p)], 4)[0] for p in model.tokenise(texts, "doc")]
+        assert score == pytest.approx(max(own), abs=2e-6)
+        several += len(own) > 1 and max(own) - min(own) > 1e-4
+    assert several > 20  # where the best differs from the others, a mean or the first would fail
+    setting = json.loads((tmp_path / "pairs.gz.manifest.json").read_text())["spec"]
+    assert setting["windows"] == windows.model_dump()
+    (tmp_path / "pairs.gz").unlink()
+    made.score(tmp_path / "pairs.gz", made.runs)  # of another corpus, read whole: nothing is kept
+    assert trec.read_run(output)["score"].to_list() != scored["score"].to_list()

@@ -342,7 +342,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
           "interpolation": {"weighted": "bm25-rrf", "value": 0.5}},
          "'bm25-rrf' is neither; write bm25-rrf: minimum"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
-         "model 'clear' is of kind dual-encoder; fitting: interaction-bert"),
+         "model 'clear' is of kind dual-encoder; fitting: cross-attention, interaction-bert"),
         ("models/reranker-base.yaml", {"negatives": {}},
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},

@@ -105,3 +105,14 @@ def test_what_another_system_plays_is_told_of_each(tmp_path: Path) -> None:
         update={"runs": {"both/rr": ["other.seed1"], "both/far": ["two.seed1"]}}
     )
     assert list(notes._played(table)) == ["one by other"]
+
+
+def test_headers_name_the_dataset_where_splits_of_several_are_named_alike() -> None:
+    def headers(**places: str) -> list[str]:
+        table = job(rows=[{"id": "a", "label": "A", "system": "one"}], reported={})
+        bound = table.model_copy(update={"places": places})
+        return [notes.header(bound, column) for column in bound.table.columns]
+
+    assert headers(rr="data/dev", far="data/test") == ["dev RR@10", "test P@5"]
+    assert headers(rr="data/dev", far="data/dev") == ["dev RR@10", "dev P@5"]
+    assert headers(rr="data/dev", far="pages/dev") == ["data/dev RR@10", "pages/dev P@5"]

@@ -36,6 +36,7 @@ DOCS: OpenTable[Callable[[Collection], Iterator[Doc]]] = OpenTable(
         "files": "residuum.collections.files:docs",
         "generated": "residuum.collections.worlds:docs",
         "generated-articles": "residuum.collections.worlds:docs",
+        "generated-pages": "residuum.collections.worlds:docs",
     },
     "source",
 )

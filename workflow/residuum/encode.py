@@ -44,9 +44,7 @@ def encode_docs(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
     snapshot: Snapshot = None,
-    windows: Annotated[
-        str | None, typer.Option(help="JSON of Windows: docs are read in passages")
-    ] = None,
+    windows: command.Windows = None,
 ) -> None:
     """Encode one shard of a corpus.
 

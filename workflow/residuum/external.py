@@ -44,11 +44,13 @@ def accept(
     system, earlier = command.parse_spec(ExternalSystem, spec), residual.Residual(judged_before)
     try:
         _check_md5(run, md5, system.source)
-        ranked = trec.read_run(run)
+        ranked, asked = trec.read_run(run), list(trec.read_queries(queries))
+        if system.others:
+            ranked = ranked.filter(pl.col("query_id").is_in(asked))
     except ResiduumError as error:
         fault = str(error)
     else:
-        fault = _misfit(run, ranked, list(trec.read_queries(queries)), corpus)
+        fault = _misfit(run, ranked, asked, corpus)
     if fault:
         print(f"error: {fault}\nThe rows of {tag} are not run.", file=sys.stderr)
         trec.write_refusal(output, fault)

@@ -20,7 +20,7 @@ from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.config.measures import cutoff
 from residuum.config.schema.base import Positive, Strict
-from residuum.config.schema.reading import Reading
+from residuum.config.schema.reading import Reading, Windows
 from residuum.config.schema.systems import Depth, RerankSystem
 from residuum.neural import devices, pretrained
 from residuum.neural.crossencoder import CrossEncoder
@@ -66,12 +66,15 @@ def score(
     precision: command.Precision = "auto",
     arithmetic: command.Arithmetic = "native",
     fold: command.Folds = None,
+    windows: command.Windows = None,
 ) -> None:
     """Score each (query, doc) pair among the top docs of any run once.
 
-    Given folds, as many as models, those of a fold's queries by its own model.
+    A doc that is read in passages has the score of its best one. Given folds, as many as models,
+    those of a fold's queries by its own model.
     """
     config = command.parse_spec(Scoring, spec)
+    form = command.parse_spec(Windows, windows) if windows else None
     cuts = dict(zip(run, depth, strict=True))
     lists = {path: trec.cut(trec.read_run(path), cut) for path, cut in cuts.items()}
     chosen = devices.choose(device, precision, threads, arithmetic)
@@ -89,11 +92,12 @@ def score(
             "device": chosen.name,
             "precision": chosen.precision,
             "arithmetic": chosen.arithmetic,
+            **({"windows": form.model_dump()} if form else {}),
         }
         checkpoint = pretrained.parts(Path(name)) if local else []
         kept = Store(folder, fingerprint("residuum.rerank", setting, [*texts, *checkpoint]))
         rest = own.join(kept.read(), on=trec.PAIR, how="anti")
-        kept.fill(rest, encoder, named, config.batch_size, config.part_pairs)
+        kept.fill(rest, encoder, named, config.batch_size, config.part_pairs, form)
         parts.append(own.join(kept.read(), on=trec.PAIR, how="left"))
     scored = trec.rank(pl.concat(parts))
     trec.write_run(output, scored, "scores")

@@ -35,6 +35,7 @@ Metrics = Annotated[Path, typer.Option(help="folder of the metrics files")]
 Learning = Annotated[list[Path] | None, typer.Option(help="whether a model learned; repeat")]
 Page = Annotated[Path, typer.Option(help="TSV to write; .md and .tex go beside it")]
 Start = Annotated[str, typer.Option(help="Hugging Face folder or hub id to start from")]
+Windows = Annotated[str | None, typer.Option(help="JSON of Windows: docs are read in passages")]
 Revision = Annotated[str | None, typer.Option(help="hub commit of a model of the hub")]
 Pickled = Annotated[
     bool, typer.Option("--pickled", help="read weights that are a pickle, tensors alone of it")

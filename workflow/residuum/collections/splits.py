@@ -20,6 +20,7 @@ SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
         "files": "residuum.collections.files:split",
         "generated": "residuum.collections.worlds:split",
         "generated-articles": "residuum.collections.worlds:split",
+        "generated-pages": "residuum.collections.worlds:split",
     },
     "source",
 )

@@ -43,6 +43,7 @@ MAKERS: OpenTable[Callable[..., Generated]] = OpenTable(
     {
         "generated": "residuum.collections.places:generate",
         "generated-articles": "residuum.collections.articles:generate",
+        "generated-pages": "residuum.collections.pages:generate",
     },
     "source",
 )

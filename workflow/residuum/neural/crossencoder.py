@@ -15,14 +15,14 @@ import numpy as np
 
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.models import CrossEncoder as CrossEncoderSchema
-from residuum.config.schema.reading import Reading
+from residuum.config.schema.reading import Reading, Windows
 from residuum.neural import devices, layers, pretrained
 from residuum.neural.batches import Batch
 from residuum.neural.heads import Kind, mean
 from residuum.neural.learners import ContrastiveLearner, Outputs, Ranker, Start, of_own
 from residuum.neural.losses import Candidates
 from residuum.neural.pretrained import Source
-from residuum.neural.tokens import Texts, padded, tokenise
+from residuum.neural.tokens import Cut, Texts, padded, passages, tokenise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -90,6 +90,13 @@ class CrossEncoder(Ranker):
         settings = self.settings
         length = settings.query_length if kind == "query" else settings.length - SPECIALS
         return tokenise(self.tokenizer, texts, length, special=False)
+
+    def cut(self, windows: Windows | None) -> Cut:
+        """Return what cuts a doc's record into the texts that are read: its text, or passages."""
+        if windows is None:
+            return lambda record: [record["text"]]
+        room = self.settings.length - SPECIALS - self.settings.query_length
+        return lambda record: passages(record, windows, self.tokenizer, room)
 
     def join(self, pair: Pair) -> np.ndarray:
         """Return the token ids of a pair, special ones included, its doc cut to the length."""

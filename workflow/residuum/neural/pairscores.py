@@ -6,6 +6,7 @@ Usage: `store = Store(folder, fingerprint); store.fill(pairs, model, texts, 64, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ import polars as pl
 from residuum.artefacts import files
 from residuum.artefacts.trec import PAIR
 from residuum.cli.progress import track
+from residuum.config.schema.reading import Windows
 from residuum.neural.crossencoder import CrossEncoder, Pair
 from residuum.neural.resumable import log, open_folder
-from residuum.neural.tokens import Texts, TokenStore
+from residuum.neural.tokens import PassageStore, Texts, TokenStore
 
 SCORED = pl.Schema({"query_id": pl.String, "doc_id": pl.String, "score": pl.Float32})
 
@@ -52,26 +54,34 @@ class Store:
         texts: Texts,
         batch_size: int,
         part_pairs: int,
+        windows: Windows | None = None,
     ) -> None:
         """Score pairs (query_id, doc_id) and keep them in parts of `part_pairs`, longest first.
 
-        Memory holds the tokens of each text once, and the pairs' ids. By length, a part fills its
-        batches. Raises ResiduumError if a text is missing.
+        A doc that is read in passages has the score of its best. Memory holds the tokens of each
+        text once, and the pairs' ids. By length, a part fills its batches. Raises ResiduumError if
+        a text is missing.
         """
         if not rest.height:
             return
         queries = TokenStore(texts, "query", set(rest["query_id"]), model.tokenise)
-        docs = TokenStore(texts, "doc", set(rest["doc_id"]), model.tokenise)
-        length = model.lengths(_lengths(rest["query_id"], queries), _lengths(rest["doc_id"], docs))
+        docs = PassageStore(texts, set(rest["doc_id"]), model.tokenise, model.cut(windows))
+        length = model.lengths(
+            _lengths(rest["query_id"], lambda keys: map(len, queries.of(keys))),
+            _lengths(rest["doc_id"], lambda keys: (max(map(len, own)) for own in docs.of(keys))),
+        )
         ordered = rest.with_columns(length=-length).sort("length", *PAIR)
         parts = -(-rest.height // part_pairs)
         for part in track(ordered.iter_slices(part_pairs), "score", total=parts, unit="parts"):
-            tokens = queries.of(part["query_id"].to_list()), docs.of(part["doc_id"].to_list())
-            scores = model.score(list(map(Pair, *tokens)), batch_size)
-            self._add(part.select(PAIR).with_columns(score=scores))
+            asked, own = queries.of(part["query_id"].to_list()), docs.of(part["doc_id"].to_list())
+            pairs = [Pair(query, p) for query, some in zip(asked, own, strict=True) for p in some]
+            counts = np.array([len(some) for some in own])
+            scores = model.score(pairs, batch_size)
+            best = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
+            self._add(part.select(PAIR).with_columns(score=best))
 
 
-def _lengths(ids: pl.Series, tokens: TokenStore) -> np.ndarray:
+def _lengths(ids: pl.Series, sizes: Callable[[list[str]], Iterable[int]]) -> np.ndarray:
     keys = ids.unique()
-    sizes = [len(row) for row in tokens.of(keys.to_list())]
-    return ids.replace_strict(keys, sizes, return_dtype=pl.Int64).to_numpy()
+    each = list(sizes(keys.to_list()))
+    return ids.replace_strict(keys, each, return_dtype=pl.Int64).to_numpy()

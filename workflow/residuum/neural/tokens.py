@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 TEXTS_AT_ONCE = 4096  # tokenised together; bounds the memory that lists of Python integers take
 HEAD_SHARE = 0.5  # of a window; a longer head is cut, so that the body gets its half
+Cut = Callable[[Mapping[str, Any]], list[str]]  # a doc's record into the texts that are read
+T = TypeVar("T")
 Tokenise = Callable[[Iterable[str], Kind], Iterable[np.ndarray]]
 
 
@@ -77,6 +79,26 @@ class TokenStore(PackedTokens):
         return [self.row(self._numbers[key]) for key in keys]
 
 
+class PassageStore(PackedTokens):
+    """The tokens of some docs, each of which is one text or several, looked up by id."""
+
+    def __init__(self, texts: Texts, ids: set[str], tokenise: Tokenise, cut: Cut) -> None:
+        self._numbers: dict[str, range] = {}
+
+        def numbered() -> Iterator[str]:
+            first = 0
+            for key, record in texts.docs(ids):
+                own = cut(record)
+                self._numbers[key] = range(first, first := first + len(own))
+                yield from own
+
+        super().__init__(tokenise(numbered(), "doc"))
+
+    def of(self, keys: Sequence[str]) -> list[list[np.ndarray]]:
+        """Return the token ids of the texts of each key's doc, at least one."""
+        return [[self.row(number) for number in self._numbers[key]] for key in keys]
+
+
 class Texts(NamedTuple):
     """Where texts lie: queries.tsv, a corpus folder; and what names ids of them, for messages."""
 
@@ -94,12 +116,23 @@ class Texts(NamedTuple):
         query = kind == "query"
         source = self.queries if query else self.corpus
         texts = trec.read_queries(source).items() if query else contracts.read_corpus(source)
+        yield from self._among(ids, texts, kind, optional)
+
+    def docs(self, ids: set[str]) -> Iterator[tuple[str, dict[str, str]]]:
+        """Stream (id, record with all its fields) of some docs; errors as those of `of`."""
+        every = ((record["doc_id"], record) for record in contracts.read_docs(self.corpus))
+        yield from self._among(ids, every, "doc", ())
+
+    def _among(
+        self, ids: set[str], every: Iterable[tuple[str, T]], kind: Kind, optional: Collection[str]
+    ) -> Iterator[tuple[str, T]]:
         missing = ids.difference(optional)
-        for key, text in texts:
+        for key, item in every:
             if key in ids:
                 missing.discard(key)
-                yield key, text
+                yield key, item
         if missing:
+            source = self.queries if kind == "query" else self.corpus
             raise ResiduumError(
                 f"{source}: {kind}_id {min(missing)} of {self.namer} is missing ({len(missing)} "
                 f"such ids). Remake {self.namer} from this collection."

@@ -111,11 +111,18 @@ def one_training(runs: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def header(job: BoundTable, column: Column) -> str:
-    """Return a short header of a column: split and ir_measures name."""
+    """Return a short header of a column: split and ir_measures name.
+
+    The dataset too, where the table shows splits of that name of several.
+    """
     if column.shows == "chosen":
         return "Rerank depth K"
     split_ref = job.places[column.id]
-    return f"{split_ref.split('/')[1] if split_ref else column.role} {column.named()}"
+    if split_ref is None:
+        return f"{column.role} {column.named()}"
+    split = split_ref.partition("/")[2]
+    alike = {other for other in job.places.values() if other and other.partition("/")[2] == split}
+    return f"{split_ref if len(alike) > 1 else split} {column.named()}"
 
 
 def caption(

@@ -286,6 +286,8 @@ class Estimates:
         else:
             reading = registry.entry(player.model, CrossEncoder).reading
         pairs, at_once = self._pairs(w), registry.scale.pair_batch_size
+        windows = registry.datasets[w.dataset].windows
         tokens = pairs * sizes.pair_tokens(w.dataset, reading)
+        tokens *= windows.expected if windows else 1
         read = of_reading(sizes.shape(registry, player), tokens, at_once * reading.length)
         return read._replace(disk=2 * assumed.LINE_BYTES * pairs)

@@ -11,9 +11,9 @@ from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import (
     ANSWERED,
+    FIELDS,
     GENERATED_SPLITS,
     LATER,
-    GeneratedArticles,
     sized_later,
 )
 from residuum.config.schema.reading import Windows
@@ -49,7 +49,7 @@ class Collection(Strict):
         kind, generated = self.source.kind, GENERATED_SPLITS
         for name, split in self.splits.items():
             key, derived = f"splits.{name}", split.derived
-            made = ANSWERED.get((kind, name))  # of a generated collection
+            made = ANSWERED.get(kind, {}).get(name)  # of a generated collection
             if kind != "irds" and (split.irds or split.answers_field not in (None, made)):
                 text = f"irds and answers_field go with source irds, not with {kind}"
                 text += f"; {name} has the answers_field {made}" if made else ""
@@ -126,8 +126,7 @@ class Dataset(Collection):
         joined, kept = getattr(self.source, "text_fields", []), getattr(self.source, "fields", [])
         kept = [*(joined if len(joined) > 1 else []), *kept]  # beside the text itself
         kept = ["body" if name == "text" else name for name in kept]
-        if isinstance(self.source, GeneratedArticles):
-            kept = ["title", "abstract", "body"]
+        kept = FIELDS.get(self.source.kind, kept)
         required = [*self.windows.head, self.windows.body] if self.windows else []
         if lost := [name for name in required if name not in kept]:
             named = ", ".join(kept) or "none"

@@ -14,8 +14,13 @@ LATER = ("questions", "topics")  # whose sizes neither docs nor the other splits
 GENERATED_SPLITS = {
     "generated": ("train", "tune", "dev", "judged", *LATER, *FOLDS),
     "generated-articles": ("judged", "earlier"),
+    "generated-pages": ("train", "tune", "dev", "judged"),
 }
-ANSWERED = {("generated", "questions"): "place"}  # what answers the queries of a split
+FIELDS = {"generated-articles": ["title", "abstract", "body"], "generated-pages": ["title", "body"]}
+ANSWERED = {  # what answers the queries of splits
+    "generated": {"questions": "place"},
+    "generated-pages": dict.fromkeys(("train", "tune", "dev"), "person"),
+}
 
 
 def sized_later(split: str) -> bool:
@@ -39,6 +44,21 @@ class GeneratedSource(Strict):
     judged: Positive
     questions: int = Field(0, ge=0, description="by description, answered by the place's name")
     topics: int = Field(0, ge=0, description="graded keywords in five folds")
+    shift: Probability = Field(description="probability that a concept changes its surface form")
+
+
+class GeneratedPages(Strict):
+    """Long docs with title and body, a section for each passage of `generated`; same page."""
+
+    kind: Literal["generated-pages"]
+    seed: int
+    entities: Positive = Field(description="places, a page each")
+    passages: Positive = Field(description="sections of all pages, each of which names a person")
+    train_pairs: Positive
+    train_share: Probability = Field(description="share of sections that train pairs come from")
+    tune: Positive
+    dev: Positive
+    judged: Positive
     shift: Probability = Field(description="probability that a concept changes its surface form")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from residuum.config.schema.base import Positive, SplitId, Strict
-from residuum.config.schema.generated import GeneratedArticles, GeneratedSource
+from residuum.config.schema.generated import GeneratedArticles, GeneratedPages, GeneratedSource
 
 
 class Sample(Strict):
@@ -61,4 +61,4 @@ class FilesSource(Strict):
     fields: NamedFields = Field(default=[])
 
 
-Source = GeneratedSource | GeneratedArticles | IrdsSource | FilesSource
+Source = GeneratedSource | GeneratedPages | GeneratedArticles | IrdsSource | FilesSource

@@ -266,6 +266,7 @@ class ExternalSystem(Strict):
     md5: dict[Role, Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]] = Field(
         {}, description="role: published MD5 of its file, unpacked; another file is refused"
     )
+    others: bool = Field(False, description="files list other queries too, which are left out")
 
     def check(self) -> None:
         if others := sorted(self.md5.keys() - self.runs.keys()):

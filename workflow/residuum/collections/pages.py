@@ -1,0 +1,89 @@
+"""Pages about invented places: what the passages of a place state, section by section, and by whom.
+
+Usage: `generate(recipe)`, of source `generated-pages`; docs/generated-collection.md says what is
+modelled. A page is long, a query asks for one section of it, and a person whom no other section
+names is the answer.
+"""
+
+from itertools import product
+
+from residuum.collections import place_facts, places, worlds
+from residuum.collections.worlds import Stream
+from residuum.config import entries
+from residuum.config.roots import packaged
+from residuum.config.schema.base import Strict
+from residuum.config.schema.generated import ANSWERED, GeneratedPages, GeneratedSource
+
+
+class Words(Strict):
+    """The layout of words/pages.yaml."""
+
+    given: list[str]
+    family: list[str]
+    credits: list[str]
+    questions: list[str]
+
+
+words: Words = entries.parse(packaged("collections/words/pages.yaml"), Words)
+
+
+def people() -> list[str]:
+    """Every two-word name of a person that can be made, each once."""
+    return [" ".join(name) for name in product(words.given, words.family)]
+
+
+def generate(recipe: GeneratedPages) -> worlds.Generated:
+    """Make the collection of a recipe; one that asks for more than can be made is a ValueError."""
+    shared = {name: getattr(recipe, name) for name in GeneratedPages.model_fields if name != "kind"}
+    source = GeneratedSource(kind="generated", listings=0, stubs=0, **shared)
+    place_facts.refuse(source)
+    everybody = people()
+    if recipe.passages > len(everybody):
+        raise ValueError(
+            f"passages: {recipe.passages} requested, but {len(everybody)} people can be named, one "
+            "for each; lower passages"
+        )
+    world = places.World(source)
+    rng = Stream(recipe.seed, "people")
+    persons = rng.sample(everybody, recipe.passages)
+    sections: dict[int, list[str]] = {}
+    for doc, person in zip(world.docs, persons, strict=True):
+        text = f"{doc.text} {rng.pick(words.credits).format(person=person)}"
+        sections.setdefault(doc.places[0], []).append(text)
+    bodies = [(world.names[place], " ".join(sections[place])) for place in sorted(sections)]
+    docs = ({"text": f"{name} {body}", "title": name, "body": body} for name, body in bodies)
+    numbers = {place: number for number, place in enumerate(sorted(sections))}
+    pages = [numbers[doc.places[0]] for doc in world.docs]
+    passages = world.draw_answers()
+    drawn = {split: _of_pages(world.queries(split, passages[split]), pages) for split in ORDER}
+    asked = {split: drawn[split] for split in places.SPLITS}
+    for split in ANSWERED["generated-pages"]:
+        asked[split] = (_asking(recipe.seed, split, asked[split][0]), asked[split][1])
+    made = worlds.named("p", docs, asked)
+    answers = {
+        split: {
+            query_id: [persons[passage]]
+            for (query_id, _), passage in zip(made.queries[split], passages[split], strict=True)
+        }
+        for split in ANSWERED["generated-pages"]
+    }
+    return made._replace(answers=answers)
+
+
+ORDER = (*places.SPLITS[1:], places.SPLITS[0])  # train gives way to the others
+
+
+def _asking(seed: int, split: str, texts: list[str]) -> list[str]:
+    """Ask for the person behind what each text asks for."""
+    rng = Stream(seed, f"{split} by whom")
+    return [rng.pick(words.questions).format(query=text) for text in texts]
+
+
+def _of_pages(drawn: worlds.Drawn, pages: list[int]) -> worlds.Drawn:
+    """Judge pages by the best of their sections; `pages` has the page of each passage."""
+    texts, judgements = drawn
+    best: dict[tuple[int, int], int] = {}
+    for query, doc, grade in judgements:
+        key = query, pages[doc]
+        best[key] = max(grade, best.get(key, grade))
+    return texts, [(query, page, grade) for (query, page), grade in best.items()]
