@@ -10,12 +10,14 @@ import yaml
 from conftest import ROOT
 from residuum.cli.errors import ResiduumError
 from residuum.config import loading
+from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.pages import notes
 from residuum.wiring.availability import all_available
 from residuum.wiring.bound import NO_SYSTEM, BoundTable
 from residuum.wiring.pages import Pages, bind_table
 from residuum.wiring.paths import Paths
+from residuum.wiring.runs import Runs, candidates, datasets_of
 from tables_fixture import job
 
 PAGE = "clear-table1"
@@ -116,3 +118,23 @@ def test_headers_name_the_dataset_where_splits_of_several_are_named_alike() -> N
     assert headers(rr="data/dev", far="data/test") == ["dev RR@10", "test P@5"]
     assert headers(rr="data/dev", far="data/dev") == ["dev RR@10", "dev P@5"]
     assert headers(rr="data/dev", far="pages/dev") == ["data/dev RR@10", "pages/dev P@5"]
+
+
+def test_what_is_reranked_on_a_dataset_is_what_pages_show_there(tmp_path: Path) -> None:
+    mebert = loading.load(ROOT / "config", {"scale": "smoke", "papers": ["mebert"]})
+    passages, pages = {"generated-smoke"}, {"generated-pages-smoke"}
+    shown = {name: datasets_of(mebert, name) for name in mebert.of_kind("rerank")}
+    assert shown["me-bert-reranked"] == shown["me-hybrid-reranked"] == passages
+    assert shown["me-bert-document-reranked"] == shown["me-hybrid-document-reranked"] == pages
+    assert shown["de-bert-reranked"] == passages | pages
+    assert shown["clear-bert-base"] == {*mebert.datasets}  # no chosen page names it
+    of = [Place(*name, "dev") for name in (passages, pages)]
+    firsts = [candidates(mebert, "cross-attention@seed1", place, all_available) for place in of]
+    assert {*firsts[0]} == {"bm25-unigrams", "de-bert.seed1", "me-bert.seed1", "me-hybrid.seed1"}
+    assert "me-bert-document.seed1" in firsts[1] and "me-bert.seed1" not in firsts[1]
+    runs = Runs(mebert, Paths(), all_available)
+    job = {"dataset": "generated-pages-smoke", "split": "dev", "run": "me-bert-reranked.seed1"}
+    with pytest.raises(ResiduumError, match="show it on generated-smoke alone; add a column of"):
+        runs.cut(SimpleNamespace(**job))
+    everything = loading.load(ROOT / "config", {"scale": "smoke", "papers": ["clear"]})
+    assert datasets_of(everything, "clear-bert-base") >= passages

@@ -9,7 +9,7 @@ with a query is no hit of it. Must not know where vectors lie, or how they are m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import polars as pl
@@ -57,28 +57,76 @@ def best_hits(
     import faiss
 
     names = pl.Series("doc_id", ids, pl.String)
-    docs = names.cast(pl.Categorical).to_physical().to_numpy()  # a number for each doc
-    single = names.n_unique() == len(names)
+    once = names.unique(maintain_order=True)
+    numbers = pl.DataFrame({"doc_id": once, "doc": np.arange(len(once))})
+    listed = names.to_frame().join(numbers, on="doc_id", how="left", maintain_order="left")
+    docs = listed["doc"].to_numpy()  # a number for each doc
+    own = None if len(once) == len(names) else _Owned(once, docs)
     index = None  # on a CPU the vectors are searched without a copy
     if gpu:
         index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+
+    def search(some: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        if index is not None and depth <= GPU_DEPTH:
+            return index.search(some, depth)
+        return faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
+
     at_once = max(1, HITS_AT_ONCE // k)
     for first in range(0, len(queries), at_once):
-        some, depth = queries[first : first + at_once], min(k + SPARE, len(docs))
-        while True:  # deeper and deeper until the last hit no longer ties with the k-th doc
-            if index is not None and depth <= GPU_DEPTH:
-                scores, rows = index.search(some, depth)
-            else:
-                scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
-            floor = _floor(scores, docs[rows], k)
-            if depth == len(docs) or (scores[:, -1] < floor).all():
-                break
-            depth = min(2 * depth, len(docs))
-        query, place = np.nonzero(scores >= floor[:, None])
-        pairs = pl.DataFrame({"query": query + first, "doc_id": names[rows[query, place]]})
-        once = pairs if single else pairs.unique(maintain_order=True)
-        yield pair_scores([(ids, vectors)], ([], queries), once)
+        found = _deeply(search, queries[first : first + at_once], docs, k)
+        query, row = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = np.argsort(query, kind="stable")
+        query, row = query[order] + first, row[order]
+        if own is not None:
+            yield own.scored(queries, vectors, query, docs[row])
+        else:
+            pairs = pl.DataFrame({"query": query, "doc_id": names[row]})
+            yield pair_scores([(ids, vectors)], ([], queries), pairs)
+
+
+def _deeply(
+    search: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]],
+    queries: np.ndarray,
+    docs: np.ndarray,
+    k: int,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
+
+    Those queries are searched again, deeper and deeper, whose last hit ties with the k-th doc, or
+    that have fewer docs: where docs have equally many vectors, k times as many hits have k docs.
+    """
+    each = -(-len(docs) // int(docs.max(initial=0) + 1))  # vectors of a doc
+    left, depth = np.arange(len(queries)), min(k * each + SPARE, len(docs))
+    while len(left):
+        scores, rows = search(queries[left], depth)
+        floor = _floor(scores, docs[rows], k)
+        done = (scores[:, -1] < floor) | (depth == len(docs))
+        query, place = np.nonzero((scores >= floor[:, None]) & done[:, None])
+        yield left[query], rows[query, place]
+        left, depth = left[~done], min(2 * depth, len(docs))
+
+
+class _Owned:
+    """Vectors of docs that have several, by the docs' numbers: those of their names."""
+
+    def __init__(self, names: pl.Series, docs: np.ndarray) -> None:
+        self._names, self._rows = names, np.argsort(docs, kind="stable")
+        self._counts = np.bincount(docs)
+        self._starts = np.cumsum(self._counts) - self._counts
+
+    def scored(
+        self, queries: np.ndarray, vectors: np.ndarray, query: np.ndarray, doc: np.ndarray
+    ) -> pl.DataFrame:
+        """Return query, doc_id and score of each pair once: that of the doc's best vector."""
+        pairs = pl.DataFrame({"query": query, "doc": doc}).unique(maintain_order=True)
+        query, doc = pairs["query"].to_numpy(), pairs["doc"].to_numpy()
+        each = self._counts[doc]
+        ends = np.cumsum(each)
+        places = np.arange(each.sum()) + np.repeat(self._starts[doc] - ends + each, each)
+        scores = _dense_products(queries, vectors, np.repeat(query, each), self._rows[places])
+        best = np.maximum.reduceat(scores, ends - each) if len(each) else scores
+        return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": best})
 
 
 def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from residuum.config import specs
 from residuum.config.bindings import Place
 from residuum.config.measures import reads
 from residuum.config.registry import Registry
+from residuum.config.schema.base import OWN
 from residuum.config.schema.figures import Figure
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import (
@@ -21,6 +22,7 @@ from residuum.config.schema.systems import (
     RerankSystem,
 )
 from residuum.config.specs import RunId, Seed, Snapshot
+from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, external_file, why_unavailable
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
 from residuum.wiring.paths import folder_of
@@ -49,10 +51,30 @@ def _named(registry: Registry, pages: Iterable[str]) -> set[str]:
     return {behind for name in named for behind in registry.made_from(name)}
 
 
+@kept
+def datasets_of(registry: Registry, system: str) -> set[str]:
+    """Return the datasets that pages show a system on, or tune it on; all, where none names it."""
+    pages = [registry.pages[page] for page in registry.chosen()]
+    roles = [
+        role
+        for page, players in ((page, registry.players(page)) for page in pages)
+        for part, role in page.shown()
+        if players[part] == system
+    ]
+    if not roles:
+        return set(registry.datasets)
+    shown = {place.dataset for place in map(registry.binding, roles) if place}
+    own = registry.tuned_on(system) in (None, OWN)
+    tuned = [] if own else [registry.tune_place(system, name) for name in shown]
+    return shown | {place.dataset for place in tuned if place}
+
+
 def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
-    """Return the runs that share a reranker and have what they need on a split, by their ids."""
+    """Return the runs that share a reranker, are shown on a split's dataset, and can be made."""
     runs = {}
     for name in rerank_systems(registry, reranker):
+        if place.dataset not in datasets_of(registry, name):
+            continue
         if not why_unavailable(registry, name, place, hub):
             system = registry.entry(name, RerankSystem)
             for seed in registry.seeds_of(name):
@@ -261,6 +283,9 @@ class Runs(Part):
         reranker, tune = self.registry.reranker(name), self.registry.tune_place(name, place.dataset)
         if name not in rerank_systems(self.registry, reranker):
             raise ResiduumError(f"{name}: only papers that are not chosen name it; choose one")
+        if place.dataset not in (shown := datasets_of(self.registry, name)):
+            text = f"the chosen papers show it on {', '.join(sorted(shown)) or 'no dataset'} alone"
+            raise ResiduumError(f"{name}: {text}; add a column of {place.dataset}")
         first = self.registry.entry(name, RerankSystem).first_stage
         inputs = {
             "first": self.run(first, seed, place),

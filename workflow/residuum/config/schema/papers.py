@@ -1,11 +1,12 @@
 """config/papers/<paper>/*.yaml: tables, dataset characteristics, cases and claims."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from residuum.config.schema.base import Id, Name, Positive, Ref, Role, Strict
+from residuum.config.schema.base import Id, Name, Positive, Ref, Role, Strict, references
 from residuum.config.schema.cells import PrintedCell, PrintedText
 from residuum.config.schema.claims import Claim
 
@@ -157,6 +158,10 @@ class Printed(Strict):
         """Return the system named for each part: a row, a series, a list."""
         return {}
 
+    def shown(self) -> Iterator[tuple[str, str]]:
+        """Yield each system, by the part it stands for, with each role that it is shown in."""
+        yield from product(self.systems(), [role for _, role in references(self, "role")])
+
     def measured(self) -> Iterator[tuple[str, str]]:
         """Yield role and measure of what is shown, where runs must be evaluated for it."""
         yield from ()
@@ -204,6 +209,11 @@ class Table(Reported):
 
     def systems(self) -> dict[str, str]:
         return {part: system for row in self.rows for part, system in row.parts.items()}
+
+    def shown(self) -> Iterator[tuple[str, str]]:
+        for row, column in product(self.rows, self.columns):
+            if row.part(column.id) in row.parts:
+                yield row.part(column.id), column.role
 
     def row(self, name: str) -> Row:
         """Return the row of an id."""

@@ -176,6 +176,7 @@ class DenseSystem(Strict):
     label: Label = ""
     model: Annotated[Id, Ref("model", kinds=("dual-encoder", "lexical-vectors"))]
     k: K
+    budgets: base.Budgets = Field(default=[])
 
 
 class Interpolation(Setting[float, Annotated[list[float], Field(min_length=1)]]):
