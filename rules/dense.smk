@@ -1,8 +1,8 @@
-# Dense retrieval: exact hits by shard, gathered into runs; scores of another system's docs.
+# Dense retrieval: hits by shard, gathered into runs; scores of another system's docs.
 
 
 rule dense_search:
-    """Search one shard exactly for the queries of all splits."""
+    """Search one shard, exactly or not, for the queries of all splits."""
     input:
         embeddings=PATHS.embeddings,
         queries=PATHS.query_embeddings,
@@ -19,15 +19,16 @@ rule dense_search:
     resources:
         **RESOURCES.card(ESTIMATES.dense_search, mem_mb=6000 + 2 * RESOURCES.shard_mb),
     params:
-        **decided_by("residuum.dense", "search"),
+        **decided_by("residuum.dense", "search", WIRING.corpora.search),
         embeddings=options.folder("embeddings"),
         queries=options.folder("queries"),
         folder=options.output_folder,
+        k=WIRING.corpora.depth,
         judged_before=WIRING.corpora.residual_options,
         compute=RESOURCES.compute,
     shell:
         "python -m residuum.dense search --embeddings {params.embeddings} "
-        "--queries {params.queries} --k {wildcards.k} {params.judged_before} {params.compute} "
+        "--queries {params.queries} {params.k} --spec {params.spec:q} {params.judged_before} {params.compute} "
         "--output {params.folder} 2>&1 | tee {log}"
 
 

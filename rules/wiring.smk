@@ -26,7 +26,7 @@ wildcard_constraints:
     model=ONLY.model,
     seed=ONLY.seed,
     shard=r"\d{5}",
-    k=r"\d+",
+    k=r"\d+(-[a-z0-9-]+)?",
     page=ONLY.page,
     reranker="[^/]+",
     run=ONLY.run,

@@ -126,11 +126,16 @@ def test_vectors_of_two_models_or_sparse_and_dense_ones_are_not_mixed(
             device="cpu",
         )
     with pytest.raises(ResiduumError, match="the vectors of one are sparse"):
-        nearest.hits_of(
-            dense.read(made / "vectors" / "shard-0"),
-            dense.read(made / "other" / "queries" / "dev"),
+        docs = nearest.Compared(dense.read(made / "vectors" / "shard-0"), None, gpu=False)
+        docs.hits_of(dense.read(made / "other" / "queries" / "dev"), 5)
+    with pytest.raises(ResiduumError, match="search hnsw: these vectors are sparse; leave it out"):
+        hnsw = json.dumps({"kind": "hnsw", "effort": 9})
+        dense.search_shard(
+            made / "vectors" / "shard-0",
+            made / "vectors" / "queries",
             5,
-            gpu=False,
+            tmp_path / "out",
+            spec=hnsw,
         )
 
 

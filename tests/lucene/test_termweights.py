@@ -7,7 +7,8 @@ import pytest
 
 from corpora import make_corpus
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.systems import IndexForm, LexicalSystem
+from residuum.config.schema.analyses import IndexForm
+from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene import indexing
 from residuum.lucene.anserini import Searcher
 from residuum.lucene.termweights import Weighed, Weigher

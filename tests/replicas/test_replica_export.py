@@ -22,7 +22,7 @@ from replicas import (
 )
 from residuum import lexical
 from residuum.artefacts import contracts, docpairs, trec
-from residuum.config.schema.systems import IndexForm
+from residuum.config.schema.analyses import IndexForm
 from residuum.lucene import indexing, jvm
 from residuum.tuning.evaluation import evaluate
 

@@ -1,4 +1,4 @@
-"""Search embedding shards exactly, gather their hits into runs, and score given pairs.
+"""Search embedding shards, exactly or not, gather their hits into runs, and score given pairs.
 
 Command: `python -m residuum.dense search|gather|score ...`.
 Each shard is searched by a job of its own; gather and score pass over all of them, one at a time.
@@ -16,16 +16,20 @@ from typing import Annotated
 
 import polars as pl
 import typer
+from pydantic import RootModel
 
 from residuum.artefacts import contracts, files, manifest, shards, termvectors, trec
 from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
+from residuum.code.tables import Kinds
+from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
-from residuum.vectors.nearest import Vectors, hits_of, pair_scores
+from residuum.vectors.nearest import Compared, Vectors, pair_scores
 
 app = command.app(__doc__)
 
+How = RootModel[Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None]
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
 
@@ -42,14 +46,20 @@ def search_shard(
     judged_before: Annotated[
         list[str] | None, typer.Option(help="SPLIT=QRELS of an earlier round of a split; repeat")
     ] = None,
+    spec: Annotated[str, typer.Option(help="JSON of Search; null: all vectors are compared")] = (
+        "null"
+    ),
 ) -> None:
     """Write, for each split, the shard's k docs per query with the largest inner product.
 
-    Docs that an earlier round judged for a query are left out of its k.
+    An approximate search may miss some of them; the scores of those that it finds are exact. Docs
+    that an earlier round judged for a query are left out of its k.
     """
     shard, splits = shards.facts_of([embeddings, queries])
+    how = command.parse_spec(How, spec).root
     docs = read(embeddings)
     gpu, counts = _gpu(device, threads), {}
+    compared = Compared(docs, how, gpu)
     earlier = [
         (name, Path(path)) for name, _, path in (t.partition("=") for t in judged_before or [])
     ]
@@ -57,15 +67,16 @@ def search_shard(
         for split in splits["queries"]:
             residual = Residual([path for name, path in earlier if name == split])
             asked = read(queries / split)
-            frames = hits_of(docs, asked, k + residual.most, gpu)
+            frames = compared.hits_of(asked, k + residual.most)
             named = (residual.left(_with_ids(frame, asked[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
         facts = {"shard": shard["shard"], "weights": shard["weights"], "hits": counts}
+        setting = {"k": k, **({"search": how.model_dump(mode="json")} if how else {})}
         inputs = [path / "manifest.json" for path in (embeddings, queries)]
         inputs += dict.fromkeys(path for _, path in earlier)
-        manifest.write(folder, facts, {"k": k}, inputs, "residuum.dense")
+        manifest.write(folder, facts, setting, inputs, "residuum.dense")
 
 
 @app.command("gather")

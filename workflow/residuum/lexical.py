@@ -18,7 +18,8 @@ from residuum.artefacts.residual import Residual
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.systems import IndexForm, LexicalSystem
+from residuum.config.schema.analyses import IndexForm
+from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene import indexing, jvm
 from residuum.lucene.analysis import keep_tokenizer
 from residuum.lucene.anserini import Searcher

@@ -16,8 +16,9 @@ from residuum.artefacts import contracts, files, manifest, termvectors, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
+from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import Positive, Strict
-from residuum.config.schema.systems import IndexForm, LexicalSystem
+from residuum.config.schema.systems import LexicalSystem
 from residuum.config.specs import canonical_json
 from residuum.lucene import jvm
 from residuum.lucene.termweights import Weighed, Weigher

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from residuum.artefacts import intact
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.systems import Analysis, Wordpieces
+from residuum.config.schema.analyses import Analysis, Wordpieces
 from residuum.lucene.jvm import JavaObject, java
 
 TOKENIZER = "tokenizer.json"  # beside an index; as the Hugging Face library tokenizers reads it

@@ -12,7 +12,7 @@ from residuum.artefacts import contracts
 from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.systems import Analysis, IndexForm, Wordpieces
+from residuum.config.schema.analyses import Analysis, IndexForm, Wordpieces
 from residuum.lucene import analysis as terms
 from residuum.lucene import jvm
 from residuum.lucene.jvm import JavaObject, cast, java, java_errors

@@ -1,22 +1,24 @@
 """The nearest docs of queries by inner product, and the scores of given pairs, exactly.
 
-Usage: `hits_of(docs, queries, k, gpu)`, `pair_scores(shards, queries, pairs)`. FAISS finds
-candidates of dense vectors; sums of float64 give scores that depend neither on the shards nor on
-what else was searched. Sparse vectors are multiplied as they are, and a doc that shares no term
-with a query is no hit of it. Must not know where vectors lie, or how they are made.
+Usage: `Compared(docs, None, gpu).hits_of(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
+finds candidates of dense vectors; sums of float64 give scores that depend neither on the shards
+nor on what else was searched. Sparse vectors are multiplied as they are, and a doc that shares no
+term with a query is no hit of it. Must not know where vectors lie, or how they are made.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import polars as pl
 
 from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
+from residuum.config.schema.search import Search
 from residuum.vectors import products
+from residuum.vectors.approximate import SEARCHES, Found, Looked
 
 SPARE = 64  # hits beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
@@ -28,13 +30,24 @@ Shard = tuple[list[str], np.ndarray]
 Vectors = Shard | TermVectors
 
 
-def hits_of(docs: Vectors, queries: Vectors, k: int, gpu: bool) -> Iterator[pl.DataFrame]:
-    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k."""
-    if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
-        return _sparse_hits(docs, queries, k)
-    if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
-        raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
-    return best_hits(*docs, np.asarray(queries[1]), k, gpu)
+class Compared:
+    """The vectors of docs, with the index of an approximate search where one is asked for."""
+
+    def __init__(self, docs: Vectors, how: Search | None, gpu: bool) -> None:
+        if how and isinstance(docs, TermVectors):
+            raise ResiduumError(f"search {how.kind}: these vectors are sparse; leave it out")
+        self._docs, self._gpu = docs, gpu
+        own = np.ascontiguousarray(docs[1], dtype=np.float32) if how else docs[1]
+        self._found = SEARCHES[how.kind].model_validate(how).build(own) if how else None
+
+    def hits_of(self, queries: Vectors, k: int) -> Iterator[pl.DataFrame]:
+        """Yield query (row number), doc_id and score of all docs that may be among the best k."""
+        docs = self._docs
+        if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
+            return _sparse_hits(docs, queries, k)
+        if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
+            raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
+        return best_hits(*docs, np.asarray(queries[1]), k, self._gpu, self._found)
 
 
 def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
@@ -47,12 +60,18 @@ def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl
 
 
 def best_hits(
-    ids: list[str], vectors: np.ndarray, queries: np.ndarray, k: int, gpu: bool
+    ids: list[str],
+    vectors: np.ndarray,
+    queries: np.ndarray,
+    k: int,
+    gpu: bool,
+    approximate: Found | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yield query (row number), doc_id and score of all docs that may be among a shard's best k.
 
     Those are at least k docs per query, where the shard has as many, and all that tie with the
-    last. A doc with several vectors scores by its best. Memory holds a frame of some queries.
+    last; of an approximate search, of those that it looked at. A doc with several vectors scores by
+    its best. Memory holds a frame of some queries.
     """
     import faiss
 
@@ -63,18 +82,21 @@ def best_hits(
     docs = listed["doc"].to_numpy()  # a number for each doc
     own = None if len(once) == len(names) else _Owned(once, docs)
     index = None  # on a CPU the vectors are searched without a copy
-    if gpu:
+    if gpu and approximate is None:
         index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
 
-    def search(some: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(some: np.ndarray, depth: int, passes: int) -> tuple[np.ndarray, np.ndarray]:
+        if approximate is not None:
+            return approximate.search(some, depth, passes)
         if index is not None and depth <= GPU_DEPTH:
             return index.search(some, depth)
         return faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
 
     at_once = max(1, HITS_AT_ONCE // k)
     for first in range(0, len(queries), at_once):
-        found = _deeply(search, queries[first : first + at_once], docs, k)
+        passes = approximate.passes if approximate else 0
+        found = _deeply(search, queries[first : first + at_once], docs, k, passes)
         query, row = (np.concatenate(each) for each in zip(*found, strict=True))
         order = np.argsort(query, kind="stable")
         query, row = query[order] + first, row[order]
@@ -86,25 +108,40 @@ def best_hits(
 
 
 def _deeply(
-    search: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]],
-    queries: np.ndarray,
-    docs: np.ndarray,
-    k: int,
+    search: Looked, queries: np.ndarray, docs: np.ndarray, k: int, passes: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
 
     Those queries are searched again, deeper and deeper, whose last hit ties with the k-th doc, or
-    that have fewer docs: where docs have equally many vectors, k times as many hits have k docs.
+    that have fewer docs: where docs have equally many vectors, k times as many hits have k docs. A
+    search that looked through all that it looks at, and has fewer, looks at more, `passes` times.
     """
     each = -(-len(docs) // int(docs.max(initial=0) + 1))  # vectors of a doc
-    left, depth = np.arange(len(queries)), min(k * each + SPARE, len(docs))
-    while len(left):
-        scores, rows = search(queries[left], depth)
-        floor = _floor(scores, docs[rows], k)
-        done = (scores[:, -1] < floor) | (depth == len(docs))
-        query, place = np.nonzero((scores >= floor[:, None]) & done[:, None])
+    waiting = [(np.arange(len(queries)), min(k * each + SPARE, len(docs)), 0)]
+    while waiting:
+        left, depth, before = waiting.pop()
+        scores, rows = search(queries[left], depth, before)
+        floor = _floor(scores, docs[rows], k, (rows >= 0).sum(axis=1))
+        whole = (depth == len(docs)) | (rows[:, -1] < 0)  # of what was looked at
+        few = whole & np.isneginf(floor) & (before < passes)
+        ties = ~whole & (scores[:, -1] >= floor)
+        query, place = np.nonzero((scores >= floor[:, None]) & (rows >= 0) & ~(few | ties)[:, None])
         yield left[query], rows[query, place]
-        left, depth = left[~done], min(2 * depth, len(docs))
+        again = ((ties, min(2 * depth, len(docs)), before), (few, depth, before + 1))
+        waiting += [(left[which], deep, more) for which, deep, more in again if which.any()]
+
+
+def _floor(scores: np.ndarray, docs: np.ndarray, k: int, found: np.ndarray) -> np.ndarray:
+    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.
+
+    `found` says how many hits a query has.
+    """
+    floor = np.full(len(scores), -np.inf)
+    for query, (own, row, count) in enumerate(zip(scores, docs, found, strict=True)):
+        firsts = np.sort(np.unique(row[:count], return_index=True)[1])
+        if len(firsts) >= k:
+            floor[query] = own[firsts[k - 1]] - TIE * (np.abs(own[:count]).max() + 0.01)
+    return floor
 
 
 class _Owned:
@@ -127,16 +164,6 @@ class _Owned:
         scores = _dense_products(queries, vectors, np.repeat(query, each), self._rows[places])
         best = np.maximum.reduceat(scores, ends - each) if len(each) else scores
         return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": best})
-
-
-def _floor(scores: np.ndarray, docs: np.ndarray, k: int) -> np.ndarray:
-    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer."""
-    floor = np.full(len(scores), -np.inf)
-    for query, (own, row) in enumerate(zip(scores, docs, strict=True)):
-        firsts = np.sort(np.unique(row, return_index=True)[1])
-        if len(firsts) >= k:
-            floor[query] = own[firsts[k - 1]] - TIE * (np.abs(own).max() + 0.01)
-    return floor
 
 
 def pair_scores(shards: Iterable[Vectors], queries: Vectors, pairs: pl.DataFrame) -> pl.DataFrame:

@@ -12,10 +12,11 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import roots, specs
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
+from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
 from residuum.config.schema.models import LexicalVectors, OnPairs
 from residuum.config.schema.scales import Start
-from residuum.config.schema.systems import DenseSystem, IndexForm, LexicalSystem
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import released_files, rm3_measure, role_of, why_no_export
@@ -182,6 +183,17 @@ class Corpora(Part):
         of = self.registry.shards(wildcards.dataset, wildcards.model)
         return f"--shard {int(wildcards.shard)} --of {of}"
 
+    def search(self, wildcards: Wildcards) -> str:
+        """Return how vectors are searched, as JSON: null where all are compared."""
+        names = self.registry.of_kind("dense")
+        found = {(s := self.registry.entry(name, DenseSystem)).found: s.search for name in names}
+        how = found[wildcards.k]
+        return specs.canonical_json(how and how.model_dump(mode="json"))
+
+    def depth(self, wildcards: Wildcards) -> str:
+        """Return the option that says how many docs of a shard are found for each query."""
+        return f"--k {found_depth(wildcards.k)}"
+
     def windows(self, wildcards: Wildcards) -> str:
         """Return the option that has a dataset's docs read in passages, if it says so."""
         windows = self.registry.datasets[wildcards.dataset].windows
@@ -195,7 +207,7 @@ class Corpora(Part):
 
         def of(wildcards: Wildcards) -> list[str]:
             (system, seed), dataset = run_of(wildcards), wildcards.dataset
-            more = {"k": self.registry.entry(system, DenseSystem).k}
+            more = {"k": self.registry.entry(system, DenseSystem).found}
             of_each = (
                 shards_of(self.registry, template, dataset, model, seed, **more)
                 for model in self._answering(wildcards)
@@ -238,6 +250,11 @@ class Corpora(Part):
         """Return the index whose BM25 gives lexical vectors."""
         model = self.registry.entry(wildcards.model, LexicalVectors)
         return self.index(wildcards.dataset, RunId(model.system))
+
+
+def found_depth(found: str) -> int:
+    """Return how many docs are found, of what `DenseSystem.found` wrote."""
+    return int(found.partition("-")[0])
 
 
 def shards_of(

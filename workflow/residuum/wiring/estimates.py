@@ -25,7 +25,7 @@ from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate, of_reading, of_run
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.bound import OF_CORPUS
-from residuum.wiring.corpora import encoded_splits
+from residuum.wiring.corpora import encoded_splits, found_depth
 from residuum.wiring.models import answers_left_out, corpora_of
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
@@ -267,7 +267,9 @@ class Estimates:
         """Estimate an exact search of one shard for all splits."""
         queries, vectors = self._searched(w), self._shard(w)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
-        return of_run(queries * min(int(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS)
+        return of_run(
+            queries * min(found_depth(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
+        )
 
     def dense_scores(self, w: Wildcards) -> Estimate:
         """Estimate the inner products of another system's docs: all vectors are read once."""

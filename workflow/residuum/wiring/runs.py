@@ -15,12 +15,7 @@ from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN
 from residuum.config.schema.figures import Figure
 from residuum.config.schema.scales import FromModel, HubReranker
-from residuum.config.schema.systems import (
-    ExternalSystem,
-    FusionSystem,
-    LexicalSystem,
-    RerankSystem,
-)
+from residuum.config.schema.systems import ExternalSystem, FusionSystem, LexicalSystem, RerankSystem
 from residuum.config.specs import RunId, Seed, Snapshot
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, external_file, why_unavailable

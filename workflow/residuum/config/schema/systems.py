@@ -3,11 +3,14 @@
 from itertools import product
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import Discriminator, Field, PositiveFloat, Tag
+from pydantic import Field, PositiveFloat
 
+from residuum.code.tables import Kinds
 from residuum.config.schema import base
+from residuum.config.schema.analyses import Analysis, IndexForm
 from residuum.config.schema.base import Id, K, Name, Positive, Probability, Ref, Role, Strict
 from residuum.config.schema.scales import HubReranker, TrainedReranker
+from residuum.config.schema.search import Search
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
 Part = Annotated[Id, Ref("part")]
@@ -15,67 +18,6 @@ Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))
 Unretrieved = Literal["true_score", "minimum"]
 Value = TypeVar("Value")
 Grid = TypeVar("Grid")
-
-
-class LuceneAnalysis(Strict):
-    """How Lucene turns text into terms."""
-
-    language: Literal["en"] = "en"
-    stemmer: Literal["porter", "krovetz", "none"]
-    stopwords: Literal["lucene", "none"]
-
-    @property
-    def named(self) -> str:
-        """Its part of an index's id."""
-        return f"{self.language}-{self.stemmer}-{self.stopwords}"
-
-
-class Wordpieces(Strict):
-    """The wordpieces that a backbone reads are the terms: Luan et al. 2021, 4.1.
-
-    By themselves they are its BM25-uni; with pairs of neighbours beside them, BM25-bi.
-    """
-
-    wordpieces: Annotated[
-        Id, Ref("backbone"), Field(description="role whose tokenizer cuts docs and queries")
-    ]
-    ngrams: Literal[1, 2] = Field(1, description="2: pairs of neighbours are terms as well")
-
-    @property
-    def named(self) -> str:
-        """Its part of an index's id."""
-        return f"{self.wordpieces}-{self.ngrams}grams"
-
-
-def _analysis(given: object) -> str:
-    """Tell an analysis by its keys, so that the faults are those of one form alone."""
-    cut = "wordpieces" in given if isinstance(given, dict) else isinstance(given, Wordpieces)
-    return "Wordpieces" if cut else "LuceneAnalysis"
-
-
-Analysis = Annotated[
-    Annotated[LuceneAnalysis, Tag("LuceneAnalysis")] | Annotated[Wordpieces, Tag("Wordpieces")],
-    Discriminator(_analysis),
-]
-
-
-class IndexForm(Strict):
-    """What decides a Lucene index of a corpus: the analysis, and fields that are kept apart."""
-
-    analysis: Analysis
-    fields: list[Id] = Field([], description="empty: the whole text as one field")
-    joined: list[Id] = Field([], description="fields that are one text in place of the whole")
-
-    @property
-    def vocabulary(self) -> str | None:
-        """The backbone role whose tokenizer cuts the texts; None where Lucene does."""
-        return self.analysis.wordpieces if isinstance(self.analysis, Wordpieces) else None
-
-    def index_id(self) -> str:
-        """Return the id of the index, such as en-porter-lucene, en-porter-lucene.body.title, or
-        en-porter-lucene.title+body where fields are joined."""
-        joined = ["+".join(self.joined)] * bool(self.joined)
-        return ".".join([self.analysis.named, *sorted(self.fields), *joined])
 
 
 class Bm25(Strict):
@@ -170,13 +112,21 @@ class LexicalSystem(Strict):
 
 
 class DenseSystem(Strict):
-    """An exact inner-product search over a model's embeddings."""
+    """An inner-product search over a model's embeddings, exact or not."""
 
     kind: Literal["dense"]
     label: Label = ""
     model: Annotated[Id, Ref("model", kinds=("dual-encoder", "lexical-vectors"))]
     k: K
+    search: Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None = Field(
+        None, description="that finds candidates; absent: all are compared"
+    )
     budgets: base.Budgets = Field(default=[])
+
+    @property
+    def found(self) -> str:
+        """What tells its hits from others of the model, in a path: the depth and the search."""
+        return f"{self.k}-{self.search.named}" if self.search else str(self.k)
 
 
 class Interpolation(Setting[float, Annotated[list[float], Field(min_length=1)]]):

@@ -1,0 +1,120 @@
+"""Approximate search with FAISS: which vectors are looked at; scores of what is found stay exact.
+
+Usage: `found = search.build(vectors)`, then `found.search(queries, depth, passes)`. A search that
+finds too few docs looks at more in its next pass. Must not know docs, shards or files.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from residuum.cli.errors import ResiduumError
+from residuum.code.tables import OpenTable
+from residuum.config.schema.base import Positive
+from residuum.config.schema.search import Search
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Looked = Callable[[Any, int, int], tuple[Any, Any]]  # of arrays
+SEED = 1234  # of the k-means behind lists and codes, FAISS's own
+BITS = 8  # of each byte of a code
+
+
+class Found(NamedTuple):
+    """How an index is searched, and in how many passes more it would look at everything."""
+
+    search: Looked  # queries, depth, passes before: scores, rows (-1: nothing more was found)
+    passes: int
+
+
+class Approximate(Search):
+    """A search that builds an index of vectors."""
+
+    @abstractmethod
+    def build(self, vectors: np.ndarray) -> Found:
+        """Return an index of contiguous float32 vectors (vectors, dimensions), by inner product."""
+
+
+class Ivf(Approximate):
+    """Vectors in lists by their nearest centre; the lists of the centres nearest to a query.
+
+    Jegou et al. 2011; with code pq the vectors in the lists are product-quantised, and what is
+    found is put into order by exact scores. Where ME-BERT searches with ScaNN, this stands for it.
+    """
+
+    kind: Literal["ivf"]
+    lists: Positive = Field(description="of each shard")
+    probes: Positive = Field(description="lists that are looked through for a query")
+    code: Literal["flat", "pq"] = "flat"
+    bytes: Positive | None = Field(None, description="of a vector's code, for pq")
+
+    def check(self) -> None:
+        if self.probes > self.lists:
+            raise ValueError(f"probes: {self.probes} of {self.lists} lists; give at most as many")
+        if (self.code == "pq") != (self.bytes is not None):
+            raise ValueError("bytes: give them for code pq, and for nothing else")
+
+    def build(self, vectors: np.ndarray) -> Found:
+        import faiss
+
+        count, dimensions = vectors.shape
+        if self.lists > count:
+            text = f"search.lists: {self.lists}, but a shard has {count} vectors"
+            raise ResiduumError(f"{text}; give at most as many")
+        if self.bytes and dimensions % self.bytes:
+            text = f"search.bytes: {self.bytes}, but vectors have {dimensions} dimensions"
+            raise ResiduumError(f"{text}; give a divisor of them")
+        centres = faiss.IndexFlatIP(dimensions)
+        metric = faiss.METRIC_INNER_PRODUCT
+        made = (
+            faiss.IndexIVFPQ(centres, dimensions, self.lists, self.bytes, BITS, metric)
+            if self.bytes
+            else faiss.IndexIVFFlat(centres, dimensions, self.lists, metric)
+        )
+        made.cp.seed = SEED
+        made.train(vectors)
+        made.add(vectors)
+
+        def search(queries: np.ndarray, depth: int, before: int) -> tuple[np.ndarray, np.ndarray]:
+            made.nprobe = min(self.probes << before, self.lists)
+            found: tuple[np.ndarray, np.ndarray] = made.search(queries, depth)
+            return found
+
+        return Found(search, (self.lists - 1).bit_length())
+
+
+class Hnsw(Approximate):
+    """A graph of neighbours, which a search walks through (Malkov and Yashunin 2020)."""
+
+    kind: Literal["hnsw"]
+    links: Positive = Field(32, description="neighbours of a vector")
+    effort: Positive = Field(description="vectors kept while searching; k at least")
+    construction: Positive = Field(200, description="vectors kept while the graph is built")
+
+    def build(self, vectors: np.ndarray) -> Found:
+        import faiss
+
+        made = faiss.IndexHNSWFlat(vectors.shape[1], self.links, faiss.METRIC_INNER_PRODUCT)
+        made.hnsw.efConstruction = self.construction
+        threads = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)  # several insert in an order of their own
+        made.add(vectors)
+        faiss.omp_set_num_threads(threads)
+
+        def search(queries: np.ndarray, depth: int, before: int) -> tuple[np.ndarray, np.ndarray]:
+            made.hnsw.efSearch = max(self.effort << before, depth)
+            found: tuple[np.ndarray, np.ndarray] = made.search(queries, depth)
+            return found
+
+        return Found(search, (len(vectors) // self.effort).bit_length())
+
+
+SEARCHES: OpenTable[type[Approximate]] = OpenTable(
+    {"ivf": "residuum.vectors.approximate:Ivf", "hnsw": "residuum.vectors.approximate:Hnsw"},
+    "search",
+)
