@@ -100,7 +100,10 @@ def test_the_page_rounds_and_the_tsv_does_not(tmp_path):
 
 SIZES = [
     {"id": name, "label": name, "quantity": name}
-    for name in ("train_queries", "test_queries", "docs", "query_words", "doc_words")
+    for name in (
+        *("train_queries", "train_pairs", "test_queries"),
+        *("docs", "query_words", "doc_words"),
+    )
 ]
 PRINTED = {
     "train_queries": {"dev": "2", "dl": "1K"},
@@ -121,7 +124,9 @@ def sized(folder, **changes):
     for name, of in texts.items():
         numbered = [(f"{name}{i}", text.replace("\t", " ")) for i, text in enumerate(of)]
         trec.write_queries(folder / name / "queries.tsv", numbered)
-        trec.write_qrels(folder / name / "qrels.trec", [(f"{name}0", "d1", 1)])
+        judged = [(f"{name}0", "d1", 1)]
+        judged += [("train0", "d2", 2), ("train1", "d1", 0)] if name == "train" else []
+        trec.write_qrels(folder / name / "qrels.trec", judged)
     docs = [("d1", "a doc of five words"), ("d2", "two  words"), ("d3", "not\nthree, four")]
     corpus, output = make_corpus(folder / "corpus", docs), folder / "toy-table1.tsv"
     spec = canonical_json(made.model_dump(mode="json"))
@@ -135,15 +140,17 @@ def test_sizes_and_lengths_by_hand(tmp_path):
     _, output = sized(tmp_path)
     table = pl.read_csv(output, separator="\t", infer_schema_length=None)
     assert values(table, "dev") == {
-        "train_queries": 2, "test_queries": 3, "docs": 3, "query_words": 8 / 3, "doc_words": 10 / 3
+        "train_queries": 2, "train_pairs": 2, "test_queries": 3, "docs": 3,
+        "query_words": 8 / 3, "doc_words": 10 / 3
     }  # fmt: skip
     assert values(table, "dl") == {
-        "train_queries": 2, "test_queries": 2, "docs": 3, "query_words": 9 / 4, "doc_words": 10 / 3
+        "train_queries": 2, "train_pairs": None, "test_queries": 2, "docs": 3,
+        "query_words": 9 / 4, "doc_words": 10 / 3
     }  # fmt: skip
     page = output.with_suffix(".md").read_text()
     lines = [[c.strip() for c in x.split("|")[1:-1]] for x in page.splitlines() if x[:1] == "|"]
     assert [line[1:] for line in lines[2:]] == [
-        ["2", "2"], ["3", "2"], ["3", "3"], ["2.7", "2.2"], ["3.3", "3.3"]
+        ["2", "2"], ["2", "not run"], ["3", "2"], ["3", "3"], ["2.7", "2.2"], ["3.3", "3.3"]
     ]  # fmt: skip
     assert "data/dev: its training queries are those of data/train." in page
     assert "of its 2 folds one is for testing" in page
@@ -168,7 +175,8 @@ def test_a_tolerance_counts_the_last_digit_that_is_printed(tmp_path):
 def test_a_quantity_is_counted_of_its_split_the_training_split_or_the_corpus():
     made = job(trained={"dev": "data/train"}, folds={"dl": 2})
     of = {"queries": "data/dev", "query_words": "data/dev", "train_queries": "data/train",
-          "docs": "data/corpus", "doc_words": "data/corpus"}  # fmt: skip
+          "train_pairs": "data/train", "docs": "data/corpus",
+          "doc_words": "data/corpus"}  # fmt: skip
     assert {name: made.counted_of("dev", name) for name in of} == of
     assert made.counted_of("dl", "train_queries") == "data/judged", "its other folds"
 
@@ -184,7 +192,7 @@ def test_a_printed_number_may_be_of_thousands_or_millions(text, value, digit):
 
 
 def test_a_collection_without_training_queries_has_none_to_count(tmp_path):
-    table = {**job().table.model_dump(), "rows": SIZES[:2], "reported": {}}
+    table = {**job().table.model_dump(), "rows": SIZES[:3], "reported": {}}
     dev = write(tmp_path / "dev", ["a"], [("a", "d", 1)])
     table, _ = count(
         tmp_path, job(table=table, places={"dev": "data/dev", "dl": None}), {"dev": dev}

@@ -21,11 +21,11 @@ from residuum.config.schema.papers import QuerySet
 from residuum.pages import grids, layout
 from residuum.pages.grids import GridCell
 from residuum.pages.layout import TextCell
-from residuum.wiring.bound import OF_CORPUS, TRAINED, BoundCharacteristics
+from residuum.wiring.bound import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
 
 app = command.app(__doc__)
-QUERIES, CORPUS = "queries.tsv", "manifest.json"
-EXPORTED = (QUERIES, "qrels.trec")
+QUERIES, QRELS, CORPUS = "queries.tsv", "qrels.trec", "manifest.json"
+EXPORTED = (QUERIES, QRELS)
 MEANS, ALWAYS = ("query_words", "doc_words"), "queries"
 Quantities = dict[str, float]
 
@@ -56,7 +56,8 @@ def count(
     }
     own = write(job, counts, output)
     inputs = [folder / name for folder in folders.values() for name in EXPORTED]
-    inputs += [folder / QUERIES for folder in training.values()]
+    of_training = EXPORTED if job.table.asks(PAIRS) else (QUERIES,)
+    inputs += [folder / name for folder in training.values() for name in of_training]
     inputs += [folder / CORPUS for folder in corpora.values()]
     read_from = list(dict.fromkeys(inputs))
     manifest.write(output, {"counts": counts}, job, read_from, "residuum.characteristics", own)
@@ -67,6 +68,9 @@ def _counted(
 ) -> Quantities:
     """Count what the rows show of a column, and the judged queries."""
     known = quantities(split) | sizes(split, train, job.folds.get(column))
+    if train and job.table.asks(PAIRS):
+        judged = trec.read_qrels(train / QRELS)
+        known[PAIRS] = judged.filter(pl.col("relevance") >= 1).height
     known |= texts(corpus) if corpus else {}
     return {name: n for name, n in known.items() if name == ALWAYS or job.table.asks(name)}
 

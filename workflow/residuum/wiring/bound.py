@@ -31,7 +31,8 @@ ITSELF = "the row that the others are compared with"
 NO_SYSTEM = "no system of this row has this column"
 NOTHING = (NO_DEPTH, NO_PARTS, ITSELF, NO_SYSTEM)
 OF_CORPUS = ("docs", "doc_words")
-TRAINED, NOT_TRAINED = "train_queries", "its collection names no training split (own.train)"
+TRAINED, PAIRS = "train_queries", "train_pairs"
+NOT_TRAINED = "its collection names no training split (own.train)"
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
@@ -181,7 +182,8 @@ class BoundCharacteristics(Bound):
         """Return why a split, or a quantity of it, is not counted at this scale, None if it is."""
         if self.places[column.id] is None:
             return not_bound(self.scale, column.role)
-        if quantity == TRAINED and column.id not in {**self.trained, **self.folds}:
+        of_folds = self.folds if quantity == TRAINED else {}
+        if quantity in (TRAINED, PAIRS) and column.id not in {**self.trained, **of_folds}:
             return self.absent.get(column.id, f"{self.places[column.id]}: {NOT_TRAINED}")
         return self.absent.get(column.id)
 
@@ -190,7 +192,8 @@ class BoundCharacteristics(Bound):
         split_ref = self.places[column]
         if quantity in OF_CORPUS:
             return f"{str(split_ref).partition('/')[0]}/corpus"
-        return self.trained.get(column, split_ref) if quantity == TRAINED else split_ref
+        of_training = quantity in (TRAINED, PAIRS)
+        return self.trained.get(column, split_ref) if of_training else split_ref
 
 
 class BoundCases(Bound):

@@ -9,9 +9,9 @@ from residuum.config.registry import Registry
 from residuum.config.schema.papers import Characteristics
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_no_export
-from residuum.wiring.bound import OF_CORPUS, TRAINED, BoundCharacteristics
+from residuum.wiring.bound import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristics
 from residuum.wiring.part import Part, Wildcards
-from residuum.wiring.paths import folder_of
+from residuum.wiring.paths import Template, folder_of
 
 OF_FOLDS = (TRAINED, "test_queries")
 
@@ -26,7 +26,7 @@ def bind_characteristics(registry: Registry, page: str, hub: Hub) -> BoundCharac
     trained = {
         name: split
         for name, place in bound.items()
-        if table.asks(TRAINED) and not folds[name]
+        if table.asks(TRAINED, PAIRS) and not folds[name]
         if (split := registry.datasets[place.dataset].own.train)
     }
     corpus = [None] if table.asks(*OF_CORPUS) else []
@@ -65,11 +65,11 @@ class Counts(Part):
         columns = [column for column in page.table.columns if page.not_counted(column) is None]
         return {column.id: self.registry.place(column.role) for column in columns}
 
-    def _trained(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the training queries of those whose collections have some, by their columns."""
+    def _trained(self, wildcards: Wildcards, template: Template) -> dict[str, str]:
+        """Return a file of the training splits of collections that have some, by their columns."""
         page, counted = self._bound(wildcards), self._splits(wildcards)
         places = {name: Place(*at.split("/")) for name, at in page.trained.items()}
-        return {n: self.fill(self.paths.queries, p) for n, p in places.items() if n in counted}
+        return {n: self.fill(template, p) for n, p in places.items() if n in counted}
 
     def _corpora(self, wildcards: Wildcards) -> dict[str, str]:
         """Return the corpora whose docs are counted, by their columns; none if no row asks."""
@@ -82,7 +82,9 @@ class Counts(Part):
         places = self._splits(wildcards).values()
         templates = (self.paths.queries, self.paths.qrels)
         files = [self.fill(template, place) for template in templates for place in places]
-        more = [*self._trained(wildcards).values(), *self._corpora(wildcards).values()]
+        pairs = templates if self._bound(wildcards).table.asks(PAIRS) else templates[:1]
+        more = [path for of in pairs for path in self._trained(wildcards, of).values()]
+        more += self._corpora(wildcards).values()
         return list(dict.fromkeys([*files, *more]))
 
     def options(self, wildcards: Wildcards) -> str:
@@ -90,7 +92,7 @@ class Counts(Part):
         places = self._splits(wildcards).items()
         named = {
             "split": {name: self.fill(self.paths.queries, place) for name, place in places},
-            "train": self._trained(wildcards),
+            "train": self._trained(wildcards, self.paths.queries),
             "corpus": self._corpora(wildcards),
         }
         return " ".join(

@@ -51,7 +51,6 @@ class Column(QuerySet):
     tick: Literal["above", "below"] | None = Field(
         None, description="a tick marks rows that are significantly so beside change_from"
     )
-
     compared: bool = Field(
         True, description="false: no value is better than another, as of Holes@k"
     )
@@ -159,7 +158,7 @@ class Printed(Strict):
         return {}
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Yield each system, by the part it stands for, with each role that it is shown in."""
+        """Yield each system, by the part it stands for, with each role that shows it."""
         yield from product(self.systems(), [role for _, role in references(self, "role")])
 
     def measured(self) -> Iterator[tuple[str, str]]:
@@ -233,8 +232,9 @@ class Characteristic(Strict):
     """A row of dataset characteristics.
 
     queries, relevant_per_query and grades (2 if binary) are of judged queries, test_queries and
-    query_words of all; train_queries are those of the collection's training split. Where a split
-    has folds, a fold is for testing and all others are for training. Words lie between white space.
+    query_words of all; train_queries, and train_pairs of a query and a relevant doc, are of the
+    collection's training split. Of folds one is for testing and all others are for training; pairs
+    are not counted. Words lie between white space.
     """
 
     id: Annotated[Id, Name("row")]
@@ -244,6 +244,7 @@ class Characteristic(Strict):
         "relevant_per_query",
         "grades",
         "train_queries",
+        "train_pairs",
         "test_queries",
         "query_words",
         "docs",
@@ -252,7 +253,7 @@ class Characteristic(Strict):
 
 
 class Characteristics(Reported):
-    """What query sets and collections are like, counted from queries, qrels and docs."""
+    """What query sets and collections are like."""
 
     kind: Literal["characteristics"]
     columns: list[QuerySet] = Field(min_length=1)
