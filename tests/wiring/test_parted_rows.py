@@ -17,7 +17,7 @@ from residuum.wiring.availability import all_available
 from residuum.wiring.bound import NO_SYSTEM, BoundTable
 from residuum.wiring.pages import Pages, bind_table
 from residuum.wiring.paths import Paths
-from residuum.wiring.runs import Runs, candidates, datasets_of
+from residuum.wiring.runs import Runs, candidates, datasets_of, reranked
 from tables_fixture import job
 
 PAGE = "clear-table1"
@@ -138,3 +138,14 @@ def test_what_is_reranked_on_a_dataset_is_what_pages_show_there(tmp_path: Path) 
         runs.cut(SimpleNamespace(**job))
     everything = loading.load(ROOT / "config", {"scale": "smoke", "papers": ["clear"]})
     assert datasets_of(everything, "clear-bert-base") >= passages
+
+
+def test_a_figure_over_depths_has_all_of_a_grid_whatever_depth_a_table_shows() -> None:
+    mebert = loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
+    place = Place("generated-mini", "dev")
+    runs = reranked(mebert, "cross-attention@seed1", place, all_available)
+    assert {tuple(run.grid) for run in runs.values()} == {(5, 10, 20)}
+    clear = loading.load(ROOT / "config", {"scale": "mini", "papers": ["clear"]})
+    runs = reranked(clear, "bert-large-reranker", place, all_available)
+    assert runs["clear-bert-large-deepest.seed1"].grid == [50], "no figure draws it"
+    assert runs["clear-bert-large.seed1"].grid == [5, 10, 20, 50]

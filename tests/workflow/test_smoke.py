@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -721,6 +722,37 @@ def test_margins_of_projections_are_those_of_dense_arrays(project):
     )
     assert 0 < slope < constant == pytest.approx(8.764053)
     assert cells.filter(row="bm25", column="least-margin")["reported"].item() == 6.8e-6
+
+
+def test_pages_are_found_by_the_best_vector_of_their_passages(project):
+    """ME-BERT's documents: windows x 4 vectors a page, with nothing of the stage."""
+    snakemake(project, "results/smoke/tables/mebert-table2document.md", config="papers=[mebert]")
+    results, dataset = project / "results" / "smoke", "generated-pages-smoke"
+    model = f"me-bert-document@{dataset}.train/seed1"
+    shards = sorted((results / "embeddings" / dataset / model).glob("shard-*"))
+    ids = [one for shard in shards for one in (shard / "ids.txt").read_text().split()]
+    vectors = np.concatenate([np.load(shard / "vectors.npy") for shard in shards])
+    counts = Counter(ids)
+    assert len(counts) == 40 and all(n % 4 == 0 and n >= 4 * 5 for n in counts.values())
+    asked = results / "embeddings" / f"{dataset}.queries" / model / "judged"
+    names = (asked / "ids.txt").read_text().split()
+    products = np.load(asked / "vectors.npy").astype(float) @ vectors.astype(float).T
+    best = {
+        name: {one: row[[i for i, own in enumerate(ids) if own == one]].max() for one in counts}
+        for name, row in zip(names, products, strict=True)
+    }
+    run = results / "runs" / dataset / "judged" / "me-bert-document.seed1.trec.gz"
+    with gzip.open(run, "rt") as file:
+        for query, _, doc, _, score, _ in map(str.split, file):
+            assert float(score) == pytest.approx(best[query][doc], abs=2e-6)
+    table = pl.read_csv(results / "tables" / "mebert-table2document.tsv", separator="\t")
+    assert table["measured"].null_count() == 0 and table.height == 5 * 3
+    holes = table.filter(row="me-bert", column="holes")["measured"].item()
+    qrels = (results / "data" / dataset / "judged" / "qrels.trec").read_text().splitlines()
+    judged = {(query, doc) for query, _, doc, _ in map(str.split, qrels)}
+    first = {q: sorted(own, key=lambda d, own=own: (-own[d], d))[:10] for q, own in best.items()}
+    unjudged = [sum((q, d) not in judged for d in docs) / 10 for q, docs in first.items()]
+    assert holes == pytest.approx(np.mean(unjudged), abs=1e-12)
 
 
 def test_two_faults_come_in_one_message_and_nothing_is_lost(project, edited):

@@ -66,6 +66,8 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
 
 def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
     """Return the runs that share a reranker, are shown on a split's dataset, and can be made."""
+    figures = (registry.entry(page, Figure) for page in registry.chosen("figure"))
+    drawn = {n for page in figures if page.sweeps for n in registry.players(page).values()}
     runs = {}
     for name in rerank_systems(registry, reranker):
         if place.dataset not in datasets_of(registry, name):
@@ -74,7 +76,9 @@ def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[
             system = registry.entry(name, RerankSystem)
             for seed in registry.seeds_of(name):
                 first = registry.run(system.first_stage, seed)
-                runs[registry.run(name, seed)] = Reranked(system, first, system.depth.tried())
+                runs[registry.run(name, seed)] = Reranked(
+                    system, first, system.depth.tried(name in drawn)
+                )
     return runs
 
 

@@ -190,10 +190,10 @@ class Depth(Setting[Deep, Annotated[list[Positive], Field(min_length=1)]]):
         """Return the depth that is not tuned, or None."""
         return max(self.grid or []) if self.value == "largest" else self.value
 
-    def tried(self) -> list[int]:
-        """Return the depths whose docs are scored, the least first."""
+    def tried(self, drawn: bool = False) -> list[int]:
+        """Return the depths that are looked at, the least first: all, where a figure is drawn."""
         fixed = self.fixed()
-        return sorted(set(self.grid or [])) if fixed is None else [fixed]
+        return sorted(set(self.grid)) if self.grid and (drawn or fixed is None) else [fixed or 0]
 
 
 class RerankSystem(Strict):
