@@ -33,7 +33,11 @@ def cut(ids: list[str], vectors: np.ndarray, of: int) -> list[nearest.Shard]:
 
 def result(shards: list[nearest.Shard], queries: np.ndarray, k: int) -> pl.DataFrame:
     """Search and merge as the stage does; query ids are the row numbers."""
-    parts = [part for shard in shards for part in nearest.best_hits(*shard, queries, k, gpu=False)]
+    parts = [
+        part
+        for shard in shards
+        for part in nearest.Compared(shard, None, gpu=False).hits_of(([], queries), k)
+    ]
     scored = pl.concat(parts).with_columns(query_id=pl.col("query").cast(pl.String))
     return trec.rank(scored, k)
 
@@ -115,9 +119,10 @@ def test_queries_are_searched_in_groups_that_bound_memory(
     vectors = random.normal(size=(50, 8)).astype(np.float32)
     queries = random.normal(size=(7, 8)).astype(np.float32)
     [shard] = cut([f"d{i}" for i in range(50)], vectors, 1)
-    [whole] = nearest.best_hits(*shard, queries, 5, gpu=False)
+    docs = nearest.Compared(shard, None, gpu=False)
+    [whole] = docs.hits_of(([], queries), 5)
     monkeypatch.setattr(nearest, "HITS_AT_ONCE", 11)
-    parts = list(nearest.best_hits(*shard, queries, 5, gpu=False))
+    parts = list(docs.hits_of(([], queries), 5))
     assert [part["query"].n_unique() for part in parts] == [2, 2, 2, 1]
     assert pl.concat(parts).equals(whole)
 

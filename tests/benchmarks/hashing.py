@@ -72,7 +72,11 @@ def of_a_shard(docs: int, dimensions: int) -> None:
         manifest.files._sha256.cache_clear()
         checked = timed(lambda: contracts.read_vectors(folder))
         ids, rows = contracts.read_vectors(folder)
-        search = timed(lambda: list(nearest.best_hits(ids, rows, queries, 1000, gpu=False)))
+        search = timed(
+            lambda: list(
+                nearest.Compared((ids, rows), None, gpu=False).hits_of(([], queries), 1000)
+            )
+        )
     size = vectors.nbytes / 1e6
     print(f"{size:.0f} MB: opened in {plain:.2f} s, with its hash in {checked:.2f} s;", end=" ")
     print(f"searched in {search:.2f} s; share {(checked - plain) / (search + checked):.2%}")

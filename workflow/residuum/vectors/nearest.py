@@ -18,13 +18,13 @@ from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.search import Search
 from residuum.vectors import products
-from residuum.vectors.approximate import SEARCHES, Found, Looked
+from residuum.vectors.approximate import SEARCHES, Found
 
 SPARE = 64  # hits beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
 GPU_DEPTH = 2048  # faiss-gpu returns no more hits than this
 HITS_AT_ONCE = 8_000_000  # hits of the queries that are searched together
-PAIR_VALUES = 4_000_000  # float64 values multiplied at once: 32 MB on each side
+PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, as a cache holds
 
 Shard = tuple[list[str], np.ndarray]
 Vectors = Shard | TermVectors
@@ -36,18 +36,25 @@ class Compared:
     def __init__(self, docs: Vectors, how: Search | None, gpu: bool) -> None:
         if how and isinstance(docs, TermVectors):
             raise ResiduumError(f"search {how.kind}: these vectors are sparse; leave it out")
-        self._docs, self._gpu = docs, gpu
-        own = np.ascontiguousarray(docs[1], dtype=np.float32) if how else docs[1]
-        self._found = SEARCHES[how.kind].model_validate(how).build(own) if how else None
+        self._docs = docs
+        if not isinstance(docs, TermVectors):
+            own = np.ascontiguousarray(docs[1], dtype=np.float32) if how else docs[1]
+            found = SEARCHES[how.kind].model_validate(how).build(own) if how else None
+            self._dense = _Dense(docs[0], docs[1], found or _exact(docs[1], gpu))
 
     def hits_of(self, queries: Vectors, k: int) -> Iterator[pl.DataFrame]:
-        """Yield query (row number), doc_id and score of all docs that may be among the best k."""
+        """Yield query (row number), doc_id and score of all docs that may be among the best k.
+
+        Those are at least k docs per query, where the shard has as many, and all that tie with the
+        last; of an approximate search, of those that it looked at. A doc with several vectors
+        scores by its best. Memory holds a frame of some queries.
+        """
         docs = self._docs
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
             raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
-        return best_hits(*docs, np.asarray(queries[1]), k, self._gpu, self._found)
+        return self._dense.hits_of(np.asarray(queries[1]), k)
 
 
 def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
@@ -59,109 +66,99 @@ def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl
         yield best if most > 1 else hits
 
 
-def best_hits(
-    ids: list[str],
-    vectors: np.ndarray,
-    queries: np.ndarray,
-    k: int,
-    gpu: bool,
-    approximate: Found | None = None,
-) -> Iterator[pl.DataFrame]:
-    """Yield query (row number), doc_id and score of all docs that may be among a shard's best k.
-
-    Those are at least k docs per query, where the shard has as many, and all that tie with the
-    last; of an approximate search, of those that it looked at. A doc with several vectors scores by
-    its best. Memory holds a frame of some queries.
-    """
+def _exact(vectors: np.ndarray, gpu: bool) -> Found:
+    """Return a search that compares all vectors; on a CPU it takes no copy of them."""
     import faiss
 
-    names = pl.Series("doc_id", ids, pl.String)
-    once = names.unique(maintain_order=True)
-    numbers = pl.DataFrame({"doc_id": once, "doc": np.arange(len(once))})
-    listed = names.to_frame().join(numbers, on="doc_id", how="left", maintain_order="left")
-    docs = listed["doc"].to_numpy()  # a number for each doc
-    own = None if len(once) == len(names) else _Owned(once, docs)
-    index = None  # on a CPU the vectors are searched without a copy
-    if gpu and approximate is None:
+    index = None
+    if gpu:
         index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
 
     def search(some: np.ndarray, depth: int, passes: int) -> tuple[np.ndarray, np.ndarray]:
-        if approximate is not None:
-            return approximate.search(some, depth, passes)
         if index is not None and depth <= GPU_DEPTH:
-            return index.search(some, depth)
-        return faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
+            found: tuple[np.ndarray, np.ndarray] = index.search(some, depth)
+            return found
+        scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
+        return scores, rows
 
-    at_once = max(1, HITS_AT_ONCE // k)
-    for first in range(0, len(queries), at_once):
-        passes = approximate.passes if approximate else 0
-        found = _deeply(search, queries[first : first + at_once], docs, k, passes)
-        query, row = (np.concatenate(each) for each in zip(*found, strict=True))
-        order = np.argsort(query, kind="stable")
-        query, row = query[order] + first, row[order]
-        if own is not None:
-            yield own.scored(queries, vectors, query, docs[row])
-        else:
-            pairs = pl.DataFrame({"query": query, "doc_id": names[row]})
-            yield pair_scores([(ids, vectors)], ([], queries), pairs)
+    return Found(search, 0)
 
 
-def _deeply(
-    search: Looked, queries: np.ndarray, docs: np.ndarray, k: int, passes: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
+class _Dense:
+    """Dense vectors of docs, each of which has one or several, and how they are searched."""
 
-    Those queries are searched again, deeper and deeper, whose last hit ties with the k-th doc, or
-    that have fewer docs: where docs have equally many vectors, k times as many hits have k docs. A
-    search that looked through all that it looks at, and has fewer, looks at more, `passes` times.
-    """
-    each = -(-len(docs) // int(docs.max(initial=0) + 1))  # vectors of a doc
-    waiting = [(np.arange(len(queries)), min(k * each + SPARE, len(docs)), 0)]
-    while waiting:
-        left, depth, before = waiting.pop()
-        scores, rows = search(queries[left], depth, before)
-        floor = _floor(scores, docs[rows], k, (rows >= 0).sum(axis=1))
-        whole = (depth == len(docs)) | (rows[:, -1] < 0)  # of what was looked at
-        few = whole & np.isneginf(floor) & (before < passes)
-        ties = ~whole & (scores[:, -1] >= floor)
-        query, place = np.nonzero((scores >= floor[:, None]) & (rows >= 0) & ~(few | ties)[:, None])
-        yield left[query], rows[query, place]
-        again = ((ties, min(2 * depth, len(docs)), before), (few, depth, before + 1))
-        waiting += [(left[which], deep, more) for which, deep, more in again if which.any()]
-
-
-def _floor(scores: np.ndarray, docs: np.ndarray, k: int, found: np.ndarray) -> np.ndarray:
-    """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.
-
-    `found` says how many hits a query has.
-    """
-    floor = np.full(len(scores), -np.inf)
-    for query, (own, row, count) in enumerate(zip(scores, docs, found, strict=True)):
-        firsts = np.sort(np.unique(row[:count], return_index=True)[1])
-        if len(firsts) >= k:
-            floor[query] = own[firsts[k - 1]] - TIE * (np.abs(own[:count]).max() + 0.01)
-    return floor
-
-
-class _Owned:
-    """Vectors of docs that have several, by the docs' numbers: those of their names."""
-
-    def __init__(self, names: pl.Series, docs: np.ndarray) -> None:
-        self._names, self._rows = names, np.argsort(docs, kind="stable")
-        self._counts = np.bincount(docs)
+    def __init__(self, ids: list[str], vectors: np.ndarray, found: Found) -> None:
+        self._vectors, self._found = vectors, found
+        names = pl.Series("doc_id", ids, pl.String)
+        self._names = names.unique(maintain_order=True)
+        numbers = pl.DataFrame({"doc_id": self._names, "doc": np.arange(len(self._names))})
+        listed = names.to_frame().join(numbers, on="doc_id", how="left", maintain_order="left")
+        self._docs = listed["doc"].to_numpy()  # of each vector
+        self._rows = np.argsort(self._docs, kind="stable")
+        self._counts = np.bincount(self._docs)
         self._starts = np.cumsum(self._counts) - self._counts
+        self._single = len(self._names) == len(names)
 
-    def scored(
-        self, queries: np.ndarray, vectors: np.ndarray, query: np.ndarray, doc: np.ndarray
-    ) -> pl.DataFrame:
+    def hits_of(self, queries: np.ndarray, k: int) -> Iterator[pl.DataFrame]:
+        """Yield hits of some queries at once."""
+        at_once = max(1, HITS_AT_ONCE // k)
+        for first in range(0, len(queries), at_once):
+            found = self._deeply(queries[first : first + at_once], k)
+            query, row = (np.concatenate(each) for each in zip(*found, strict=True))
+            order = np.argsort(query, kind="stable")
+            yield self._scored(queries, query[order] + first, self._docs[row[order]])
+
+    def _deeply(self, queries: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
+
+        Those queries are searched again, deeper and deeper, whose last hit ties with the k-th doc,
+        or that have fewer docs: where docs have equally many vectors, k times as many hits have k
+        docs. A search that looked through all that it looks at, and has fewer, looks at more.
+        """
+        total, passes = len(self._docs), self._found.passes
+        each = -(-total // max(1, len(self._names)))  # vectors of a doc
+        waiting = [(np.arange(len(queries)), min(k * each + SPARE, total), 0)]
+        while waiting:
+            left, depth, before = waiting.pop()
+            scores, rows = self._found.search(queries[left], depth, before)
+            floor = self._floor(scores, rows, k)
+            whole = (depth == total) | (rows[:, -1] < 0)  # of what was looked at
+            few = whole & np.isneginf(floor) & (before < passes)
+            ties = ~whole & (scores[:, -1] >= floor)
+            kept = (scores >= floor[:, None]) & (rows >= 0) & ~(few | ties)[:, None]
+            query, place = np.nonzero(kept)
+            yield left[query], rows[query, place]
+            again = ((ties, min(2 * depth, total), before), (few, depth, before + 1))
+            waiting += [(left[which], deep, more) for which, deep, more in again if which.any()]
+
+    def _floor(self, scores: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+        """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.
+
+        A row below 0 is no hit.
+        """
+        found = (rows >= 0).sum(axis=1)
+        last = np.where(found >= k, k - 1, -1) if scores.shape[1] >= k else np.full(len(rows), -1)
+        for query in range(0 if self._single else len(rows)):
+            own = self._docs[rows[query, : found[query]]]
+            firsts = np.sort(np.unique(own, return_index=True)[1])
+            last[query] = firsts[k - 1] if len(firsts) >= k else -1
+        most = np.abs(np.where(rows >= 0, scores, 0)).max(axis=1, initial=0)
+        floor = scores[np.arange(len(rows)), last] - TIE * (most + 0.01)
+        return np.where(last < 0, -np.inf, floor)
+
+    def _scored(self, queries: np.ndarray, query: np.ndarray, doc: np.ndarray) -> pl.DataFrame:
         """Return query, doc_id and score of each pair once: that of the doc's best vector."""
+        if self._single:  # a doc's number is that of its vector
+            scores = _dense_products(queries, self._vectors, query, doc)
+            return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": scores})
         pairs = pl.DataFrame({"query": query, "doc": doc}).unique(maintain_order=True)
         query, doc = pairs["query"].to_numpy(), pairs["doc"].to_numpy()
         each = self._counts[doc]
         ends = np.cumsum(each)
         places = np.arange(each.sum()) + np.repeat(self._starts[doc] - ends + each, each)
-        scores = _dense_products(queries, vectors, np.repeat(query, each), self._rows[places])
+        rows = self._rows[places]
+        scores = _dense_products(queries, self._vectors, np.repeat(query, each), rows)
         best = np.maximum.reduceat(scores, ends - each) if len(each) else scores
         return pl.DataFrame({"query": query, "doc_id": self._names[doc], "score": best})
 
@@ -203,12 +200,12 @@ def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.D
 def _dense_products(
     queries: np.ndarray, docs: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    scores = [np.zeros(0)]
+    scores, asked = [np.zeros(0)], np.asarray(queries, dtype=np.float64)
     at_once = max(1, PAIR_VALUES // docs.shape[1])
     for first in range(0, len(left), at_once):
         part = slice(first, first + at_once)
         # Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends
         # on the rows before it.
-        query = queries[left[part]].astype(np.float64)
+        query = asked[left[part]]
         scores.append(np.einsum("ij,ij->i", query, docs[right[part]].astype(np.float64)))
     return np.concatenate(scores)

@@ -1,0 +1,101 @@
+"""How much faster than an exact search an approximate one is, beside what FAISS alone gives.
+
+    python tests/benchmarks/approximate.py [--docs 200000] [--queries 500] [--k 100]
+
+Vectors of length 1 lie around centres, as those of texts do. Of each kind of search the least
+effort is taken that finds 95% of the exact hits; then exact and approximate searches take turns, by
+the project's code and by FAISS alone, on one thread. A ratio is the median of the pairs'.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from statistics import median
+
+import faiss
+import numpy as np
+
+from residuum.vectors.approximate import SEARCHES, Approximate
+from residuum.vectors.nearest import SPARE, Compared
+
+DIMENSIONS, RECALL, ROUNDS = 128, 0.95, 5
+TRIED = {
+    "ivf": [{"kind": "ivf", "lists": 512, "probes": n} for n in (1, 2, 4, 8, 16, 32, 64, 128)],
+    "hnsw": [{"kind": "hnsw", "links": 32, "effort": n} for n in (32, 64, 128, 256, 512, 1024)],
+}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    for name, value in (("docs", 200_000), ("queries", 500), ("k", 100)):
+        options.add_argument(f"--{name}", type=int, default=value)
+    options.add_argument("--kinds", nargs="+", default=[*TRIED], choices=[*TRIED])
+    given = options.parse_args()
+    faiss.omp_set_num_threads(1)
+    random = np.random.default_rng(1)
+    centres = random.normal(size=(given.docs // 1000, DIMENSIONS)).astype(np.float32)
+
+    def around(count: int) -> np.ndarray:
+        near = centres[random.integers(len(centres), size=count)]
+        rows = near + 0.7 * random.normal(size=near.shape).astype(np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    docs, queries = around(given.docs), around(given.queries)
+    ids = [f"d{number}" for number in range(len(docs))]
+    depth = given.k + SPARE
+    flat = faiss.IndexFlatIP(DIMENSIONS)
+    flat.add(docs)
+    _, exact = flat.search(queries, given.k)
+    for kind in given.kinds:
+        how, found, recall = least(kind, TRIED[kind], docs, queries, exact)
+        ours, plainly = Compared((ids, docs), None, False), Compared((ids, docs), how, False)
+        own = pairs(
+            lambda c=ours: hits(c, queries, given.k), lambda c=plainly: hits(c, queries, given.k)
+        )
+        alone = pairs(
+            lambda: flat.search(queries, depth), lambda f=found: f.search(queries, depth, 0)
+        )
+        print(
+            f"{how.named}: recall {recall:.3f}; faster than exact: {median(own):.1f} times, FAISS "
+            f"alone {median(alone):.1f} times; ratio {median(own) / median(alone):.2f}"
+        )
+
+
+def least(
+    kind: str,
+    tried: list[dict[str, object]],
+    docs: np.ndarray,
+    queries: np.ndarray,
+    exact: np.ndarray,
+) -> tuple[Approximate, object, float]:
+    """Return the first setting that finds enough, its index, and its recall."""
+    for search in tried:
+        how = SEARCHES[kind].model_validate(search)
+        found = how.build(docs)
+        _, rows = found.search(queries, exact.shape[1] + SPARE, 0)
+        same = [len({*a} & {*b[: len(a)]}) / len(a) for a, b in zip(exact, rows, strict=True)]
+        if (recall := float(np.mean(same))) >= RECALL:
+            return how, found, recall
+    raise SystemExit(f"{kind}: none of {len(tried)} settings finds {RECALL:.0%}")
+
+
+def hits(docs: Compared, queries: np.ndarray, k: int) -> int:
+    """Search as the stage does, and count the hits."""
+    return sum(len(frame) for frame in docs.hits_of(([], queries), k))
+
+
+def pairs(exact: Callable[[], object], other: Callable[[], object]) -> list[float]:
+    """Return how many times as long the first takes as the second, in turns."""
+    ratios = []
+    for _ in range(ROUNDS):
+        seconds = []
+        for search in (exact, other):
+            start = time.perf_counter()
+            search()
+            seconds.append(time.perf_counter() - start)
+        ratios.append(seconds[0] / seconds[1])
+    return ratios
+
+
+if __name__ == "__main__":
+    main()
