@@ -140,7 +140,7 @@ class Scale(Strict):
     systems: dict[SystemId, SystemId] = Field({}, description="on pages, system: what plays it")
     budgets: dict[Id, dict[str, object]] = Field({}, description="laid over entries that name them")
     threads: Positive = Field(description="of a process; neural last digits depend on them")
-    shard_docs: Positive = Field(description="most docs, or passages, in an embedding shard")
+    shard_docs: Positive = Field(description="most vectors in an embedding shard")
     batch_size: Positive = Field(description="texts encoded at once; halved if a GPU is too small")
     pair_batch_size: Positive = Field(description="pairs in a cross-encoder's batch; halved too")
 
