@@ -14,7 +14,7 @@ rule external_accept:
     conda:
         f"{ENVS}/base.yaml"
     resources:
-        **RESOURCES.cpu(ESTIMATES.run, mem_mb=4000),
+        **RESOURCES.cpu(ESTIMATES.run, mem_mb=12000),
     params:
         **decided_by("residuum.external", "accept", WIRING.runs.spec),
         corpus=options.folder("corpus"),

@@ -50,6 +50,10 @@ def test_lists_of_other_queries_are_left_out_where_the_system_says_so(accept):
     assert accept(more, spec).read_bytes() == accept(GOOD).read_bytes()
     with pytest.raises(NotRun, match="query q0 is not in the split"):
         trec.read_run(accept(more))
+    with pytest.raises(NotRun, match="none of the split's queries is in it"):
+        trec.read_run(accept("q0 Q0 d9 1 9 their\n", spec))
+    with pytest.raises(NotRun, match=r"their\.txt, line 3: query q1, doc d8 is not in"):
+        trec.read_run(accept(more.replace("q1 Q0 d1", "q1 Q0 d8"), spec))
     with pytest.raises(NotRun, match="no line for query q2"):
         trec.read_run(accept(more.replace("q2 ", "q9 "), spec))
 

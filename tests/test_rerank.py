@@ -452,3 +452,12 @@ def test_a_doc_read_in_passages_has_the_score_of_its_best(made: Made, tmp_path: 
     (tmp_path / "pairs.gz").unlink()
     made.score(tmp_path / "pairs.gz", made.runs)  # of another corpus, read whole: nothing is kept
     assert trec.read_run(output)["score"].to_list() != scored["score"].to_list()
+
+
+def test_a_passage_without_room_is_refused(made: Made) -> None:
+    model = CrossEncoder.load(made.folder / "model", devices.choose("cpu", "fp32", 1))
+    model.settings = Reading(pooling="mean", query_length=20, length=30)
+    windows = Windows(length=9, stride=4, head=[], body="body", expected=2)
+    with pytest.raises(ResiduumError, match=r"length 30 leaves 7 tokens .*query_length 20; give 8"):
+        model.cut(windows)
+    assert model.cut(None)({"text": "all"}) == ["all"]

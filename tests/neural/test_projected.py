@@ -56,7 +56,8 @@ def trained(toy: Path) -> Path:
 
 
 def test_vectors_are_those_of_transformers_and_two_layers(trained: Path) -> None:
-    """Luan et al. 2021: "a feed-forward layer followed by layer normalization" of h1 to hm."""
+    """Luan et al. 2021, 4.1: "implemented as a single feed-forward layer, followed by layer
+    normalization", which is said of [CLS]; here of each of the first vectors."""
     model, tokenizer = AutoModel.from_pretrained(trained), AutoTokenizer.from_pretrained(trained)
     linear = load_file(trained / "2_Dense" / "model.safetensors")
     norm = load_file(trained / "3_LayerNorm" / "model.safetensors")
@@ -121,7 +122,9 @@ def test_what_is_saved_is_read_again_and_goes_on(toy: Path, tmp_path: Path) -> N
     assert all(one_files[name] == two_files[name] for name in of_weights)
     beyond = Encoder(Source(str(tmp_path / "one")), settings(dimensions=5), CPU)
     assert (beyond.encode(TEXTS, "doc", 2) == one.encode(TEXTS, "doc", 2)).all()
-    with pytest.raises(ResiduumError, match=r"2_Dense/model\.safetensors: .* 5x16, but 6x16 are"):
+    with pytest.raises(
+        ResiduumError, match=r"2_Dense/model\.safetensors: it holds bias 5, weight 5x16, but"
+    ):
         Encoder(Source(str(tmp_path / "one")), settings(dimensions=6), CPU)
 
 

@@ -194,6 +194,8 @@ def test_settings_that_vectors_do_not_allow_are_refused(
 ) -> None:
     with pytest.raises(ResiduumError, match=says):
         hits(vectors, queries, search)
+    with pytest.raises(ResiduumError, match="pq: a shard has 200 vectors, and a code takes 256"):
+        hits(vectors[:200], queries, IVF | {"code": "pq", "bytes": 4})
 
 
 def test_hits_of_one_search_lie_apart_from_those_of_another() -> None:

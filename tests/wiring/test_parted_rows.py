@@ -137,7 +137,7 @@ def test_what_is_reranked_on_a_dataset_is_what_pages_show_there(tmp_path: Path) 
     with pytest.raises(ResiduumError, match="show it on generated-smoke alone; add a column of"):
         runs.cut(SimpleNamespace(**job))
     everything = loading.load(ROOT / "config", {"scale": "smoke", "papers": ["clear"]})
-    assert datasets_of(everything, "clear-bert-base") >= passages
+    assert datasets_of(everything, "clear-bert-base") == passages
 
 
 def test_a_figure_over_depths_has_all_of_a_grid_whatever_depth_a_table_shows() -> None:
@@ -149,3 +149,16 @@ def test_a_figure_over_depths_has_all_of_a_grid_whatever_depth_a_table_shows() -
     runs = reranked(clear, "bert-large-reranker", place, all_available)
     assert runs["clear-bert-large-deepest.seed1"].grid == [50], "no figure draws it"
     assert runs["clear-bert-large.seed1"].grid == [5, 10, 20, 50]
+
+
+@pytest.mark.parametrize("scale", ["full", "mini", "smoke"])
+def test_models_of_documents_read_passages_whole(scale: str) -> None:
+    """ME-BERT, section 7: passages of at most 482 tokens, overlapping."""
+    registry = loading.load(ROOT / "config", {"scale": scale, "papers": ["mebert"]})
+    dataset = registry.place("msmarco-document-dev").dataset
+    windows = registry.datasets[dataset].windows
+    assert windows.stride < windows.length
+    for name in ("de-bert", "de-bert-first", "me-bert-document", "me-bert-document-first"):
+        assert registry.models[name].encoder.doc_length >= windows.length + 2, name
+    reading = registry.models["cross-attention"].reading
+    assert reading.length - reading.query_length - 3 >= windows.length

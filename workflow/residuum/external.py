@@ -45,6 +45,7 @@ def accept(
     try:
         _check_md5(run, md5, system.source)
         ranked, asked = trec.read_run(run), list(trec.read_queries(queries))
+        ranked = ranked.with_row_index("line", 1)
         if system.others:
             ranked = ranked.filter(pl.col("query_id").is_in(asked))
     except ResiduumError as error:
@@ -56,7 +57,7 @@ def accept(
         trec.write_refusal(output, fault)
         facts: dict[str, object] = {"not_run": fault}
     else:
-        left = earlier.left(ranked).with_columns(rank=trec.POSITION)
+        left = earlier.left(ranked.drop("line")).with_columns(rank=trec.POSITION)
         facts = {"hits": left.height, "answered": left["query_id"].n_unique()}
         facts |= {residual.REMOVED: ranked.height - left.height} if earlier.paths else {}
         trec.write_run(output, left, tag)
@@ -82,6 +83,8 @@ def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) ->
             f"{path}: query {others[0]} is not in the split ({len(others)} such queries). Is the "
             "run of other topics?"
         )
+    if not ranked:
+        return f"{path}: none of the split's queries is in it. Is the run of other topics?"
     if missing := [query_id for query_id in required if query_id not in ranked]:
         return (
             f"{path}: no line for query {missing[0]} ({len(missing)} of {len(required)} queries "
@@ -90,7 +93,7 @@ def _misfit(path: Path, run: pl.DataFrame, required: list[str], corpus: Path) ->
     unknown.difference_update(doc_id for doc_id, _ in contracts.read_corpus(corpus))
     if not unknown:
         return ""
-    lines = run.with_row_index("line", 1).filter(pl.col("doc_id").is_in(list(unknown)))
+    lines = run.filter(pl.col("doc_id").is_in(list(unknown)))
     line, query_id, doc_id = lines.select("line", "query_id", "doc_id").row(0)
     return (
         f"{path}, line {line}: query {query_id}, doc {doc_id} is not in {corpus} "

@@ -27,6 +27,7 @@ from residuum.neural.tokens import Cut, Texts, padded, passages, tokenise
 if TYPE_CHECKING:
     from torch import Tensor
 
+LEAST = 8  # tokens of a passage
 SPECIALS = 3  # [CLS] query [SEP] doc [SEP]
 STEP = 8  # widths of batches are multiples of it: few shapes, little padding
 
@@ -95,7 +96,13 @@ class CrossEncoder(Ranker):
         """Return what cuts a doc's record into the texts that are read: its text, or passages."""
         if windows is None:
             return lambda record: [record["text"]]
-        room = self.settings.length - SPECIALS - self.settings.query_length
+        reading = self.settings
+        room = reading.length - SPECIALS - reading.query_length
+        if room < LEAST:
+            raise ResiduumError(
+                f"reading.length {reading.length} leaves {room} tokens for a passage of a doc beside "
+                f"a query of reading.query_length {reading.query_length}; give {LEAST} at least"
+            )
         return lambda record: passages(record, windows, self.tokenizer, room)
 
     def join(self, pair: Pair) -> np.ndarray:

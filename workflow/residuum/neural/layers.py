@@ -37,16 +37,19 @@ def behind(backbone: Any, source: str, made: Mapping[str, Callable[[], Module]])
         if not saved.is_file():
             continue
         state = {key.removeprefix(f"{name}."): value for key, value in load_file(saved).items()}
-        try:
-            layer.load_state_dict(state)
-        except RuntimeError:
-            shapes = ("x".join(map(str, of["weight"].shape)) for of in (state, layer.state_dict()))
-            had, asked = shapes
-            text = f"{saved}: its weights are {had}, but {asked} are asked for"
-            raise ResiduumError(f"{text}. Start from a model of that size, or without it") from None
+        had, asked = _shapes(state), _shapes(layer.state_dict())
+        if had != asked:
+            text = f"{saved}: it holds {had}, but {asked} are asked for"
+            raise ResiduumError(f"{text}. Start from a model with these, or from one without any")
+        layer.load_state_dict(state)
     model = torch.nn.ModuleDict({"backbone": backbone, **layers})
     model.config, model.save_pretrained = backbone.config, backbone.save_pretrained
     return model
+
+
+def _shapes(state: Mapping[str, Any]) -> str:
+    """Write the weights of a layer, such as bias 16, weight 16x32."""
+    return ", ".join(f"{name} {'x'.join(map(str, state[name].shape))}" for name in sorted(state))
 
 
 def save(model: Any, folder: Path) -> None:

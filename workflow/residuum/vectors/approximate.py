@@ -66,6 +66,9 @@ class Ivf(Approximate):
         if self.lists > count:
             text = f"search.lists: {self.lists}, but a shard has {count} vectors"
             raise ResiduumError(f"{text}; give at most as many")
+        if self.bytes and count < 2**BITS:
+            text = f"search.code pq: a shard has {count} vectors, and a code takes {2**BITS}"
+            raise ResiduumError(f"{text}; leave it out")
         if self.bytes and dimensions % self.bytes:
             text = f"search.bytes: {self.bytes}, but vectors have {dimensions} dimensions"
             raise ResiduumError(f"{text}; give a divisor of them")

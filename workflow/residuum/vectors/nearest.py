@@ -99,15 +99,18 @@ class _Dense:
         self._counts = np.bincount(self._docs)
         self._starts = np.cumsum(self._counts) - self._counts
         self._single = len(self._names) == len(names)
+        self._each = -(-len(names) // max(1, len(self._names)))  # vectors of a doc
 
     def hits_of(self, queries: np.ndarray, k: int) -> Iterator[pl.DataFrame]:
         """Yield hits of some queries at once."""
-        at_once = max(1, HITS_AT_ONCE // k)
+        at_once = max(1, HITS_AT_ONCE // (k * self._each))
         for first in range(0, len(queries), at_once):
-            found = self._deeply(queries[first : first + at_once], k)
+            some = queries[first : first + at_once]
+            found = self._deeply(some, k)
             query, row = (np.concatenate(each) for each in zip(*found, strict=True))
             order = np.argsort(query, kind="stable")
-            yield self._scored(queries, query[order] + first, self._docs[row[order]])
+            hits = self._scored(some, query[order], self._docs[row[order]])
+            yield hits.with_columns(pl.col("query") + first)
 
     def _deeply(self, queries: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
@@ -117,8 +120,7 @@ class _Dense:
         docs. A search that looked through all that it looks at, and has fewer, looks at more.
         """
         total, passes = len(self._docs), self._found.passes
-        each = -(-total // max(1, len(self._names)))  # vectors of a doc
-        waiting = [(np.arange(len(queries)), min(k * each + SPARE, total), 0)]
+        waiting = [(np.arange(len(queries)), min(k * self._each + SPARE, total), 0)]
         while waiting:
             left, depth, before = waiting.pop()
             scores, rows = self._found.search(queries[left], depth, before)
@@ -200,12 +202,14 @@ def _shard_scores(shard: Vectors, queries: Vectors, pairs: pl.DataFrame) -> pl.D
 def _dense_products(
     queries: np.ndarray, docs: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    scores, asked = [np.zeros(0)], np.asarray(queries, dtype=np.float64)
+    scores, asked = [np.zeros(0)], queries
+    if len(queries) < len(left):  # else it takes more than it saves
+        asked = np.asarray(queries, dtype=np.float64)
     at_once = max(1, PAIR_VALUES // docs.shape[1])
     for first in range(0, len(left), at_once):
         part = slice(first, first + at_once)
         # Cast before, not by einsum: its buffer would cut the sum of a row at a place that depends
         # on the rows before it.
-        query = asked[left[part]]
+        query = asked[left[part]].astype(np.float64, copy=False)
         scores.append(np.einsum("ij,ij->i", query, docs[right[part]].astype(np.float64)))
     return np.concatenate(scores)

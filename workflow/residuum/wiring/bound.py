@@ -33,6 +33,7 @@ NOTHING = (NO_DEPTH, NO_PARTS, ITSELF, NO_SYSTEM)
 OF_CORPUS = ("docs", "doc_words")
 TRAINED, PAIRS = "train_queries", "train_pairs"
 NOT_TRAINED = "its collection names no training split (own.train)"
+BY_FOLDS = "it is trained on by folds, whose pairs are not counted"
 RunName = Annotated[str, Field(pattern=r"^[a-z0-9@_-]+(\.[a-z0-9@_-]+)*$")]
 
 
@@ -184,7 +185,8 @@ class BoundCharacteristics(Bound):
             return not_bound(self.scale, column.role)
         of_folds = self.folds if quantity == TRAINED else {}
         if quantity in (TRAINED, PAIRS) and column.id not in {**self.trained, **of_folds}:
-            return self.absent.get(column.id, f"{self.places[column.id]}: {NOT_TRAINED}")
+            why = BY_FOLDS if column.id in self.folds else NOT_TRAINED
+            return self.absent.get(column.id, f"{self.places[column.id]}: {why}")
         return self.absent.get(column.id)
 
     def counted_of(self, column: str, quantity: str) -> str | None:

@@ -13,7 +13,7 @@ from residuum.wiring.bound import OF_CORPUS, PAIRS, TRAINED, BoundCharacteristic
 from residuum.wiring.part import Part, Wildcards
 from residuum.wiring.paths import Template, folder_of
 
-OF_FOLDS = (TRAINED, "test_queries")
+OF_FOLDS = (TRAINED, PAIRS, "test_queries")
 
 
 @kept

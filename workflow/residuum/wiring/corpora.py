@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from shlex import quote
 
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import ResiduumError, unknown
 from residuum.config import roots, specs
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
@@ -187,6 +187,8 @@ class Corpora(Part):
         """Return how vectors are searched, as JSON: null where all are compared."""
         names = self.registry.of_kind("dense")
         found = {(s := self.registry.entry(name, DenseSystem)).found: s.search for name in names}
+        if wildcards.k not in found:
+            raise ResiduumError(unknown("depth of a dense system", wildcards.k, found))
         how = found[wildcards.k]
         return specs.canonical_json(how and how.model_dump(mode="json"))
 

@@ -93,7 +93,8 @@ def candidates(registry: Registry, reranker: str, place: Place, hub: Hub) -> dic
     if deepest:
         return deepest
     names = rerank_systems(registry, reranker)
-    why = {str(why_unavailable(registry, name, place, hub)) for name in names}
+    elsewhere = f"no page shows it on {place.dataset}"
+    why = {why_unavailable(registry, name, place, hub) or elsewhere for name in names}
     raise ResiduumError(f"{', '.join(names)} cannot be run: {'; '.join(sorted(why))}")
 
 

@@ -26,13 +26,13 @@ class LuceneAnalysis(Strict):
 class Wordpieces(Strict):
     """The wordpieces that a backbone reads are the terms: Luan et al. 2021, 4.1.
 
-    By themselves they are its BM25-uni; with pairs of neighbours beside them, BM25-bi.
+    By themselves they are its BM25-uni; with bigrams beside them, BM25-bi.
     """
 
     wordpieces: Annotated[
         Id, Ref("backbone"), Field(description="role whose tokenizer cuts docs and queries")
     ]
-    ngrams: Literal[1, 2] = Field(1, description="2: pairs of neighbours are terms as well")
+    ngrams: Literal[1, 2] = Field(1, description="2: bigrams are terms as well")
 
     @property
     def named(self) -> str:
