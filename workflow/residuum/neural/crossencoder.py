@@ -100,8 +100,8 @@ class CrossEncoder(Ranker):
         room = reading.length - SPECIALS - reading.query_length
         if room < LEAST:
             raise ResiduumError(
-                f"reading.length {reading.length} leaves {room} tokens for a passage of a doc beside "
-                f"a query of reading.query_length {reading.query_length}; give {LEAST} at least"
+                f"reading.length {reading.length} leaves {room} tokens of a doc's passage beside a "
+                f"query of reading.query_length {reading.query_length}; give {LEAST} at least"
             )
         return lambda record: passages(record, windows, self.tokenizer, room)
 
