@@ -103,7 +103,7 @@ def _fitting(docs: Iterable[Named], corpus: Path) -> Iterator[Named]:
         if len(text) > MOST_TEXT or len(doc_id.encode()) > MOST_ID:
             cause = f"Lucene takes a text of {MOST_TEXT} characters and an id of {MOST_ID} bytes"
             raise ResiduumError(
-                f"{corpus}: doc {doc_id[:60]} is longer as indexed: {cause}. Cut it into docs."
+                f"{corpus}: doc {doc_id[:60]} is longer: {cause}, as indexed. Cut it into docs."
             )
         yield text, doc
 
