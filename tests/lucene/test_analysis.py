@@ -3,8 +3,10 @@
 import json
 import math
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -49,11 +51,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def terms(folder: Path, text: str, ngrams: int) -> list[str]:
-    """Cut a text by the class that made the tokenizer, as a reader of the paper would."""
+@cache
+def tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    pieces = AutoTokenizer.from_pretrained(folder / "model").tokenize(text)
+    return AutoTokenizer.from_pretrained(folder / "model")
+
+
+def terms(folder: Path, text: str, ngrams: int) -> list[str]:
+    """Cut a text by the class that made the tokenizer, as a reader of the paper would."""
+    pieces = tokenizer(folder).tokenize(text)
     pairs = [f"{one}␣{other}" for one, other in pairwise(pieces)]
     return pieces + pairs * (ngrams - 1)
 
@@ -148,7 +155,10 @@ def test_a_tokenizer_that_changed_is_refused(folder: Path, tmp_path: Path) -> No
         hits(tmp_path / "index", "river", analysis=UNI)
 
 
-def test_a_model_and_an_analysis_must_fit(folder: Path, tmp_path: Path) -> None:
+def test_a_model_and_an_analysis_must_fit(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     corpus, output = folder / "corpus", tmp_path / "index"
     with pytest.raises(ResiduumError, match="terms are bert-2grams: name its model with --voc"):
         lexical.index(corpus, form(BI), output)
