@@ -126,10 +126,10 @@ def test_vectors_of_two_models_or_sparse_and_dense_ones_are_not_mixed(
             device="cpu",
         )
     with pytest.raises(ResiduumError, match="the vectors of one are sparse"):
-        docs = nearest.Compared(dense.read(made / "vectors" / "shard-0"), None, gpu=False)
-        docs.hits_of(dense.read(made / "other" / "queries" / "dev"), 5)
+        docs = nearest.Index(dense.read(made / "vectors" / "shard-0"), None, gpu=False)
+        docs.search(dense.read(made / "other" / "queries" / "dev"), 5)
     with pytest.raises(ResiduumError, match="search hnsw: these vectors are sparse; leave it out"):
-        hnsw = json.dumps({"kind": "hnsw", "effort": 9})
+        hnsw = json.dumps({"kind": "hnsw", "ef_search": 9})
         dense.search_shard(
             made / "vectors" / "shard-0",
             made / "vectors" / "queries",

@@ -16,12 +16,12 @@ import faiss
 import numpy as np
 
 from residuum.vectors.approximate import SEARCHES, Approximate
-from residuum.vectors.nearest import SPARE, Compared
+from residuum.vectors.nearest import SPARE, Index
 
 DIMENSIONS, RECALL, ROUNDS = 128, 0.95, 5
 TRIED = {
-    "ivf": [{"kind": "ivf", "lists": 512, "probes": n} for n in (1, 2, 4, 8, 16, 32, 64, 128)],
-    "hnsw": [{"kind": "hnsw", "links": 32, "effort": n} for n in (32, 64, 128, 256, 512, 1024)],
+    "ivf": [{"kind": "ivf", "nlist": 512, "nprobe": n} for n in (1, 2, 4, 8, 16, 32, 64, 128)],
+    "hnsw": [{"kind": "hnsw", "m": 32, "ef_search": n} for n in (32, 64, 128, 256, 512, 1024)],
 }
 
 
@@ -47,17 +47,17 @@ def main() -> None:
     flat.add(docs)
     _, exact = flat.search(queries, given.k)
     for kind in given.kinds:
-        how, found, recall = least(kind, TRIED[kind], docs, queries, exact)
-        ours, plainly = Compared((ids, docs), None, False), Compared((ids, docs), how, False)
+        setting, index, recall = least(kind, TRIED[kind], docs, queries, exact)
+        ours, plainly = Index((ids, docs), None, False), Index((ids, docs), setting, False)
         own = pairs(
             lambda c=ours: hits(c, queries, given.k), lambda c=plainly: hits(c, queries, given.k)
         )
         alone = pairs(
-            lambda: flat.search(queries, depth), lambda f=found: f.search(queries, depth, 0)
+            lambda: flat.search(queries, depth), lambda f=index: f.search(queries, depth, 0)
         )
         print(
-            f"{how.named}: recall {recall:.3f}; faster than exact: {median(own):.1f} times, FAISS "
-            f"alone {median(alone):.1f} times; ratio {median(own) / median(alone):.2f}"
+            f"{setting.named}: recall {recall:.3f}; faster than exact: {median(own):.1f} times, "
+            f"FAISS alone {median(alone):.1f} times; ratio {median(own) / median(alone):.2f}"
         )
 
 
@@ -70,22 +70,22 @@ def least(
 ) -> tuple[Approximate, object, float]:
     """Return the first setting that finds enough, its index, and its recall."""
     for search in tried:
-        how = SEARCHES[kind].model_validate(search)
-        found = how.build(docs)
-        _, rows = found.search(queries, exact.shape[1] + SPARE, 0)
+        setting = SEARCHES[kind].model_validate(search)
+        index = setting.build(docs)
+        _, rows = index.search(queries, exact.shape[1] + SPARE, 0)
         same = [len({*a} & {*b[: len(a)]}) / len(a) for a, b in zip(exact, rows, strict=True)]
         if (recall := float(np.mean(same))) >= RECALL:
-            return how, found, recall
+            return setting, index, recall
     raise SystemExit(f"{kind}: none of {len(tried)} settings finds {RECALL:.0%}")
 
 
-def hits(docs: Compared, queries: np.ndarray, k: int) -> int:
+def hits(docs: Index, queries: np.ndarray, k: int) -> int:
     """Search as the stage does, and count the hits."""
-    return sum(len(frame) for frame in docs.hits_of(([], queries), k))
+    return sum(len(frame) for frame in docs.search(([], queries), k))
 
 
 def pairs(exact: Callable[[], object], other: Callable[[], object]) -> list[float]:
-    """Return how many times as long the first takes as the second, in turns."""
+    """Return setting many times as long the first takes as the second, in turns."""
     ratios = []
     for _ in range(ROUNDS):
         seconds = []

@@ -90,8 +90,8 @@ def test_terms_are_what_the_tokenizer_says(folder: Path) -> None:
 @pytest.mark.parametrize("query", ["rivers", "the BANKS.", "unlocked", "b a", "river_bank", "cafe"])
 @pytest.mark.parametrize(("name", "ngrams"), [("uni", 1), ("bi", 2)])
 def test_scores_are_bm25_over_these_terms(folder: Path, name: str, ngrams: int, query: str) -> None:
-    found = hits(folder / name, query, analysis=BI if ngrams == 2 else UNI, bm25=BM25)
-    assert found and found == pytest.approx(bm25(folder, query, ngrams), rel=1e-6)
+    scores = hits(folder / name, query, analysis=BI if ngrams == 2 else UNI, bm25=BM25)
+    assert scores and scores == pytest.approx(bm25(folder, query, ngrams), rel=1e-6)
 
 
 def test_pairs_tell_an_order_of_words_that_unigrams_do_not(folder: Path) -> None:

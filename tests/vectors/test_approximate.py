@@ -14,11 +14,11 @@ from residuum.cli.errors import ResiduumError
 from residuum.config import entries
 from residuum.config.schema.systems import DenseSystem
 from residuum.vectors.approximate import SEARCHES, Approximate
-from residuum.vectors.nearest import Compared
+from residuum.vectors.nearest import Index
 
 DOCS, DIMENSIONS = 3000, 16
-IVF = {"kind": "ivf", "lists": 40, "probes": 4}
-HNSW = {"kind": "hnsw", "links": 12, "effort": 40}
+IVF = {"kind": "ivf", "nlist": 40, "nprobe": 4}
+HNSW = {"kind": "hnsw", "m": 12, "ef_search": 40}
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def hits(
     vectors: np.ndarray, queries: np.ndarray, search: dict | None, k: int = 10, each: int = 1
 ) -> dict[int, list[tuple[str, float]]]:
     """Return the best k docs of each query, with their scores."""
-    docs = Compared((named(vectors, each), vectors), how(search), gpu=False)
-    found = pl.concat(docs.hits_of(([], queries), k))
+    docs = Index((named(vectors, each), vectors), how(search), gpu=False)
+    found = pl.concat(docs.search(([], queries), k))
     assert found.select("query", "doc_id").is_unique().all()
     ordered = found.sort("query", "score", "doc_id", descending=[False, True, False])
     own = ordered.group_by("query", maintain_order=True).head(k)
@@ -87,7 +87,7 @@ def test_a_graph_gives_what_faiss_gives(vectors: np.ndarray, queries: np.ndarray
     assert ids(found) == [[f"d{r:04d}" for r in row[:10]] for row in rows]
 
 
-@pytest.mark.parametrize("search", [IVF, HNSW, IVF | {"code": "pq", "bytes": 8}])
+@pytest.mark.parametrize("search", [IVF, HNSW, IVF | {"code": "pq", "code_size": 8}])
 def test_scores_of_what_is_found_are_exact(
     vectors: np.ndarray, queries: np.ndarray, search: dict
 ) -> None:
@@ -99,25 +99,25 @@ def test_scores_of_what_is_found_are_exact(
 
 
 def test_all_lists_are_an_exact_search(vectors: np.ndarray, queries: np.ndarray) -> None:
-    whole = hits(vectors, queries, IVF | {"probes": 40})
+    whole = hits(vectors, queries, IVF | {"nprobe": 40})
     assert whole == hits(vectors, queries, None)
 
 
 def test_recall_rises_with_what_is_looked_at(vectors: np.ndarray, queries: np.ndarray) -> None:
-    by_probes = [recall(vectors, queries, IVF | {"probes": n}) for n in (1, 3, 10, 40)]
+    by_probes = [recall(vectors, queries, IVF | {"nprobe": n}) for n in (1, 3, 10, 40)]
     assert by_probes == sorted(by_probes) and by_probes[0] < 0.9 and by_probes[-1] == 1
-    by_effort = [recall(vectors, queries, HNSW | {"effort": n}) for n in (1, 400)]
+    by_effort = [recall(vectors, queries, HNSW | {"ef_search": n}) for n in (1, 400)]
     assert by_effort[0] <= by_effort[1] > 0.95
 
 
-@pytest.mark.parametrize("search", [IVF | {"probes": 1}, HNSW | {"effort": 1}])
+@pytest.mark.parametrize("search", [IVF | {"nprobe": 1}, HNSW | {"ef_search": 1}])
 @pytest.mark.parametrize("each", [1, 4])
 def test_a_search_looks_at_more_until_it_has_k_docs(
     vectors: np.ndarray, queries: np.ndarray, search: dict, each: int
 ) -> None:
     found = hits(vectors, queries, search, k=500, each=each)
     assert {len(own) for own in found.values()} == {500}
-    every = hits(vectors[:40], queries, IVF | {"lists": 5, "probes": 1}, k=60, each=each)
+    every = hits(vectors[:40], queries, IVF | {"nlist": 5, "nprobe": 1}, k=60, each=each)
     assert {len(own) for own in every.values()} == {40 // each}, "all, where there are fewer"
 
 
@@ -126,7 +126,7 @@ def test_a_doc_of_several_vectors_scores_by_its_best(
 ) -> None:
     products = queries.astype(np.float64) @ vectors.astype(np.float64).T
     best = products.reshape(len(queries), -1, 3).max(axis=2)
-    for search in (None, IVF | {"probes": 40}):
+    for search in (None, IVF | {"nprobe": 40}):
         for query, own in hits(vectors, queries, search, each=3).items():
             order = np.argsort(-best[query], kind="stable")[:10]
             assert [doc_id for doc_id, _ in own] == [f"d{row:04d}" for row in order]
@@ -147,7 +147,7 @@ def test_hits_are_the_same_bytes_with_more_threads_and_again(
     tmp_path: Path, vectors: np.ndarray, queries: np.ndarray
 ) -> None:
     stage(tmp_path, vectors, queries)
-    for search in (IVF, HNSW, IVF | {"code": "pq", "bytes": 4}):
+    for search in (IVF, HNSW, IVF | {"code": "pq", "code_size": 4}):
         written = []
         for threads in (1, 2, 2):
             output = tmp_path / f"{search['kind']}-{len(written)}-{search.get('code')}"
@@ -169,11 +169,11 @@ def test_hits_are_the_same_bytes_with_more_threads_and_again(
 @pytest.mark.parametrize(
     ("search", "says"),
     [
-        (IVF | {"probes": 41}, "search: probes: 41 of 40 lists; give at most as many"),
-        (IVF | {"code": "pq"}, "search: bytes: give them for code pq, and for nothing else"),
-        (IVF | {"bytes": 4}, "search: bytes: give them for code pq, and for nothing else"),
+        (IVF | {"nprobe": 41}, "search: nprobe: 41 of 40 lists; give at most as many"),
+        (IVF | {"code": "pq"}, "search: code_size: give it for code pq, and for nothing else"),
+        (IVF | {"code_size": 4}, "search: code_size: give it for code pq, and for nothing else"),
         ({"kind": "tree"}, "search.*ivf, hnsw|search.*hnsw, ivf"),
-        (HNSW | {"probes": 3}, "search.probes: unknown key"),
+        (HNSW | {"nprobe": 3}, "search.nprobe: unknown key"),
     ],
 )
 def test_settings_that_contradict_are_refused(search: dict[str, object], says: str) -> None:
@@ -185,8 +185,11 @@ def test_settings_that_contradict_are_refused(search: dict[str, object], says: s
 @pytest.mark.parametrize(
     ("search", "says"),
     [
-        (IVF | {"lists": 3001}, "search.lists: 3001, but a shard has 3000 vectors; give at most"),
-        (IVF | {"code": "pq", "bytes": 5}, "bytes: 5, but vectors have 16 dimensions; give a div"),
+        (IVF | {"nlist": 3001}, "search.nlist: 3001, but a shard has 3000 vectors; give at most"),
+        (
+            IVF | {"code": "pq", "code_size": 5},
+            "code_size: 5, but vectors have 16 dimensions; give a div",
+        ),
     ],
 )
 def test_settings_that_vectors_do_not_allow_are_refused(
@@ -195,14 +198,14 @@ def test_settings_that_vectors_do_not_allow_are_refused(
     with pytest.raises(ResiduumError, match=says):
         hits(vectors, queries, search)
     with pytest.raises(ResiduumError, match="pq: a shard has 200 vectors, and a code takes 256"):
-        hits(vectors[:200], queries, IVF | {"code": "pq", "bytes": 4})
+        hits(vectors[:200], queries, IVF | {"code": "pq", "code_size": 4})
 
 
-def test_hits_of_one_search_lie_apart_from_those_of_another() -> None:
+def test_search_one_search_lie_apart_from_those_of_another() -> None:
     def found(search: dict | None) -> str:
-        return DenseSystem(kind="dense", model="clear", k=10, search=search).found
+        return DenseSystem(kind="dense", model="clear", k=10, search=search).hits_id
 
     assert found(None) == "10"
     assert found(IVF) == "10-ivf-40-4-flat"
-    assert found(IVF | {"code": "pq", "bytes": 8}) == "10-ivf-40-4-pq-8"
+    assert found(IVF | {"code": "pq", "code_size": 8}) == "10-ivf-40-4-pq-8"
     assert found(HNSW) == "10-hnsw-12-40-200"

@@ -25,11 +25,11 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
-from residuum.vectors.nearest import Compared, Vectors, pair_scores
+from residuum.vectors.nearest import Index, Vectors, pair_scores
 
 app = command.app(__doc__)
 
-How = RootModel[Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None]
+Approximate = RootModel[Annotated[Search, Kinds("residuum.vectors.approximate:SEARCHES")] | None]
 System = Annotated[str, typer.Option(help="JSON of DenseSystem")]
 
 
@@ -56,10 +56,10 @@ def search_shard(
     that an earlier round judged for a query are left out of its k.
     """
     shard, splits = shards.facts_of([embeddings, queries])
-    how = command.parse_spec(How, spec).root
+    search = command.parse_spec(Approximate, spec).root
     docs = read(embeddings)
     gpu, counts = _gpu(device, threads), {}
-    compared = Compared(docs, how, gpu)
+    index = Index(docs, search, gpu)
     earlier = [
         (name, Path(path)) for name, _, path in (t.partition("=") for t in judged_before or [])
     ]
@@ -67,13 +67,13 @@ def search_shard(
         for split in splits["queries"]:
             residual = Residual([path for name, path in earlier if name == split])
             asked = read(queries / split)
-            frames = compared.hits_of(asked, k + residual.most)
+            frames = index.search(asked, k + residual.most)
             named = (residual.left(_with_ids(frame, asked[0])) for frame in frames)
             run = pl.concat([trec.rank(hits, k) for hits in named])
             trec.write_hits(folder / f"{split}.parquet", run)
             counts[split] = len(run)
         facts = {"shard": shard["shard"], "weights": shard["weights"], "hits": counts}
-        setting = {"k": k, **({"search": how.model_dump(mode="json")} if how else {})}
+        setting = {"k": k, **({"search": search.model_dump(mode="json")} if search else {})}
         inputs = [path / "manifest.json" for path in (embeddings, queries)]
         inputs += dict.fromkeys(path for _, path in earlier)
         manifest.write(folder, facts, setting, inputs, "residuum.dense")

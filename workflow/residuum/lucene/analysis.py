@@ -1,6 +1,6 @@
 """How texts become terms: analysed by Lucene, or cut into wordpieces before it sees them.
 
-Usage: `terms = analysis.of(form.analysis, folder)`; then Lucene gets `terms.cut(texts)` with
+Usage: `terms = analysis.of(form.analysis, folder)`; then Lucene gets `terms.tokenise(texts)` with
 `terms.analyzer`, docs and queries alike. Must not know BM25, indexes or manifests.
 """
 
@@ -17,22 +17,22 @@ from residuum.config.schema.analyses import Analysis, Wordpieces
 from residuum.lucene.jvm import JavaObject, java
 
 TOKENIZER = "tokenizer.json"  # beside an index; as the Hugging Face library tokenizers reads it
-NEIGHBOURS = "\N{OPEN BOX}"  # between the two terms of a pair; no space, and in no vocabulary
+JOINT = "\N{OPEN BOX}"  # of the two terms of a bigram; no space, and in no vocabulary
 TEXTS_AT_ONCE = 4096
-Cut = Callable[[Iterable[str]], Iterator[str]]
+Tokenise = Callable[[Iterable[str]], Iterator[str]]
 
 
 class Terms(NamedTuple):
     """Lucene's analyzer, and what is done to a text before it."""
 
     analyzer: JavaObject
-    cut: Cut
+    tokenise: Tokenise
 
 
 def of(analysis: Analysis, folder: Path) -> Terms:
     """Return how texts become the terms of an index in `folder`, beside which a tokenizer lies."""
     if isinstance(analysis, Wordpieces):
-        return Terms(analyzer(analysis), _cutter(folder.with_name(TOKENIZER), analysis.ngrams))
+        return Terms(analyzer(analysis), _tokeniser(folder.with_name(TOKENIZER), analysis.ngrams))
     return Terms(analyzer(analysis), lambda texts: iter(texts))
 
 
@@ -75,10 +75,10 @@ def _of_hub(name: str, revision: str | None) -> Path:
         raise ResiduumError(f"{text} ({reason})") from None
 
 
-def _cutter(tokenizer: Path, ngrams: int) -> Cut:
+def _tokeniser(tokenizer: Path, ngrams: int) -> Tokenise:
     """Return what cuts texts into terms, with spaces between them; special tokens are none.
 
-    Given 2 ngrams the pairs of neighbours follow, in the order of their first terms.
+    Given 2 ngrams the bigrams follow, in the order of their first terms.
     """
     from tokenizers import Tokenizer
 
@@ -87,11 +87,11 @@ def _cutter(tokenizer: Path, ngrams: int) -> Cut:
     pieces.no_padding()
     names = {number: piece for piece, number in pieces.get_vocab().items()}
 
-    def cut(texts: Iterable[str]) -> Iterator[str]:
+    def tokenise(texts: Iterable[str]) -> Iterator[str]:
         for some in chunks(texts, TEXTS_AT_ONCE):
             for text in pieces.encode_batch_fast(some, add_special_tokens=False):
                 terms = [names[number] for number in text.ids]
-                pairs = map(NEIGHBOURS.join, pairwise(terms))
-                yield " ".join([*terms, *pairs] if ngrams == 2 else terms)
+                bigrams = map(JOINT.join, pairwise(terms))
+                yield " ".join([*terms, *bigrams] if ngrams == 2 else terms)
 
-    return cut
+    return tokenise

@@ -52,7 +52,7 @@ class Searcher:
         self._lucene = java(f"{LUCENE}.search.IndexSearcher")(self._reader)
         self._lucene.setSimilarity(self._similarity)
         self._lucene.setMaxClauseCount(MOST_TERMS)
-        self._analyzer, self._cut = analysis.of(system.analysis, folder)
+        self._analyzer, self._tokenise = analysis.of(system.analysis, folder)
         self._generator = java(GENERATOR)()
         self.system, self._empty = system, empty
         self._workers = handles.Workers(threads)
@@ -129,7 +129,7 @@ class Searcher:
         bag_of_words = bound(build, 0, self._generator, fields, self._analyzer)
         for chunk in chunks(queries, CHUNK):
             query_ids, texts = map(list, zip(*chunk, strict=True))
-            listed = handles.objects(self._cut(texts))
+            listed = handles.objects(self._tokenise(texts))
             yield query_ids, listed, self._workers.map(bag_of_words, listed)
 
     def _top(self, query_ids: list[str], queries: JavaObject, k: int) -> pl.DataFrame:

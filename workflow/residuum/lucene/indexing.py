@@ -63,7 +63,7 @@ def build(
     empty: list[str] = []
     docs = _weighted(corpus, weights) if weights else _docs(corpus, form)
     if isinstance(form.analysis, Wordpieces):
-        docs = _cut(docs, terms.of(form.analysis, folder).cut)
+        docs = _tokenised(docs, terms.of(form.analysis, folder).tokenise)
     fitting = _noting_empty(_fitting(docs, corpus), empty)
     for number, batch in enumerate(chunks(track(fitting, "read", total, "docs"), DOCS_PER_FILE)):
         lines = (json.dumps(doc) + "\n" for doc in batch)
@@ -89,10 +89,10 @@ def _analysed(analysis: Analysis) -> list[str]:
     return ["-stemmer", analysis.stemmer, *kept]
 
 
-def _cut(docs: Iterable[Named], cut: terms.Cut) -> Iterator[Named]:
+def _tokenised(docs: Iterable[Named], tokenise: terms.Tokenise) -> Iterator[Named]:
     """Put the terms of texts into their place."""
     for some in chunks(docs, DOCS_PER_FILE):
-        for (_, doc), text in zip(some, cut(text for text, _ in some), strict=True):
+        for (_, doc), text in zip(some, tokenise(text for text, _ in some), strict=True):
             yield text, {**doc, CONTENTS: text}
 
 

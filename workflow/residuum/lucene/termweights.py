@@ -49,7 +49,7 @@ class Weigher:
         self._reader = indexing.open_reader(folder)
         self._workers = handles.Workers(threads)
         analyze = static("io.anserini.analysis.AnalyzerUtils", "analyze", LIST, ANALYZER, STRING)
-        analyzer, self._cut = analysis.of(system.analysis, folder)
+        analyzer, self._tokenise = analysis.of(system.analysis, folder)
         analyze = bound(analyze, 0, analyzer)
         join = static(STRING, "join", STRING, "java.lang.CharSequence", "java.lang.Iterable")
         self._analyze = chain(analyze, bound(join, 0, " "))
@@ -83,7 +83,7 @@ class Weigher:
         for some in chunks(texts, TEXTS_AT_ONCE):
             with java_errors("analysing texts"):
                 lines = handles.texts(
-                    self._workers.map(self._analyze, handles.objects(self._cut(some)))
+                    self._workers.map(self._analyze, handles.objects(self._tokenise(some)))
                 )
             numbers = pl.int_range(done, done + len(some), eager=True)
             terms = pl.DataFrame({"text": numbers, "term": lines}).with_columns(

@@ -1,6 +1,6 @@
 """Approximate search with FAISS: which vectors are looked at; scores of what is found stay exact.
 
-Usage: `found = search.build(vectors)`, then `found.search(queries, depth, passes)`. A search that
+Usage: `index = search.build(vectors)`, then `index.search(queries, depth, passes)`. A search that
 finds too few docs looks at more in its next pass. Must not know docs, shards or files.
 """
 
@@ -25,7 +25,7 @@ SEED = 1234  # of the k-means behind lists and codes, FAISS's own
 BITS = 8  # of each byte of a code
 
 
-class Found(NamedTuple):
+class FaissIndex(NamedTuple):
     """How an index is searched, and in how many passes more it would look at everything."""
 
     search: Looked  # queries, depth, passes before: scores, rows (-1: nothing more was found)
@@ -36,7 +36,7 @@ class Approximate(Search):
     """A search that builds an index of vectors."""
 
     @abstractmethod
-    def build(self, vectors: np.ndarray) -> Found:
+    def build(self, vectors: np.ndarray) -> FaissIndex:
         """Return an index of contiguous float32 vectors (vectors, dimensions), by inner product."""
 
 
@@ -48,73 +48,73 @@ class Ivf(Approximate):
     """
 
     kind: Literal["ivf"]
-    lists: Positive = Field(description="of each shard")
-    probes: Positive = Field(description="lists that are looked through for a query")
+    nlist: Positive = Field(description="lists of each shard")
+    nprobe: Positive = Field(description="lists that are looked through for a query")
     code: Literal["flat", "pq"] = "flat"
-    bytes: Positive | None = Field(None, description="of a vector's code, for pq")
+    code_size: Positive | None = Field(None, description="bytes of a vector's code, for pq")
 
     def check(self) -> None:
-        if self.probes > self.lists:
-            raise ValueError(f"probes: {self.probes} of {self.lists} lists; give at most as many")
-        if (self.code == "pq") != (self.bytes is not None):
-            raise ValueError("bytes: give them for code pq, and for nothing else")
+        if self.nprobe > self.nlist:
+            raise ValueError(f"nprobe: {self.nprobe} of {self.nlist} lists; give at most as many")
+        if (self.code == "pq") != (self.code_size is not None):
+            raise ValueError("code_size: give it for code pq, and for nothing else")
 
-    def build(self, vectors: np.ndarray) -> Found:
+    def build(self, vectors: np.ndarray) -> FaissIndex:
         import faiss
 
         count, dimensions = vectors.shape
-        if self.lists > count:
-            text = f"search.lists: {self.lists}, but a shard has {count} vectors"
+        if self.nlist > count:
+            text = f"search.nlist: {self.nlist}, but a shard has {count} vectors"
             raise ResiduumError(f"{text}; give at most as many")
-        if self.bytes and count < 2**BITS:
+        if self.code_size and count < 2**BITS:
             text = f"search.code pq: a shard has {count} vectors, and a code takes {2**BITS}"
             raise ResiduumError(f"{text}; leave it out")
-        if self.bytes and dimensions % self.bytes:
-            text = f"search.bytes: {self.bytes}, but vectors have {dimensions} dimensions"
+        if self.code_size and dimensions % self.code_size:
+            text = f"search.code_size: {self.code_size}, but vectors have {dimensions} dimensions"
             raise ResiduumError(f"{text}; give a divisor of them")
         centres = faiss.IndexFlatIP(dimensions)
         metric = faiss.METRIC_INNER_PRODUCT
         made = (
-            faiss.IndexIVFPQ(centres, dimensions, self.lists, self.bytes, BITS, metric)
-            if self.bytes
-            else faiss.IndexIVFFlat(centres, dimensions, self.lists, metric)
+            faiss.IndexIVFPQ(centres, dimensions, self.nlist, self.code_size, BITS, metric)
+            if self.code_size
+            else faiss.IndexIVFFlat(centres, dimensions, self.nlist, metric)
         )
         made.cp.seed = SEED
         made.train(vectors)
         made.add(vectors)
 
         def search(queries: np.ndarray, depth: int, before: int) -> tuple[np.ndarray, np.ndarray]:
-            made.nprobe = min(self.probes << before, self.lists)
+            made.nprobe = min(self.nprobe << before, self.nlist)
             found: tuple[np.ndarray, np.ndarray] = made.search(queries, depth)
             return found
 
-        return Found(search, (self.lists - 1).bit_length())
+        return FaissIndex(search, (self.nlist - 1).bit_length())
 
 
 class Hnsw(Approximate):
     """A graph of neighbours, which a search walks through (Malkov and Yashunin 2020)."""
 
     kind: Literal["hnsw"]
-    links: Positive = Field(32, description="neighbours of a vector")
-    effort: Positive = Field(description="vectors kept while searching; k at least")
-    construction: Positive = Field(200, description="vectors kept while the graph is built")
+    m: Positive = Field(32, description="neighbours of a vector")
+    ef_search: Positive = Field(description="vectors kept while searching; k at least")
+    ef_construction: Positive = Field(200, description="vectors kept while the graph is built")
 
-    def build(self, vectors: np.ndarray) -> Found:
+    def build(self, vectors: np.ndarray) -> FaissIndex:
         import faiss
 
-        made = faiss.IndexHNSWFlat(vectors.shape[1], self.links, faiss.METRIC_INNER_PRODUCT)
-        made.hnsw.efConstruction = self.construction
+        made = faiss.IndexHNSWFlat(vectors.shape[1], self.m, faiss.METRIC_INNER_PRODUCT)
+        made.hnsw.efConstruction = self.ef_construction
         threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)  # several insert in an order of their own
         made.add(vectors)
         faiss.omp_set_num_threads(threads)
 
         def search(queries: np.ndarray, depth: int, before: int) -> tuple[np.ndarray, np.ndarray]:
-            made.hnsw.efSearch = max(self.effort << before, depth)
+            made.hnsw.efSearch = max(self.ef_search << before, depth)
             found: tuple[np.ndarray, np.ndarray] = made.search(queries, depth)
             return found
 
-        return Found(search, (len(vectors) // self.effort).bit_length())
+        return FaissIndex(search, (len(vectors) // self.ef_search).bit_length())
 
 
 SEARCHES: OpenTable[type[Approximate]] = OpenTable(

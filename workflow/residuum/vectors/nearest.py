@@ -1,6 +1,6 @@
 """The nearest docs of queries by inner product, and the scores of given pairs, exactly.
 
-Usage: `Compared(docs, None, gpu).hits_of(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
+Usage: `Index(docs, None, gpu).search(queries, k)`, `pair_scores(shards, queries, pairs)`. FAISS
 finds candidates of dense vectors; sums of float64 give scores that depend neither on the shards
 nor on what else was searched. Sparse vectors are multiplied as they are, and a doc that shares no
 term with a query is no hit of it. Must not know where vectors lie, or how they are made.
@@ -18,7 +18,7 @@ from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.search import Search
 from residuum.vectors import products
-from residuum.vectors.approximate import SEARCHES, Found
+from residuum.vectors.approximate import SEARCHES, FaissIndex
 
 SPARE = 64  # hits beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
@@ -30,19 +30,22 @@ Shard = tuple[list[str], np.ndarray]
 Vectors = Shard | TermVectors
 
 
-class Compared:
+class Index:
     """The vectors of docs, with the index of an approximate search where one is asked for."""
 
-    def __init__(self, docs: Vectors, how: Search | None, gpu: bool) -> None:
-        if how and isinstance(docs, TermVectors):
-            raise ResiduumError(f"search {how.kind}: these vectors are sparse; leave it out")
+    def __init__(self, docs: Vectors, approximate: Search | None, gpu: bool) -> None:
+        if approximate and isinstance(docs, TermVectors):
+            text = "these vectors are sparse; leave it out"
+            raise ResiduumError(f"search {approximate.kind}: {text}")
         self._docs = docs
         if not isinstance(docs, TermVectors):
-            own = np.ascontiguousarray(docs[1], dtype=np.float32) if how else docs[1]
-            found = SEARCHES[how.kind].model_validate(how).build(own) if how else None
-            self._dense = _Dense(docs[0], docs[1], found or _exact(docs[1], gpu))
+            index = None
+            if approximate:
+                form = SEARCHES[approximate.kind].model_validate(approximate)
+                index = form.build(np.ascontiguousarray(docs[1], dtype=np.float32))
+            self._dense = _Dense(docs[0], docs[1], index or _exact(docs[1], gpu))
 
-    def hits_of(self, queries: Vectors, k: int) -> Iterator[pl.DataFrame]:
+    def search(self, queries: Vectors, k: int) -> Iterator[pl.DataFrame]:
         """Yield query (row number), doc_id and score of all docs that may be among the best k.
 
         Those are at least k docs per query, where the shard has as many, and all that tie with the
@@ -54,7 +57,7 @@ class Compared:
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
             raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
-        return self._dense.hits_of(np.asarray(queries[1]), k)
+        return self._dense.search(np.asarray(queries[1]), k)
 
 
 def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
@@ -66,7 +69,7 @@ def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl
         yield best if most > 1 else hits
 
 
-def _exact(vectors: np.ndarray, gpu: bool) -> Found:
+def _exact(vectors: np.ndarray, gpu: bool) -> FaissIndex:
     """Return a search that compares all vectors; on a CPU it takes no copy of them."""
     import faiss
 
@@ -82,14 +85,14 @@ def _exact(vectors: np.ndarray, gpu: bool) -> Found:
         scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
         return scores, rows
 
-    return Found(search, 0)
+    return FaissIndex(search, 0)
 
 
 class _Dense:
     """Dense vectors of docs, each of which has one or several, and how they are searched."""
 
-    def __init__(self, ids: list[str], vectors: np.ndarray, found: Found) -> None:
-        self._vectors, self._found = vectors, found
+    def __init__(self, ids: list[str], vectors: np.ndarray, index: FaissIndex) -> None:
+        self._vectors, self._index = vectors, index
         names = pl.Series("doc_id", ids, pl.String)
         self._names = names.unique(maintain_order=True)
         numbers = pl.DataFrame({"doc_id": self._names, "doc": np.arange(len(self._names))})
@@ -101,7 +104,7 @@ class _Dense:
         self._single = len(self._names) == len(names)
         self._each = -(-len(names) // max(1, len(self._names)))  # vectors of a doc
 
-    def hits_of(self, queries: np.ndarray, k: int) -> Iterator[pl.DataFrame]:
+    def search(self, queries: np.ndarray, k: int) -> Iterator[pl.DataFrame]:
         """Yield hits of some queries at once."""
         at_once = max(1, HITS_AT_ONCE // (k * self._each))
         for first in range(0, len(queries), at_once):
@@ -119,11 +122,11 @@ class _Dense:
         or that have fewer docs: where docs have equally many vectors, k times as many hits have k
         docs. A search that looked through all that it looks at, and has fewer, looks at more.
         """
-        total, passes = len(self._docs), self._found.passes
+        total, passes = len(self._docs), self._index.passes
         waiting = [(np.arange(len(queries)), min(k * self._each + SPARE, total), 0)]
         while waiting:
             left, depth, before = waiting.pop()
-            scores, rows = self._found.search(queries[left], depth, before)
+            scores, rows = self._index.search(queries[left], depth, before)
             floor = self._floor(scores, rows, k)
             whole = (depth == total) | (rows[:, -1] < 0)  # of what was looked at
             few = whole & np.isneginf(floor) & (before < passes)

@@ -186,7 +186,7 @@ class Corpora(Part):
     def search(self, wildcards: Wildcards) -> str:
         """Return how vectors are searched, as JSON: null where all are compared."""
         names = self.registry.of_kind("dense")
-        found = {(s := self.registry.entry(name, DenseSystem)).found: s.search for name in names}
+        found = {(s := self.registry.entry(name, DenseSystem)).hits_id: s.search for name in names}
         if wildcards.k not in found:
             raise ResiduumError(unknown("depth of a dense system", wildcards.k, found))
         how = found[wildcards.k]
@@ -194,7 +194,7 @@ class Corpora(Part):
 
     def depth(self, wildcards: Wildcards) -> str:
         """Return the option that says how many docs of a shard are found for each query."""
-        return f"--k {found_depth(wildcards.k)}"
+        return f"--k {depth_of(wildcards.k)}"
 
     def windows(self, wildcards: Wildcards) -> str:
         """Return the option that has a dataset's docs read in passages, if it says so."""
@@ -209,7 +209,7 @@ class Corpora(Part):
 
         def of(wildcards: Wildcards) -> list[str]:
             (system, seed), dataset = run_of(wildcards), wildcards.dataset
-            more = {"k": self.registry.entry(system, DenseSystem).found}
+            more = {"k": self.registry.entry(system, DenseSystem).hits_id}
             of_each = (
                 shards_of(self.registry, template, dataset, model, seed, **more)
                 for model in self._answering(wildcards)
@@ -254,9 +254,9 @@ class Corpora(Part):
         return self.index(wildcards.dataset, RunId(model.system))
 
 
-def found_depth(found: str) -> int:
-    """Return how many docs are found, of what `DenseSystem.found` wrote."""
-    return int(found.partition("-")[0])
+def depth_of(hits_id: str) -> int:
+    """Return how many docs are found, of what `DenseSystem.hits_id` wrote."""
+    return int(hits_id.partition("-")[0])
 
 
 def shards_of(

@@ -25,7 +25,7 @@ from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate, of_reading, of_run
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.bound import OF_CORPUS
-from residuum.wiring.corpora import encoded_splits, found_depth
+from residuum.wiring.corpora import depth_of, encoded_splits
 from residuum.wiring.models import answers_left_out, corpora_of
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
@@ -268,7 +268,7 @@ class Estimates:
         queries, vectors = self._searched(w), self._shard(w)
         products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
         return of_run(
-            queries * min(found_depth(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
+            queries * min(depth_of(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
         )
 
     def dense_scores(self, w: Wildcards) -> Estimate:

@@ -64,11 +64,15 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
     return shown | {place.dataset for place in tuned if place}
 
 
+@kept
+def _drawn(registry: Registry) -> set[str]:
+    figures = (registry.entry(page, Figure) for page in registry.chosen("figure"))  # over depths
+    return {n for page in figures if page.sweeps for n in registry.players(page).values()}
+
+
 def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
     """Return the runs that share a reranker, are shown on a split's dataset, and can be made."""
-    figures = (registry.entry(page, Figure) for page in registry.chosen("figure"))
-    drawn = {n for page in figures if page.sweeps for n in registry.players(page).values()}
-    runs = {}
+    runs, drawn = {}, _drawn(registry)
     for name in rerank_systems(registry, reranker):
         if place.dataset not in datasets_of(registry, name):
             continue

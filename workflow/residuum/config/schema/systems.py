@@ -124,7 +124,7 @@ class DenseSystem(Strict):
     budgets: base.Budgets = Field(default=[])
 
     @property
-    def found(self) -> str:
+    def hits_id(self) -> str:
         """What tells its hits from others of the model, in a path: the depth and the search."""
         return f"{self.k}-{self.search.named}" if self.search else str(self.k)
 
