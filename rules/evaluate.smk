@@ -1,12 +1,12 @@
 rule evaluate_run:
     """Evaluate a run per query; a judged query that the run lacks counts 0."""
     input:
-        run=PATHS.run,
-        record=PATHS.run.manifest,
+        run=WIRING.evaluations.ranked,
+        record=WIRING.evaluations.record,
         qrels=PATHS.qrels,
-        texts=WIRING.runs.texts,
+        texts=WIRING.evaluations.texts,
     output:
-        **recorded(metrics=PATHS.metrics),
+        **recorded(metrics=ONLY.orders(PATHS.metrics)),
     log:
         PATHS.log("evaluate/{dataset}.{split}.{run}"),
     benchmark:
@@ -16,8 +16,8 @@ rule evaluate_run:
     resources:
         **RESOURCES.cpu(ESTIMATES.measures, mem_mb=4000),
     params:
-        **decided_by("residuum.evaluate", "run", WIRING.runs.measures),
-        texts=WIRING.runs.text_options,
+        **decided_by("residuum.evaluate", "run", WIRING.evaluations.measures),
+        texts=WIRING.evaluations.text_options,
     shell:
         "python -m residuum.evaluate run --run {input.run} --qrels {input.qrels} "
         "{params.spec} {params.texts} --output {output.metrics} 2>&1 | tee {log}"

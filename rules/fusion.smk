@@ -6,7 +6,8 @@ rule fusion_tune:
     input:
         runs=WIRING.runs.fused,
         scores=WIRING.runs.true_scores,
-        qrels=PATHS.qrels,
+        qrels=WIRING.runs.tuned_by,
+        texts=WIRING.runs.tuned_by_texts,
         folds=WIRING.runs.folds,
     output:
         **recorded(tuning=ONLY.runs(PATHS.tuning, "fusion")),
@@ -23,9 +24,11 @@ rule fusion_tune:
         runs=options.each("run", "runs", options.by_system),
         scores=options.each("scores", "scores", options.by_system),
         folds=options.each("fold", "folds"),
+        qrels=options.each("qrels", "qrels"),
+        texts=WIRING.runs.tuned_by_options,
     shell:
         "python -m residuum.fusion tune --spec {params.spec:q} {params.runs} {params.scores} "
-        "--qrels {input.qrels} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
+        "{params.qrels} {params.texts} {params.folds} --output {output.tuning} 2>&1 | tee {log}"
 
 
 rule fusion_fuse:

@@ -6,8 +6,9 @@ import random
 import polars as pl
 import pytest
 
+from corpora import make_corpus
 from residuum import fusion
-from residuum.artefacts import trec
+from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.systems import FusionSystem
 from residuum.config.specs import canonical_json
@@ -143,7 +144,7 @@ def test_queries_need_not_be_together_in_a_run(tmp_path, lists):
 def tuned(tmp_path, lists, grid, relevant):
     trec.write_qrels(tmp_path / "qrels", [("q", relevant, 1)])
     spec = canonical_json(system(**{**GRID, "grid": grid}).model_dump(mode="json"))
-    fusion.tune(spec, named(lists), tmp_path / "qrels", tmp_path / "t.json")
+    fusion.tune(spec, named(lists), tmp_path / "t.json", tmp_path / "qrels")
     return json.loads((tmp_path / "t.json").read_text())
 
 
@@ -155,6 +156,36 @@ def test_lambda_is_the_best_of_the_grid(tmp_path, lists):
     )  # fmt: skip
     # At lambda 0 the docs a and c tie at 2, and a wins by its id.
     assert [point["means"] for point in record["tried"]] == [[0.5], [0.5], [1.0], [1.0]]
+
+
+def test_lambda_by_answers_is_that_by_success_on_what_holds_them(tmp_path, lists):
+    passages = {"a": "Ada Lovelace", "b": "nothing", "c": "by Ada", "x": "Ada", "z": "no"}
+    corpus = make_corpus(tmp_path / "corpus", list(passages.items()))
+    answers = {"q": ["ada"], "r": ["ada"], "s": ["ada"], "t": ["ada"]}  # t has no list
+    contracts.write_answers(tmp_path / "answers.jsonl", answers)
+    grid = [0.0, 0.1, 0.5]
+    tuning = {**GRID, "grid": grid, "measure": "AnswerAccuracy@1"}
+    spec = canonical_json(system(**tuning).model_dump(mode="json"))
+    read = {"answers": tmp_path / "answers.jsonl", "corpus": corpus}
+    fusion.tune(spec, named(lists), tmp_path / "t.json", **read)
+    record = json.loads((tmp_path / "t.json").read_text())
+    # Of q, b leads until a does at 0.5; r's only doc holds an answer, s's and none of t's do not.
+    assert [point["means"] for point in record["tried"]] == [[0.25], [0.25], [0.5]]
+    assert record["choices"][0]["setting"] == {"lambda": 0.5}
+    judged = [(q, d, int("Ada" in text)) for q in answers for d, text in passages.items()]
+    trec.write_qrels(tmp_path / "qrels", judged)
+    tuning["measure"] = "Success@1"
+    spec = canonical_json(system(**tuning).model_dump(mode="json"))
+    fusion.tune(spec, named(lists), tmp_path / "u.json", tmp_path / "qrels")
+    by_judgements = json.loads((tmp_path / "u.json").read_text())
+    assert [p["means"] for p in by_judgements["tried"]] == [p["means"] for p in record["tried"]]
+
+
+def test_lambda_needs_what_its_measure_reads(tmp_path, lists):
+    for measure, option in (("RR@10", "--qrels"), ("AnswerAccuracy@5", "--answers and --corpus")):
+        spec = canonical_json(system(**{**GRID, "measure": measure}).model_dump(mode="json"))
+        with pytest.raises(ResiduumError, match=f"{measure}: give {option}"):
+            fusion.tune(spec, named(lists), tmp_path / "t.json")
 
 
 @pytest.mark.parametrize("measure", ["RR@10", "nDCG@3", "AP"])
@@ -174,7 +205,7 @@ def test_what_is_left_out_changes_no_value(tmp_path, run, monkeypatch, measure):
     trec.write_qrels(tmp_path / "qrels", qrels)
     grid = [-1.0, 0.0, 0.25, 1.0, 3.0]
     entry = system(k=30, grid=grid, tune_on="t", measure=measure)
-    fusion.tune(entry.model_dump_json(), named(lists), tmp_path / "qrels", tmp_path / "t.json")
+    fusion.tune(entry.model_dump_json(), named(lists), tmp_path / "t.json", tmp_path / "qrels")
     record = json.loads((tmp_path / "t.json").read_text())
     pairs, judged = union(entry, lists), trec.read_qrels(tmp_path / "qrels")
     for weight, tried in zip(grid, record["tried"], strict=True):
@@ -200,7 +231,7 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
         path.write_text(text)
     spec = canonical_json(system(**{**GRID, "grid": [0.0, 9.0]}).model_dump(mode="json"))
     tuning, output = tmp_path / "t.json", tmp_path / "run.trec.gz"
-    fusion.tune(spec, lists, tmp_path / "qrels", tuning, fold=paths)
+    fusion.tune(spec, lists, tuning, tmp_path / "qrels", fold=paths)
     choices = json.loads(tuning.read_text())["choices"]
     assert [choice["setting"]["lambda"] for choice in choices] == [9.0, 0.0]
     assert [choice["queries"] for choice in choices] == [2, 1]
@@ -214,10 +245,10 @@ def test_each_fold_of_a_collection_gets_the_lambda_that_is_best_on_the_others(tm
         fusion.fuse(spec, named({"l": other, "d": other}), "f", output, tuning)
     paths[1].write_text(FOLDS[1].replace("s", "q"))
     with pytest.raises(ResiduumError, match=r"query q is in 2 of the 2 folds \(1, 2\)"):
-        fusion.tune(spec, lists, tmp_path / "qrels", tuning, fold=paths)
+        fusion.tune(spec, lists, tuning, tmp_path / "qrels", fold=paths)
     paths[1].write_text("t\tunjudged\n")
     with pytest.raises(ResiduumError, match=r"query s is in 0 of the 2 folds \(none\)"):
-        fusion.tune(spec, lists, tmp_path / "qrels", tuning, fold=paths)
+        fusion.tune(spec, lists, tuning, tmp_path / "qrels", fold=paths)
 
 
 def test_lambda_at_an_edge_is_said(tmp_path, lists, capsys):

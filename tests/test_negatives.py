@@ -372,6 +372,35 @@ def test_a_training_query_without_answers_is_named(tmp_path):
     assert not (tmp_path / "t.jsonl.gz").exists()
 
 
+BY_ANSWERS = {"by_answers": True}
+
+
+def test_where_answers_alone_tell_positives_are_hits_that_hold_one(tmp_path):
+    queries = [("q", "apple"), ("r", "apple"), ("s", "sky")]
+    answers = {"q": ["Anne Smith"], "r": ["pie"], "s": ["nobody"]}
+    split, path = fruit(tmp_path, answers, queries)
+    trec.write_refusal(split.qrels, "no public judgements of its docs")
+    tuples, facts = split.mine(ERRORS, tmp_path / "t.jsonl.gz", answers=path, **BY_ANSWERS)
+    holding = {"q": {"yes", "also"}, "r": {"pie"}}
+    assert {(t.query_id, t.positive) for t in tuples} == {
+        (query, doc) for query, docs in holding.items() for doc in docs
+    }
+    hits = {doc for doc, text in FRUIT if "apple" in text.lower()}
+    for made in tuples:
+        assert {*made.negatives} <= hits - holding[made.query_id], "hits without an answer"
+    assert facts["pairs"] == 3, "s has no hit that answers it"
+
+
+def test_positives_by_answers_need_pools_with_hits_and_a_holder(tmp_path):
+    split, path = fruit(tmp_path, {"q": ["nobody"], "r": ["nobody"]})
+    with pytest.raises(ResiduumError, match="no hit of the pools' systems holds an answer"):
+        split.mine(ERRORS, tmp_path / "t.jsonl.gz", answers=path, **BY_ANSWERS)
+    with pytest.raises(ResiduumError, match=r"give negatives\.pools with hits, and scores"):
+        split.mine(ANYWHERE, tmp_path / "t.jsonl.gz", answers=path, **BY_ANSWERS)
+    with pytest.raises(ResiduumError, match="give --answers"):
+        split.mine(ERRORS, tmp_path / "t.jsonl.gz", **BY_ANSWERS)
+
+
 TRIPLES = {"triples": {"first": 6}, "scores": "bm25"}
 OFFICIAL = [
     ("q1", "d7", "d100"),

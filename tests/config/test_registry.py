@@ -230,7 +230,7 @@ def test_unknown_system_is_answered_with_the_closest_one_and_how_to_add_it(confi
     with pytest.raises(ResiduumError) as caught:
         load(config)
     text = str(caught.value)
-    assert "clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-siamese, " in text
+    assert "clear.yaml: parts: no system 'bm52'; known: anserini-r2-fusion2, bert-init, " in text
     assert "Did you mean bm25?" in text
     assert f"To add one: {config}/systems/bm52.yaml" in text
 
@@ -291,7 +291,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
          "the model would be made from itself"),
         ("models/clear.yaml", {"budgets": [], "negatives": {"pools": {"own": {"kind": "hits",
          "top": 9, "system": "clear"}}, "scores": "bm25", "per_pair": 1}},
-         "negatives.pools.own.system: system 'clear' is of kind fusion; fitting: bert-siamese"),
+         "negatives.pools.own.system: system 'clear' is of kind fusion; fitting: bert-init"),
         ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "per_pair": 1}},
          "pools, scores and per_pair go together"),
         ("models/clear.yaml", {"negatives": {"pools": {"any": "corpus"}, "scores": "bm25",
@@ -317,7 +317,7 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("systems/clear.yaml", {"parts": ["bm25", "clear-embedding", "bm25"]},
          "parts: 'bm25' is given twice"),
         ("systems/bert-siamese.yaml", {"model": "mini-bert"},
-         "model: model 'mini-bert' is of kind backbone; fitting: bert-siamese, "),
+         "model: model 'mini-bert' is of kind backbone; fitting: bert-init, "),
         ("systems/deepct.yaml", {"term_weights": "clear"}, 
          "term_weights: model 'clear' is of kind dual-encoder; fitting: deepct"),
         ("systems/bm25-fields.yaml", {"rm3": {"value": {"feedback_docs": 1,
@@ -342,7 +342,8 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
           "interpolation": {"weighted": "bm25-rrf", "value": 0.5}},
          "'bm25-rrf' is neither; write bm25-rrf: minimum"),
         ("scales/mini.yaml", {"rerankers": {"bert-base-reranker": {"model": "clear"}}},
-         "model 'clear' is of kind dual-encoder; fitting: cross-attention, interaction-bert"),
+         "model 'clear' is of kind dual-encoder; fitting: cross-attention-base, "
+         "cross-attention, interaction-bert"),
         ("models/reranker-base.yaml", {"negatives": {}},
          "a cross-encoder needs negatives"),
         ("papers/clear/figure1.yaml", {"series": [{"id": "a", "label": "A", "system": "bm25"}]},
@@ -419,7 +420,8 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
           "ids": ["3", "2"]}}, "test": {"irds": "x", "folds": ["a", "b"]}}, **ONE, "downloads": []},
          "splits.test.folds: query 2 is in a and in b; folds divide the queries"),
         ("datasets/cacm.yaml", {"splits": {"test": {"relevant_by": "answers"}}},
-         "splits.test.relevant_by: the split has no answers: give answers_field, or questions"),
+         "splits.test.relevant_by: the split has no answers: give answers_field, questions or "
+         "questions_of"),
         ("datasets/robust04.yaml",
          {"splits": {"a": {"irds": "x"}, "test": {"irds": "y", "answers_field": "z",
           "relevant_by": "answers", "residual_of": ["a"]}}, **ONE, "downloads": []},
@@ -436,8 +438,8 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("systems/clear.yaml",
          {"interpolation": {"weighted": "bm25", "grid": [0.1], "tune_on": "msmarco-tune",
           "measure": "AnswerAccuracy@20"}},
-         "interpolation.measure: 'AnswerAccuracy@20' is by answers; measures of this key: by "
-         "judgements"),
+         "systems/clear.yaml: interpolation.measure: generated-mini/tune has no answers, "
+         "but AnswerAccuracy@20 reads them"),
         ("scales/mini.yaml", {"editions": {"cacm": [{"name": "x", "docs": 1, "splits": {
             "tset": {"queries": 1, "qrels": 1}}}]}},
          "config/scales/mini.yaml: editions.0.splits.tset: no split"),

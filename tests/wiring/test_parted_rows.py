@@ -162,3 +162,59 @@ def test_models_of_documents_read_passages_whole(scale: str) -> None:
         assert registry.models[name].encoder.doc_length >= windows.length + 2, name
     reading = registry.models["cross-attention"].reading
     assert reading.length - reading.query_length - 3 >= windows.length
+
+
+POOL = {"kind": "candidates", "parts": [{"system": "bm25", "top": 20}], "random": 20}
+DEEP = {"kind": "rerank", "first_stage": "pool", "reranker": "bert-base-reranker"}
+
+
+def over_pool(folder: Path, rows: dict[str, str]) -> Registry:
+    """Return the registry of smoke where CLEAR's Table 1 has a column of given candidates."""
+    config = shutil.copytree(ROOT / "config", folder / "config")
+    deep = {**DEEP, "depth": {"value": 40}}
+    for name, entry in {"pool": POOL, "deep": deep}.items():
+        (config / "systems" / f"{name}.yaml").write_text(yaml.safe_dump(entry))
+    path = config / "papers" / "clear" / "table1.yaml"
+    table = yaml.safe_load(path.read_text())
+    ordered = {**table["columns"][0], "id": "pool-rr", "over": "pool"}
+    table["columns"] = [*table["columns"], ordered]
+    other = {row["id"]: row for row in table["rows"]}
+    every = [column["id"] for column in table["columns"][:-1]]
+    for name, system in rows.items():
+        row = other[name]
+        row["system"] = {**dict.fromkeys(every, row["system"]), "pool-rr": system}
+    for name in other.keys() - rows.keys():
+        row = other[name]
+        if "system" in row:
+            row["system"] = dict.fromkeys(every, row["system"])
+    path.write_text(yaml.safe_dump(table))
+    return loading.load(config, {"scale": "smoke", "papers": ["clear"]})
+
+
+def test_a_column_over_candidates_has_its_systems_orders_of_them(tmp_path: Path) -> None:
+    rows = {"bm25": "bm25", "clear": "clear-embedding", "clear-random": "deep"}
+    bound = bind_table(over_pool(tmp_path, rows), PAGE, all_available)
+    read = {name: bound.runs_of(name, "pool-rr") for name in rows}
+    assert read == {
+        "bm25": ["bm25.on.pool"],
+        "clear": ["clear-embedding.seed1.on.pool"],
+        "clear-random": ["deep"],
+    }
+    row, column = bound.table.row("clear"), bound.column("pool-rr")
+    assert bound.metrics_of(row, column) == [
+        "generated-smoke/dev/clear-embedding.seed1.on.pool.tsv"
+    ]
+    assert bound.not_run(row, column) is None
+    assert bound.models_of(["a.seed1.on.pool"], "x/dev") == []
+    trained = bound.model_copy(update={"models": {"x": {"a.seed1": ["m/seed1"]}}})
+    assert trained.models_of(["a.seed1.on.pool"], "x/dev") == ["m/seed1"]
+
+
+def test_systems_that_cannot_order_candidates_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResiduumError) as found:
+        over_pool(
+            tmp_path, {"clear": "clear", "bm25": "bm25-rm3", "clear-random": "bm25-bert-base"}
+        )
+    for name in ("clear", "bm25-rm3", "bm25-bert-base"):
+        assert f"'{name}' cannot put docs of 'pool' into order" in str(found.value)
+    assert "rerankers with first_stage: pool do" in str(found.value)

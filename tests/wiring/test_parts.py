@@ -20,6 +20,8 @@ from residuum.wiring.amounts import Estimate
 from residuum.wiring.availability import all_available, why_unavailable
 from residuum.wiring.corpora import Corpora, encoded_splits, searched
 from residuum.wiring.estimates import Estimates
+from residuum.wiring.evaluations import Evaluations, needs_answers
+from residuum.wiring.exports import Exports
 from residuum.wiring.models import Models
 from residuum.wiring.part import Constraints, run_of
 from residuum.wiring.paths import Paths
@@ -27,7 +29,6 @@ from residuum.wiring.resources import Resources
 from residuum.wiring.runs import (
     Runs,
     candidates,
-    needs_answers,
     rerank_systems,
     reranked,
     tuning_place,
@@ -56,6 +57,7 @@ MORE = {
     },
     "by-rank": {"kind": "rrf", "parts": ["bm25", "vectors"], "rank_constant": 60, "k": 7},
     "given": {**BM25, "term_weights": "theirs"},
+    "pool": {"kind": "candidates", "parts": [{"system": "bm25", "top": 6}], "random": 7},
 }
 DEEPCT = {"kind": "term-weights", "backbone": "start", "train_on": "train", "training": TRAINING}
 GIVEN = {"kind": "released-weights", "source": "ask them", "dataset": "toy", "path": "weights"}
@@ -266,7 +268,7 @@ def test_tuples_are_of_the_pairs_of_the_training_split():
 
 
 def test_answers_are_read_where_a_measure_needs_them():
-    runs, dev = part(Runs), named(**ON_DEV, run="bm25")
+    runs, dev = part(Evaluations), named(**ON_DEV, run="bm25")
     assert (runs.texts(dev), runs.text_options(dev)) == ([], "")
     split = TOY.datasets["toy"].splits["dev"]
     measured = split.model_copy(update={"measures": ["AnswerAccuracy@20"]})
@@ -274,7 +276,7 @@ def test_answers_are_read_where_a_measure_needs_them():
     dataset = TOY.datasets["toy"].model_copy(update={"splits": splits})
     requested = replace(TOY, datasets={"toy": dataset})
     assert needs_answers(requested, DEV) and not needs_answers(requested, TUNE)
-    result = part(Runs, requested).text_options(dev)
+    result = part(Evaluations, requested).text_options(dev)
     assert result == "--answers r/data/toy/dev/answers.jsonl --corpus r/data/toy/corpus"
 
 
@@ -322,7 +324,7 @@ def test_an_export_whose_files_are_absent_ends_the_run(monkeypatch, tmp_path):
     monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
     source = FilesSource(kind="files", corpus="docs.jsonl")
     dataset = TOY.datasets["toy"].model_copy(update={"source": source})
-    data = part(Corpora, replace(TOY, datasets={"toy": dataset}))
+    data = part(Exports, replace(TOY, datasets={"toy": dataset}))
     with pytest.raises(SystemExit, match=r"error: dataset toy: no such file: .*docs.jsonl"):
         data.files(named(dataset="toy"))
     (tmp_path / "docs.jsonl").touch()
@@ -371,14 +373,14 @@ def test_an_export_holds_the_judgements_of_what_it_reads():
 
 def test_official_triples_are_exported_for_the_model_that_takes_them_alone():
     toy = with_triples(first=70)
-    models, corpora = part(Models, toy), part(Corpora, toy)
+    models, exports = part(Models, toy), part(Exports, toy)
     inputs = {name: models.docpairs(named(model=name)) for name in ("official", "dual")}
     assert inputs == {"official": ["r/data/toy/train/docpairs.tsv.gz"], "dual": []}
     assert models.tuples(named(model="follower")) == "r/training/official/tuples.jsonl.gz"
     train = named(dataset="toy", split="train")
-    assert '"docpairs":"toy/triples"' in corpora.docpairs_spec(train)
-    plain = part(Corpora).spec(train)
-    assert corpora.spec(train) == plain, "queries and qrels do not depend on them"
+    assert '"docpairs":"toy/triples"' in exports.docpairs_spec(train)
+    plain = part(Exports).spec(train)
+    assert exports.spec(train) == plain, "queries and qrels do not depend on them"
     assert [mark in plain for mark in ("docpairs", "triples")] == [False, False]
 
 
@@ -413,7 +415,7 @@ def with_answers(**negatives):
 
 
 def test_a_split_that_answers_judge_is_made_of_the_corpus():
-    made, corpus = part(Corpora, with_answers()), "r/data/toy/corpus/manifest.json"
+    made, corpus = part(Exports, with_answers()), "r/data/toy/corpus/manifest.json"
     judging = {split: made.judged_by(named(dataset="toy", split=split)) for split in ANSWERED}
     assert judging == {"train": [], "tune": [], "dev": [corpus], "open": []}
     costs, text = Estimates(with_answers()), sizes.text_bytes(TOY, "toy")
@@ -452,3 +454,18 @@ def test_negatives_without_answers_read_those_of_the_training_split():
              for x in (True, False)]  # fmt: skip
     read = sizes.text_bytes(TOY, "toy") / 1e6 / assumptions.ANSWERS_MB
     assert costs[0] - costs[1] == pytest.approx(read)
+
+
+def test_candidates_are_made_of_their_parts_and_measured_in_the_order_of_others():
+    runs, pool = part(Runs), named(**ON_DEV, run="pool")
+    assert runs.fused(pool) == ["r/runs/toy/dev/bm25.trec.gz"]
+    evaluations, own = part(Evaluations), named(**ON_DEV, run="vectors.seed1")
+    over = named(**ON_DEV, run="vectors.seed1.on.pool")
+    assert evaluations.ranked(own) == "r/runs/toy/dev/vectors.seed1.trec.gz"
+    assert evaluations.ranked(over) == "r/scores/toy/dev/vectors.seed1.on.pool.trec.gz"
+    assert evaluations.record(over) == evaluations.ranked(over) + ".manifest.json"
+    [expression] = re.findall("{run,(.*)}", Constraints(TOY).orders(Paths().metrics))
+    assert re.fullmatch(expression, "vectors.seed1.on.pool") and re.fullmatch(expression, "bm25")
+    assert not re.fullmatch(expression, "vectors.seed1.on.bm25"), "whose docs are no candidates"
+    lines = Estimates(TOY)._lines(over), Estimates(TOY)._lines(named(**ON_DEV, run="bm25"))
+    assert lines[0] == 13 * Estimates(TOY)._queries(over) != lines[1]

@@ -4,10 +4,8 @@ Command: `python -m residuum.data corpus|split|answers|docpairs ...`. Where a co
 is the business of residuum.collections. Must not know models, indexes or measures.
 """
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -16,17 +14,16 @@ import typer
 from residuum.artefacts import contracts, files, manifest, trec
 from residuum.artefacts import docpairs as triples
 from residuum.artefacts.residual import Residual
-from residuum.artefacts.streams import disk_list
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
 from residuum.code.tables import OpenTable
-from residuum.collections import adverse, splits
+from residuum.collections import adverse, editions, splits
 from residuum.collections.files import resolve
 from residuum.collections.records import Rows
 from residuum.config import entries, roots
-from residuum.config.schema.datasets import Collection, Edition
-from residuum.tuning.answers import holders, tokens
+from residuum.config.schema.datasets import Behind, Collection
+from residuum.tuning import judgements
 
 app = command.app(__doc__)
 Doc = tuple[str, dict[str, str]]  # doc_id and fields
@@ -37,6 +34,8 @@ DOCS: OpenTable[Callable[[Collection], Iterator[Doc]]] = OpenTable(
         "generated": "residuum.collections.worlds:docs",
         "generated-articles": "residuum.collections.worlds:docs",
         "generated-pages": "residuum.collections.worlds:docs",
+        "segments": "residuum.collections.segments:docs",
+        "containing": "residuum.collections.containing:docs",
     },
     "source",
 )
@@ -51,6 +50,10 @@ DOCPAIRS: OpenTable[Callable[[Collection, str], Iterator[triples.DocPair]]] = Op
 Dataset = Annotated[str, typer.Option(help="id of the dataset, for messages")]
 Split = Annotated[str, typer.Option(help="id of the split")]
 SpecText = Annotated[str, typer.Option(help="schema.Collection as JSON")]
+Of = Annotated[Path | None, typer.Option("--of", help="corpus that is cut, of another dataset")]
+Questions = Annotated[
+    Path | None, typer.Option(help="folder of the split whose questions and answers these are")
+]
 DatasetFile = Annotated[Path | None, typer.Option(help="the dataset's YAML, for its access note")]
 
 
@@ -61,22 +64,28 @@ def corpus(
     output: Annotated[Path, typer.Option(help="folder of the shards and manifest.json")],
     dataset_file: DatasetFile = None,
     per_shard: int = contracts.DOCS_PER_SHARD,
+    of: Of = None,
+    vocabulary: Annotated[str | None, typer.Option(help="model whose tokenizer cuts it")] = None,
+    revision: command.Revision = None,
 ) -> None:
     """Write the corpus as JSON-lines shards, whole or not at all."""
     collection = _collection(spec, dataset_file)
     expected = max(edition.docs for edition in collection.editions)
-    docs = DOCS[collection.source.kind](collection)
-    stream = track(docs, f"export {dataset}", expected, "docs")
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
+        told = collection.made_of(Behind(of, None, vocabulary, revision, folder))
+        docs = DOCS[collection.source.kind](told)
+        stream = track(docs, f"export {dataset}", expected, "docs")
         unique = _first_of_each(stream, repeated) if first_only else stream
         shards = contracts.write_corpus(folder, unique, per_shard)
         total = sum(shard["docs"] for shard in shards)
-        edition = matching_edition(dataset, collection.editions, total + len(repeated))
+        edition = editions.matching(dataset, collection.editions, total + len(repeated))
         facts = {"docs": total, "edition": edition, "shards": shards}
         facts |= {"repeated": len(repeated)} if first_only else {}
-        _write_manifest(folder, facts, collection, collection.source_files(None))
+        read = [Path(path, "manifest.json") for path in (of, vocabulary) if path]
+        others = [path for path in read if path.is_file()]  # none of a model of the hub
+        _write_manifest(folder, facts, collection, collection.source_files(None), others)
 
 
 def _collection(spec: str, dataset_file: Path | None) -> Collection:
@@ -110,21 +119,6 @@ def _first_of_each(docs: Iterable[Doc], repeated: list[str]) -> Iterator[Doc]:
             yield doc
 
 
-def matching_edition(dataset: str, editions: list[Edition], docs: int) -> str:
-    """Return the name of the edition with this number of docs; none is an error."""
-    for edition in editions:
-        if edition.docs == docs:
-            return edition.name
-    known = "; ".join(f"{edition.name}: {edition.docs}" for edition in editions)
-    lacking = min((e.docs - docs for e in editions if e.docs > docs), default=0)
-    fewer = f": {lacking:,} docs are missing" if lacking else ""
-    raise ResiduumError(
-        f"{dataset}: the corpus has {docs} docs, but config/datasets/{dataset}.yaml pins {known}. "
-        f"A download may be incomplete{fewer}, or the pin is wrong: fix it. If this is another "
-        "edition, add it under editions."
-    )
-
-
 @app.command()
 def split(
     dataset: Dataset,
@@ -134,7 +128,10 @@ def split(
     qrels: Annotated[Path, typer.Option(help="qrels.trec to write")],
     dataset_file: DatasetFile = None,
     judged_before: command.JudgedBefore = None,
-    corpus: Annotated[Path | None, typer.Option(help="where answers are looked for")] = None,
+    corpus: Annotated[
+        Path | None, typer.Option(help="where answers are looked for, or its queries lie")
+    ] = None,
+    questions: Questions = None,
 ) -> None:
     """Write queries and qrels of one split, checked against each other; or why none are public.
 
@@ -142,16 +139,17 @@ def split(
     relevant, the judgements are made of them and the docs of the corpus.
     """
     collection, where = _collection(spec, dataset_file), f"{dataset}/{name}"
+    collection = collection.made_of(Behind(corpus, questions))
     rows, residual = load_split(dataset, name, collection), Residual(judged_before)
     residual.check(rows.qrels, where)
     facts: dict[str, object] = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
     facts |= {"reworded": rows.reworded} if rows.reworded else {}
-    others = residual.paths
+    read = [path / "manifest.json" for path in [corpus] if path]
+    others = [*residual.paths, *read, *splits.taken_from(questions)]
     if collection.source_of(name).relevant_by:
         if corpus is None:
             raise ResiduumError(f"{where}: relevant_by: answers: give --corpus, where they stand")
-        facts |= write_judgements(qrels, where, rows, corpus)
-        others = [corpus / "manifest.json"]
+        facts |= judgements.write(qrels, where, rows.queries, rows.answers, corpus)
     elif collection.judged(name):
         trec.write_qrels(qrels, rows.qrels)
     else:
@@ -159,45 +157,6 @@ def split(
     trec.write_queries(queries, rows.queries)
     own, names = [queries, qrels], collection.source_files(name)
     _write_manifest(queries, facts, collection, names, others, own)
-
-
-def write_judgements(qrels: Path, where: str, rows: Rows, corpus: Path) -> dict[str, int]:
-    """Write as relevant, at level 1, each doc that holds an answer; return what was counted.
-
-    A query that no doc answers counts as well: the first doc is judged not relevant to it. Nothing
-    of the corpus is in memory but 8 bytes for each pair.
-    """
-    _check_answers(where, rows)
-    held = {query_id: array("Q") for query_id, _ in rows.queries}
-
-    def doc_ids() -> Iterator[str]:
-        total = contracts.corpus_manifest(corpus)["docs"]
-        docs = track(contracts.read_docs(corpus), f"judge {where} by answers", total, "docs")
-        for number, (doc_id, queries) in enumerate(holders(docs, rows.answers)):
-            for query_id in queries:
-                held[query_id].append(number)
-            yield doc_id
-
-    with disk_list(qrels, doc_ids()) as ids:
-        if not len(ids):
-            raise ResiduumError(f"{where}: no doc of {corpus} holds an answer to any query")
-        first = next(contracts.read_corpus(corpus, range(1)))[0]
-        relevant = ((q, ids[number], 1) for q, numbers in held.items() for number in numbers)
-        unanswered = [query_id for query_id, numbers in held.items() if not numbers]
-        trec.write_qrels(qrels, chain(relevant, ((q, first, 0) for q in unanswered)))
-    pairs = sum(map(len, held.values()))
-    return {"qrels": pairs + len(unanswered), "relevant": pairs, "unanswered": len(unanswered)}
-
-
-def _check_answers(where: str, rows: Rows) -> None:
-    """Refuse a query without an answer, and an answer that nothing could match."""
-    for query_id, _ in rows.queries:
-        if not (answers := rows.answers.get(query_id)):
-            text = "has no answer, so that no doc could be relevant to it"
-            raise ResiduumError(f"{where}: query {query_id} {text}. Add one or remove the query.")
-        if empty := [text for text in answers if not tokens(text)]:
-            text = "holds no letter, digit or sign, so that nothing could match it"
-            raise ResiduumError(f"{where}: query {query_id}: the answer {empty[0]!r} {text}")
 
 
 def load_split(dataset: str, name: str, collection: Collection) -> Rows:
@@ -252,13 +211,15 @@ def answers(
     spec: SpecText,
     output: Annotated[Path, typer.Option(help="answers.jsonl to write")],
     dataset_file: DatasetFile = None,
+    questions: Questions = None,
 ) -> None:
     """Write the answers to the questions of one split."""
-    collection = _collection(spec, dataset_file)
+    collection = _collection(spec, dataset_file).made_of(Behind(split=questions))
     texts = splits.load(dataset, collection, name).answers
     contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}
-    _write_manifest(output, facts, collection, collection.source_files(name))
+    own = collection.source_files(name)
+    _write_manifest(output, facts, collection, own, splits.taken_from(questions))
 
 
 @app.command()

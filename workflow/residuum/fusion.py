@@ -14,12 +14,13 @@ import numpy as np
 import polars as pl
 import typer
 
-from residuum.artefacts import manifest, trec
+from residuum.artefacts import contracts, manifest, trec
 from residuum.artefacts.streams import chunks
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
-from residuum.config.measures import cutoff
+from residuum.config.measures import by_judgements, cutoff, reads
 from residuum.config.schema.systems import FusionSystem
+from residuum.tuning import judgements
 from residuum.tuning.choosing import Choice, Record, Setting, Values, choose, read_folds
 from residuum.tuning.evaluation import of_rankings
 
@@ -38,13 +39,16 @@ Scores = Annotated[list[str] | None, typer.Option(help="a file of true scores: S
 def tune(
     spec: SpecText,
     run: Runs,
-    qrels: command.Qrels,
     output: Annotated[Path, typer.Option(help="JSON to write")],
+    qrels: Annotated[Path | None, typer.Option(help="unless the measure is by answers")] = None,
     scores: Scores = None,
     fold: command.Folds = None,
+    answers: Annotated[Path | None, typer.Option(help="for a measure by answers")] = None,
+    corpus: Annotated[Path | None, typer.Option(help="corpus folder, for the same")] = None,
 ) -> None:
     """Choose lambda on the tuning split: best mean, the first of the grid among equals.
 
+    By answers, docs that hold one are relevant, of those that a list can show at some lambda.
     Where the split has folds, each, judged or not, gets the lambda that is best on the others.
     """
     system = command.parse_spec(FusionSystem, spec)
@@ -53,16 +57,35 @@ def tune(
     if grid is None or measure is None:
         raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
     lists = Lists(system, run, scores or [])
-    judgements = trec.read_qrels(qrels)
-    query_ids = judgements["query_id"].unique().sort().to_list()
+    judged = trec.read_qrels(qrels) if qrels else None
+    asked = judged["query_id"] if judged is not None else _asked(measure, answers)
+    query_ids = asked.unique().sort().to_list()
     depth = min(system.k, cutoff(measure) or system.k)
     pairs = pl.concat(contenders(some, grid, depth) for some in lists.unions(query_ids))
     runs = [ranked(pairs, weight, depth) for weight in grid]
-    values = of_rankings(runs, judgements, measure)
+    if judged is None:
+        assert answers and corpus, "_asked says so"
+        judged = _with_all(judgements.of_pairs(pairs, answers, corpus), query_ids)
+    values = of_rankings(runs, judged, by_judgements(measure))
     settings: list[Setting] = [{LAMBDA: weight} for weight in grid]
     record = choose(settings, values, query_ids, measure, read_folds(query_ids, fold or []))
-    inputs = [*lists.runs.values(), qrels, *(path for _, path in lists.scores), *(fold or [])]
+    inputs = [*lists.runs.values(), *(path for _, path in lists.scores), *(fold or [])]
+    inputs += [path for path in (qrels, answers, corpus and corpus / "manifest.json") if path]
     record.write(output, system, inputs, "residuum.fusion")
+
+
+def _asked(measure: str, answers: Path | None) -> pl.Series:
+    """Return the ids of the questions; none are an error."""
+    if answers is None:
+        by = "--qrels" if reads(measure) == "judgements" else "--answers and --corpus"
+        raise ResiduumError(f"interpolation.measure: {measure}: give {by}")
+    return pl.Series([*contracts.read_answers(answers)])
+
+
+def _with_all(judged: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
+    """Add a doc of no list, not relevant, for each query: one without a list is judged too."""
+    rows = {"query_id": query_ids, "doc_id": "", "relevance": 0}
+    return pl.concat([judged, pl.DataFrame(rows, schema_overrides=judged.schema)])
 
 
 @app.command()

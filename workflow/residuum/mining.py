@@ -8,7 +8,6 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -24,6 +23,11 @@ from residuum.pools import POOLS, Draw, Ranked
 
 PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
 LISTS = [("query_id", pl.String), ("doc_id", pl.List(pl.String))]
+
+
+def lists_of(run: pl.DataFrame) -> pl.DataFrame:
+    """Return the docs of each query of a run, best first, as LISTS."""
+    return run.group_by("query_id", maintain_order=True).agg("doc_id")
 
 
 class Pair(NamedTuple):
@@ -44,17 +48,15 @@ class Miner:
         doc_ids: DiskList,
         judged: pl.DataFrame,
         searcher: Searcher | None,
-        runs: dict[str, Path],
+        runs: dict[str, pl.DataFrame],
     ) -> None:
+        """Take docs and lists: of queries, those judged, and those that systems rank, in LISTS."""
         relevant = judged.filter(pl.col("relevance") >= 1).group_by("query_id").agg("doc_id")
         self._relevant = {q: set(docs) for q, docs in relevant.iter_rows()}
         self._negatives, self._doc_ids, self._searcher = negatives, doc_ids, searcher
         pools = [pool for _, pool in sorted(negatives.pools.items())]
         self._pools = [POOLS[pool.kind].model_validate(pool) for pool in pools]
-        self._runs = {
-            name: trec.read_run(path).group_by("query_id", maintain_order=True).agg("doc_id")
-            for name, path in runs.items()
-        }
+        self._runs = dict(runs)
         self._left_out = defaultdict[str, set[str]](set)
         self._counts = {"random_fallbacks": 0, "drawn_with_replacement": 0}
         self._gaps = array("d")  # how far positives score above their negatives

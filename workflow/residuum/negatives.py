@@ -6,7 +6,7 @@ Sampling". Must not know models, losses or encoders: it writes tuples that any o
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +23,8 @@ from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene.anserini import Searcher
-from residuum.mining import Miner, Pair
+from residuum.mining import Miner, Pair, lists_of
+from residuum.tuning import judgements
 from residuum.tuning.answers import holders
 
 app = command.app(__doc__)
@@ -36,6 +37,7 @@ class Spec(Strict):
     negatives: Negatives
     system: LexicalSystem | None = None
     positive_level: Positive = 1
+    by_answers: bool = False  # the split has answers and no judgements
 
 
 @app.command()
@@ -57,14 +59,21 @@ def mine(
 ) -> None:
     """Write one tuple for each query and positive, in the order of the qrels.
 
-    If the negatives are the split's own training triples: one for each of these, by query. A pair
-    is left out if every doc that could be its negative holds an answer.
+    Where the split has answers and no judgements, positives are the hits of the pools' systems that
+    hold one. If the negatives are the split's own training triples: one for each of these, by
+    query. A pair is left out if every doc that could be its negative holds an answer.
     """
     config = command.parse_spec(Spec, spec)
-    judged = trec.read_qrels(qrels)
-    texts = lexical.read_texts(queries, judged, qrels)
     runs = command.named_paths("--run", run or [], [s.system for s in config.negatives.runs])
     searcher = _searcher(config, index, threads)
+    lists = {name: lists_of(trec.read_run(path)) for name, path in runs.items()}
+    if config.by_answers:
+        texts = trec.read_queries(queries)
+        lists |= _searched(config.negatives, lists, searcher, texts)
+        judged = _answered(config.negatives, lists, answers, corpus)
+    else:
+        judged = trec.read_qrels(qrels)
+        texts = lexical.read_texts(queries, judged, qrels)
     pairs, facts = _pairs(config, judged, official)
     columns, in_corpus = pairs.columns[1:], set[str]()
     docs = {doc_id for column in columns for doc_id in pairs[column]}
@@ -78,7 +87,7 @@ def mine(
 
     with disk_list(output, doc_ids()) as ids:
         complete = pairs.filter(pl.all_horizontal(pl.col(columns).is_in(in_corpus)))
-        miner = Miner(config.negatives, ids, judged, searcher, runs)
+        miner = Miner(config.negatives, ids, judged, searcher, lists)
 
         def rows(what: str) -> Iterator[Pair]:
             every = (Pair(q, texts[q], d, given) for q, d, *given in complete.iter_rows())
@@ -135,6 +144,43 @@ def _searcher(spec: Spec, index: Path | None, threads: int) -> Searcher | None:
         fault = f"{spec.system.label} has rm3, which cannot score a doc outside its list"
         raise ResiduumError(f"negatives.scores: {fault}. Use a system without rm3.")
     return lexical.open_index(index, spec.system, threads)
+
+
+def _searched(
+    negatives: Negatives,
+    lists: Mapping[str, pl.DataFrame],
+    searcher: Searcher | None,
+    texts: Mapping[str, str],
+) -> dict[str, pl.DataFrame]:
+    """Search for the hits of pools' systems that no run gives."""
+    if not negatives.sources or searcher is None:
+        raise ResiduumError(
+            "the training split has answers and no judgements, so that positives are hits that "
+            "hold one: give negatives.pools with hits, and scores"
+        )
+    found = {}
+    for system, top, _ in (source for source in negatives.sources if source.system not in lists):
+        queries = track(texts.items(), f"search with {system}", len(texts), "queries")
+        parts = [trec.rank(part, top) for part in searcher.search(queries, top)]
+        found[system] = lists_of(pl.concat(parts))
+    return found
+
+
+def _answered(
+    negatives: Negatives, lists: Mapping[str, pl.DataFrame], answers: Path | None, corpus: Path
+) -> pl.DataFrame:
+    """Judge the pools' hits by answers: those that hold one are relevant, others not judged."""
+    if answers is None:
+        raise ResiduumError("positives are hits that hold an answer: give --answers")
+    hits = [
+        lists[source.system].with_columns(pl.col("doc_id").list.head(source.top)).explode("doc_id")
+        for source in negatives.sources
+    ]
+    pairs = pl.concat(hits).unique(maintain_order=True)
+    judged = judgements.of_pairs(pairs, answers, corpus).filter(pl.col("relevance") == 1)
+    if judged.is_empty():
+        raise ResiduumError(f"{answers}: no hit of the pools' systems holds an answer")
+    return judged.sort("query_id", maintain_order=True)
 
 
 def leave_out_answers(

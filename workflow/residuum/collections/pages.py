@@ -48,7 +48,9 @@ def generate(recipe: GeneratedPages) -> worlds.Generated:
     persons = rng.sample(everybody, recipe.passages)
     sections: dict[int, list[str]] = {}
     for doc, person in zip(world.docs, persons, strict=True):
-        text = f"{doc.text} {rng.pick(words.credits).format(person=person)}"
+        attribute = place_facts.words.attributes[doc.attributes[0]].forms[doc.forms[0]]
+        of = {"person": person, "attribute": attribute, "place": world.names[doc.places[0]]}
+        text = f"{doc.text} {rng.pick(words.credits).format(**of)}"
         sections.setdefault(doc.places[0], []).append(text)
     bodies = [(world.names[place], " ".join(sections[place])) for place in sorted(sections)]
     docs = ({"text": f"{name} {body}", "title": name, "body": body} for name, body in bodies)

@@ -6,7 +6,9 @@ Usage: `load(dataset, collection, "dev").queries`. Must not know paths below res
 import hashlib
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
+from residuum.artefacts import contracts, trec
 from residuum.cli.errors import ResiduumError
 from residuum.code.tables import OpenTable
 from residuum.collections import faults, files
@@ -21,6 +23,7 @@ SPLITS: OpenTable[Callable[[Collection, str], Rows]] = OpenTable(
         "generated": "residuum.collections.worlds:split",
         "generated-articles": "residuum.collections.worlds:split",
         "generated-pages": "residuum.collections.worlds:split",
+        "containing": "residuum.collections.containing:split",
     },
     "source",
 )
@@ -41,6 +44,8 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     of = collection.origin(name)
     if collection.splits[of].questions:
         rows = files.questions(collection, of)
+    elif collection.splits[of].questions_of:
+        rows = taken(collection, of)
     else:
         rows = SPLITS[collection.source.kind](collection, of)
     _check_ids(f"{dataset}/{of}", rows)
@@ -57,6 +62,20 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
     part = _listed(f"{dataset}/{name}", rest, listed) if listed else rows.of(drawn[name])
     _check_counts(dataset, name, collection, part)
     return part
+
+
+def taken(collection: Collection, name: str) -> Rows:
+    """Return queries and answers of a split of another collection; what is relevant follows."""
+    folder = collection.behind.split
+    if folder is None:
+        raise ResiduumError(f"splits.{name}: give --questions, the folder of the split it takes")
+    queries, answers = taken_from(folder)
+    return Rows([*trec.read_queries(queries).items()], [], contracts.read_answers(answers))
+
+
+def taken_from(folder: Path | None) -> list[Path]:
+    """Return the files of a split whose questions and answers another one takes, if one does."""
+    return [folder / "queries.tsv", folder / "answers.jsonl"] if folder else []
 
 
 def _listed(where: str, rows: Rows, listed: Listed) -> Rows:

@@ -26,6 +26,7 @@ from residuum.config.schema.scales import (
     Scale,
     Start,
 )
+from residuum.config.schema.sources import Cut
 from residuum.config.schema.systems import System
 from residuum.config.specs import FixedId
 
@@ -94,6 +95,16 @@ class Bindings:
         if place := self.binding(role):
             return place
         raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
+
+    def cut_from(self, dataset: str) -> Place | None:
+        """Return the split whose dataset's docs a dataset is cut from; None of another source."""
+        source = self.datasets[dataset].source
+        return self.place(source.of) if isinstance(source, Cut) else None
+
+    def questions_of(self, place: Place) -> Place | None:
+        """Return the split whose questions and answers a split takes; None where it has its own."""
+        role = self.datasets[place.dataset].source_of(place.split).questions_of
+        return self.place(role) if role else None
 
     def vectors_each(self, dataset: str, model: str) -> int:
         """Return how many vectors a model, by its id, is expected to make of a doc.

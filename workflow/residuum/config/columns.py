@@ -1,20 +1,24 @@
-"""Faults of what a table derives: measures that are no hits, cells that its columns do not print.
+"""Faults of a table's columns: measures that are no hits, cells that they do not print, candidates.
 
-Usage: `column_faults(table)` yields the key and the fault. Must not know results.
+Usage: `column_faults(registry, table)` yields the key and the fault. Must not know results.
 """
 
 from collections.abc import Iterator
+from itertools import product
 
 from residuum.config import measures
+from residuum.config.registry import Registry
 from residuum.config.schema.cells import PrintedCell
 from residuum.config.schema.papers import RATIO, Column, Table
+from residuum.config.schema.systems import DenseSystem, LexicalSystem
 
 Fault = tuple[str, str]  # key, what is wrong
 
 
-def column_faults(table: Table) -> Iterator[Fault]:
+def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
     """Yield columns that cannot be derived, and reported cells that do not fit their columns."""
     columns = {column.id: column for column in table.columns}
+    yield from _unordered(registry, table)
     controls = {row.id for row in table.rows if row.control}
     for column in table.columns:
         if column.of_parts and not measures.is_hit(column.measure):
@@ -26,6 +30,22 @@ def column_faults(table: Table) -> Iterator[Fault]:
     for row, name, cell in table.cells():
         if name in columns and (why := _unfit(columns[name], row, cell)):
             yield f"reported.{row}.{name}", why
+
+
+def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:
+    """Yield rows whose systems cannot put a column's candidates into order."""
+    players = registry.players(table)
+    for row, column in product(table.rows, table.columns):
+        name = players.get(table.part(row.id, column.id), "")
+        system = registry.systems.get(name)
+        if system is None or not column.over:
+            continue
+        first = getattr(system, "first_stage", None)
+        plain = isinstance(system, LexicalSystem) and not system.rm3
+        if first != column.over and not plain and not isinstance(system, DenseSystem):
+            text = f"'{name}' cannot put docs of '{column.over}' into order"
+            cure = f"dense systems, plain BM25 and rerankers with first_stage: {column.over} do"
+            yield f"rows.{row.id}.system", f"{text}; {cure}"
 
 
 def _unfit(column: Column, row: str, cell: PrintedCell) -> str | None:

@@ -184,7 +184,7 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
                 if baselines and other and not {row, other} & {*baselines}:
                     yield key, f"a marker about {other}, which is not in `baselines:`"
     if isinstance(page, Table):
-        yield from column_faults(page)
+        yield from column_faults(registry, page)
     if isinstance(page, Table) and tests and some != bool(page.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
         yield "tests", f"{page.tests}: its tests {need}"
@@ -248,13 +248,19 @@ def _trained_on_residual(registry: Registry) -> Iterator[str]:
 
 
 def _unjudged(registry: Registry) -> Iterator[str]:
-    """Yield the measures of splits without the judgements, or the answers, that they read."""
+    """Yield measures of splits, and of what is tuned on them, without what they read."""
     for dataset, entry in registry.datasets.items():
         for split in entry.splits:
-            given = {"answers": entry.source_of(split).answered, "judgements": entry.judged(split)}
-            for measure in registry.measures(Place(dataset, split)):
-                if not given[read := measures.reads(measure)]:
-                    lacking = "answers" if read == "answers" else "public judgements"
+            for measure in registry.measures(place := Place(dataset, split)):
+                if lacking := registry.lacks(place, measure):
                     text = f"but its measures or a table's column ask for {measure}"
                     file = registry.file("dataset", dataset)
                     yield f"{file}: splits.{split} has no {lacking}, {text}"
+    for name, system in registry.systems.items():
+        role = registry.tuned_on(name)
+        on = registry.binding(role) if role and role != OWN else None
+        chosen = isinstance(system, FusionSystem) and system.interpolation.measure
+        known = on and on.split in getattr(registry.datasets.get(on.dataset), "splits", ())
+        if on and known and chosen and (lacking := registry.lacks(on, chosen)):
+            text = f"{'/'.join(on)} has no {lacking}, but {chosen} reads them"
+            yield f"{registry.file('system', name)}: interpolation.measure: {text}"

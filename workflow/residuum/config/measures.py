@@ -26,6 +26,7 @@ class Own(NamedTuple):
 
     words: str  # for readers, as pages print it
     values: "Callable[..., pl.DataFrame]"
+    same: str = ""  # by answers: what it is where docs that hold an answer are judged relevant
 
 
 BY_JUDGEMENTS: OpenTable[Own] = OpenTable({"Holes": "residuum.tuning.holes:HOLES"}, "measure")
@@ -64,6 +65,13 @@ def cutoff(measure: str) -> int | None:
     if match := re.fullmatch(r"\w+@([1-9]\d*)", measure):
         return int(match[1])
     raise ResiduumError(f"cannot read the measure '{measure}': write such as {name}@20.")
+
+
+def by_judgements(measure: str) -> str:
+    """Return the measure that gives the same values on judgements made of the answers."""
+    if reads(measure) == "judgements":
+        return measure
+    return f"{BY_ANSWERS[str(own(measure))].same}@{cutoff(measure)}"
 
 
 def is_hit(measure: str) -> bool:

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import cached_property
 
+from residuum.config import measures
 from residuum.config.bindings import Place
 from residuum.config.schema.base import OWN, Ref, references
 from residuum.config.schema.figures import Figure
@@ -109,6 +110,13 @@ class Registry(Trainings):
         """Return the ids of the chosen papers' pages that are of one of the kinds, or of all."""
         pages = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
         return [page for page in pages if not kinds or self.pages[page].kind in kinds]
+
+    def lacks(self, place: Place, measure: str) -> str | None:
+        """Return what a measure reads that a split does not have; None if it has it."""
+        dataset = self.datasets[place.dataset]
+        if measures.reads(measure) == "answers":
+            return None if dataset.source_of(place.split).answered else "answers"
+        return None if dataset.judged(place.split) else "public judgements"
 
     def measures(self, place: Place) -> list[str]:
         """Return the measures evaluated on a split: its own, and those that pages show of runs."""

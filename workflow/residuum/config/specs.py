@@ -84,6 +84,22 @@ class RunId(NamedTuple):
         return RunId(self.system, Snapshot(trained_with(self.seed), number))
 
 
+class OrderId(NamedTuple):
+    """A run, and the system whose docs it puts into order in place of its own: `a.seed1.on.b`."""
+
+    run: str
+    over: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.run}.on.{self.over}" if self.over else self.run
+
+    @classmethod
+    def parse(cls, text: str) -> "OrderId":
+        """Read `me-bert.seed1.on.candidates`, or a run's own id."""
+        run, _, over = text.partition(".on.")
+        return cls(run, over)
+
+
 class FixedId(NamedTuple):
     """A name and, where it is not enough, what fixes the thing behind an @.
 

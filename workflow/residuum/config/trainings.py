@@ -136,7 +136,7 @@ class Trainings(Bindings):
         if self.folds(model):
             return Place(dataset, self.fold_of(model) or split)
         tune = self.datasets[dataset].own.tune
-        return Place(dataset, tune) if tune else None
+        return Place(dataset, tune) if tune and self.datasets[dataset].judged(tune) else None
 
     def _bare(self, model: str) -> FixedId:
         """Return the id of a model without the rate that it is tried at."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from residuum import data
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
-from residuum.collections import splits
+from residuum.collections import editions, splits
 from residuum.config import entries, roots
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
@@ -269,7 +269,7 @@ def _count(name: str, dataset: Dataset, split: str | None) -> str:
         stream = data.DOCS[dataset.source.kind](dataset)
         docs = track(stream, f"read {name}", dataset.editions[0].docs, "docs")
         count = sum(1 for _ in docs)
-        edition = data.matching_edition(name, dataset.editions, count)
+        edition = editions.matching(name, dataset.editions, count)
         return f"{count:,} docs, as pinned ({edition})"
     rows = data.load_split(name, split, dataset)
     pinned = any(dataset.origin(split) in edition.splits for edition in dataset.editions)

@@ -10,13 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from residuum.artefacts import intact
+from residuum.artefacts import wordpieces
 from residuum.artefacts.streams import chunks
-from residuum.cli.errors import ResiduumError
+from residuum.artefacts.wordpieces import TOKENIZER
 from residuum.config.schema.analyses import Analysis, Wordpieces
 from residuum.lucene.jvm import JavaObject, java
 
-TOKENIZER = "tokenizer.json"  # beside an index; as the Hugging Face library tokenizers reads it
 JOINT = "\N{OPEN BOX}"  # of the two terms of a bigram; no space, and in no vocabulary
 TEXTS_AT_ONCE = 4096
 Tokenise = Callable[[Iterable[str]], Iterator[str]]
@@ -49,30 +48,8 @@ def keep_tokenizer(vocabulary: str, revision: str | None, folder: Path) -> Path:
 
     With its own copy an index can be searched wherever it lies, and whatever becomes of the model.
     """
-    own = Path(vocabulary)
-    path = own / TOKENIZER
-    if own.is_dir():
-        intact.check_folder(own)
-    else:
-        path = _of_hub(vocabulary, revision)
-    if not path.is_file():
-        raise ResiduumError(
-            f"{vocabulary}: it has no {TOKENIZER}, which cuts texts into wordpieces. Save its "
-            "tokenizer again with transformers' save_pretrained"
-        )
-    shutil.copyfile(path, folder / TOKENIZER)
+    shutil.copyfile(wordpieces.find(vocabulary, revision), folder / TOKENIZER)
     return folder / TOKENIZER
-
-
-def _of_hub(name: str, revision: str | None) -> Path:
-    from huggingface_hub import hf_hub_download
-
-    try:
-        return Path(hf_hub_download(name, TOKENIZER, revision=revision))
-    except (OSError, ValueError) as error:  # as the hub's own errors are
-        reason = str(error).strip().splitlines()[0]
-        text = f"no {TOKENIZER} of '{name}': not a directory, and not to be had from the hub"
-        raise ResiduumError(f"{text} ({reason})") from None
 
 
 def _tokeniser(tokenizer: Path, ngrams: int) -> Tokenise:
@@ -80,11 +57,7 @@ def _tokeniser(tokenizer: Path, ngrams: int) -> Tokenise:
 
     Given 2 ngrams the bigrams follow, in the order of their first terms.
     """
-    from tokenizers import Tokenizer
-
-    pieces = Tokenizer.from_file(str(intact.checked(tokenizer)))
-    pieces.no_truncation()
-    pieces.no_padding()
+    pieces = wordpieces.load(tokenizer)
     names = {number: piece for piece, number in pieces.get_vocab().items()}
 
     def tokenise(texts: Iterable[str]) -> Iterator[str]:

@@ -166,4 +166,6 @@ def answer_accuracy(
     return pl.DataFrame(rows, schema=trec.METRICS, orient="row")
 
 
-ANSWER_ACCURACY = measures.Own("Share of questions answered by the docs", answer_accuracy)
+ANSWER_ACCURACY = measures.Own(
+    "Share of questions answered by the docs", answer_accuracy, same="Success"
+)

@@ -22,6 +22,7 @@ ZIP = Assumption(0.36, "compressed text takes {} of its bytes (MS MARCO's archiv
 EXPORT_MB = Assumption(20, "a core exports {} MB of text a second (growth benchmark: 27)")
 ANSWERS_MB = Assumption(4, "a core looks for answers in {} MB of text a second")
 HELD = Assumption(0.002, "a doc holds an answer to {} of a split's questions")
+ANSWERED_HITS = Assumption(5, "{} hits of a question hold an answer, each a training pair")
 QUERY_BYTES = Assumption(40, "a query takes {} bytes, a judgement half of that")
 INDEX_MB = Assumption(
     2.5,

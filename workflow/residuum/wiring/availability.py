@@ -19,6 +19,7 @@ from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.systems import (
     DenseSystem,
     ExternalSystem,
+    FusionSystem,
     LexicalSystem,
     RerankSystem,
     System,
@@ -58,6 +59,9 @@ def _system(registry: Registry, system: str, place: Place | None, hub: Hub) -> R
         tune, why = role_of(registry, role, "tune", dataset)
         yield why
         places.append(tune)
+        chosen = isinstance(entry, FusionSystem) and entry.interpolation.measure
+        if tune and chosen and (lacking := registry.lacks(tune, chosen)):
+            yield f"{'/'.join(tune)} has no {lacking}, by which {system} is tuned ({chosen})"
     if isinstance(entry, DenseSystem):
         yield from _lexical_vectors(registry, entry.model, place, hub)
     for part in registry.parts(system):
@@ -178,11 +182,27 @@ def released_files(registry: Registry, name: str) -> list[Path]:
 
 
 def why_no_export(registry: Registry, name: str, *splits: str | None) -> str | None:
-    """Return which files of a dataset's corpus (split None) or splits are missing, if any."""
+    """Return what a dataset's corpus (split None) or splits lack, if anything: files, or a role."""
     dataset, folders = registry.datasets[name], (roots.data(), roots.irds())
+    for split in splits:
+        if why := _behind(registry, name, split):
+            return why
     return _lacking(
         name, dataset, [p for split in splits for p in dataset.missing(split, *folders)]
     )
+
+
+def _behind(registry: Registry, name: str, split: str | None) -> str | None:
+    """Return what keeps that away which a corpus, or a split, is made of; None of another one."""
+    dataset = registry.datasets[name]
+    cut = [(role, False) for _, role in references(dataset.source, "role")]
+    taken = dataset.source_of(split).questions_of if split else None
+    for role, whole in [*cut, *([(taken, True)] if taken else [])]:
+        if (place := registry.binding(role)) is None:
+            return not_bound(registry.config.scale, role)
+        if why := why_no_export(registry, place.dataset, place.split if whole else None):
+            return why
+    return None
 
 
 def _lacking(name: str, dataset: Dataset, absent: list[Path]) -> str | None:

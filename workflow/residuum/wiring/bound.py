@@ -20,6 +20,7 @@ from residuum.config.schema.papers import (
     Table,
     Tests,
 )
+from residuum.config.specs import OrderId
 from residuum.wiring.paths import MANIFEST, below_metrics
 
 # Parts of paths, so that a foreign manifest's lead nowhere else.
@@ -55,7 +56,9 @@ class Bound(Strict):
     def models_of(self, runs: Iterable[str], place: str | None) -> list[str]:
         """Return the models behind runs on a split, each once, as `<model>/seed<n>`."""
         of = self.models.get(str(place).partition("/")[0], {})
-        return list(dict.fromkeys(name for run in runs for name in of.get(run, [])))
+        return list(
+            dict.fromkeys(name for run in runs for name in of.get(OrderId.parse(run).run, []))
+        )
 
     def runs_of(self, row: str, column: str) -> list[str] | None:
         """Return the runs that a cell's number is of, none where they are counted of a split.
@@ -137,8 +140,11 @@ class BoundTable(Bound):
         return [self.runs_at(row, column)]
 
     def runs_at(self, row: str, column: Column) -> list[str]:
-        """Return the runs of a row's own system in a column."""
-        return self.runs.get(self.table.part(row, column.id), [])
+        """Return the runs of a row's own system in a column, or its orders of given candidates."""
+        part = self.table.part(row, column.id)
+        runs = self.runs.get(part, [])
+        own = column.over is None or self.systems[part]["kind"] == "rerank"
+        return runs if own else [str(OrderId(run, str(column.over))) for run in runs]
 
     def reads(self, row: str, column: Column) -> list[str]:
         """Return all runs that a cell's value comes from, with those that it is a change from."""

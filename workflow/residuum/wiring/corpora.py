@@ -1,15 +1,14 @@
-"""What is made of collections: exports, indexes, embeddings, hits by shard.
+"""What is made of collections: indexes, embeddings, hits by shard.
 
 Usage: `Corpora(registry, paths, hub).index_behind(wildcards)`. Must not know BM25, encoders, or how
 anything is trained.
 """
 
-import sys
 from collections.abc import Callable
 from shlex import quote
 
 from residuum.cli.errors import ResiduumError, unknown
-from residuum.config import roots, specs
+from residuum.config import specs
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.analyses import IndexForm
@@ -57,42 +56,7 @@ def encoded_splits(registry: Registry, dataset: str, model: str, seed: int) -> l
 
 
 class Corpora(Part):
-    """Inputs and options of the stages data, lexical, encode and dense."""
-
-    def files(self, wildcards: Wildcards) -> list[str]:
-        """Return the user's own files behind a corpus or a split, so that edits export it again.
-
-        The pages leave out what has none; if a target asks for it all the same, the run stops here.
-        It exits, because Snakemake takes an exception for a rule that does not fit, and would go on
-        with what was made of other files before.
-        """
-        name, split = wildcards.dataset, getattr(wildcards, "split", None)
-        root = roots.data()
-        if why := why_no_export(self.registry, name, split):
-            where = f"Paths start at {root.resolve()} (set RESIDUUM_DATA to change that)."
-            sys.exit(f"error: dataset {name}: {why}\n{where}")
-        return [str(root / path) for path in self.registry.datasets[name].source_files(split)]
-
-    def spec(self, wildcards: Wildcards) -> str:
-        """Return what decides which corpus is written, or which queries and qrels a split has."""
-        dataset = self.registry.datasets[wildcards.dataset]
-        split = getattr(wildcards, "split", None)
-        return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
-
-    def judged_by(self, wildcards: Wildcards) -> list[str]:
-        """Return the corpus whose docs judge a split by its answers; none for another split."""
-        made = self.registry.datasets[wildcards.dataset].source_of(wildcards.split).relevant_by
-        return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
-
-    def docpairs_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the user's own file of a split's training triples, if it is one."""
-        dataset = self.registry.datasets[wildcards.dataset]
-        return [str(roots.data() / path) for path in dataset.docpairs_file(wildcards.split)]
-
-    def docpairs_spec(self, wildcards: Wildcards) -> str:
-        """Return what decides which training triples a split has."""
-        dataset = self.registry.datasets[wildcards.dataset]
-        return specs.canonical_json(dataset.for_docpairs(wildcards.split))
+    """Inputs and options of the stages lexical, encode and dense."""
 
     def index_behind(self, wildcards: Wildcards) -> str:
         """Return the index behind a lexical run."""

@@ -37,8 +37,9 @@ def why_empty(
     `other` is the system to be beaten.
     """
     place = registry.binding(column.role)
-    if why := why_unavailable(registry, system, place, hub):
-        return why
+    for name in filter(None, [system, column.over]):
+        if why := why_unavailable(registry, name, place, hub):
+            return why
     if column.than is None:
         return NO_PARTS if column.of_parts and not parts_of(registry, system) else None
     if other is None:

@@ -27,6 +27,8 @@ from residuum.wiring.characteristics import Counts
 from residuum.wiring.claims import Claimed
 from residuum.wiring.corpora import Corpora
 from residuum.wiring.estimates import Estimates
+from residuum.wiring.evaluations import Evaluations
+from residuum.wiring.exports import Exports
 from residuum.wiring.fidelities import Fidelities
 from residuum.wiring.figures import Figures
 from residuum.wiring.gaps import gaps
@@ -55,9 +57,9 @@ class Wiring:
         self.hub = hub = HubLookup(workflow, Path(paths.absent))
         self.constraints = Constraints(registry)
         self.resources, self.estimates = Resources(registry), Estimates(registry)
-        self.corpora = Corpora(registry, paths, hub)
+        self.exports, self.corpora = Exports(registry, paths, hub), Corpora(registry, paths, hub)
         self.models = Models(registry, paths, hub)
-        self.runs = Runs(registry, paths, hub)
+        self.runs, self.evaluations = Runs(registry, paths, hub), Evaluations(registry, paths, hub)
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
         self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)
         self.fidelities = Fidelities(registry, paths, hub)

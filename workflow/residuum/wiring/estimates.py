@@ -19,16 +19,17 @@ from residuum.config.schema.models import (
 from residuum.config.schema.papers import Characteristics
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
-from residuum.config.specs import RunId, seed_of, trained_with
+from residuum.config.specs import OrderId, RunId, seed_of, trained_with
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate, of_reading, of_run
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.bound import OF_CORPUS
 from residuum.wiring.corpora import depth_of, encoded_splits
-from residuum.wiring.models import answers_left_out, corpora_of
+from residuum.wiring.evaluations import needs_answers
+from residuum.wiring.models import answers_read, corpora_of
 from residuum.wiring.part import Wildcards, place_of, run_of
-from residuum.wiring.runs import candidates, needs_answers, player_of, reranked
+from residuum.wiring.runs import candidates, player_of, reranked
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
@@ -46,8 +47,9 @@ class Estimates:
         return sizes.queries(self.registry, place_of(w))
 
     def _lines(self, w: Wildcards) -> int:
-        """Return the most lines of a run."""
-        return self._queries(w) * sizes.hits(self.registry, run_of(w).system)
+        """Return the most lines of a run, or of an order of candidates."""
+        run, over = OrderId.parse(w.run)
+        return self._queries(w) * sizes.hits(self.registry, over or RunId.parse(run).system)
 
     def _scored(self, w: Wildcards) -> int:
         """Return the docs of another system that are scored, of all its seeds."""
@@ -120,7 +122,7 @@ class Estimates:
         drawn = pairs * (negatives.per_pair or int(negatives.sampled))
         queries = min(pairs, sizes.queries(self.registry, place)) if drawn else 0
         seconds = self._search_s(place.dataset, queries) + drawn * MICRO * assumed.SCORE_US
-        if answers_left_out(self.registry, w.model):
+        if answers_read(self.registry, w.model):
             seconds += self._answers_s(place.dataset)
         return of_run(pairs + drawn, seconds + self._export_s(place.dataset))
 
@@ -131,6 +133,10 @@ class Estimates:
         if isinstance(system, DenseSystem):
             lists = self.registry.shards(w.dataset, system.model)
         return of_run(lines, max(1, lists) * lines * MICRO * assumed.LINE_US)
+
+    def candidates(self, w: Wildcards) -> Estimate:
+        """Estimate lists of candidates: the corpus is read for its ids."""
+        return of_run(self._lines(w), self._export_s(w.dataset))
 
     def tuned_fusion(self, w: Wildcards) -> Estimate:
         """Estimate the choice of lambda: every value is tried on the union of the lists."""
@@ -189,8 +195,7 @@ class Estimates:
     def held_out(self, w: Wildcards) -> Estimate:
         """Estimate what a model and its start make of the candidates that tell if it learned.
 
-        They are the first docs of a run and all relevant ones. A cross-encoder reads each pair,
-        other models each doc once.
+        They are a run's first docs and all relevant ones; a cross-encoder reads each pair of them.
         """
         place, how = self.registry.learned_on(w.model), self.registry.scale.learning
         assert place and how, "the rule's inputs follow from them"

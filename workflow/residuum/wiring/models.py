@@ -39,11 +39,18 @@ def corpora_of(registry: Registry, model: str) -> list[str]:
     return [registry.place(role).dataset for _, role in references(entry, "role")]
 
 
-def answers_left_out(registry: Registry, model: str) -> Place | None:
-    """Return the split whose answers no negative of a model may hold; None without such."""
+def told_by_answers(registry: Registry, place: Place) -> bool:
+    """Say whether answers alone tell which docs of a training split are positives."""
+    dataset = registry.datasets[place.dataset]
+    return dataset.source_of(place.split).answered and not dataset.judged(place.split)
+
+
+def answers_read(registry: Registry, model: str) -> Place | None:
+    """Return the split whose answers tell a model's positives, or what no negative may hold."""
     place = registry.train_place(model)
     answered = registry.datasets[place.dataset].source_of(place.split).answered
-    return place if answered and registry.negatives(model).without_answers else None
+    left_out = answered and registry.negatives(model).without_answers
+    return place if left_out or told_by_answers(registry, place) else None
 
 
 def rate_record(registry: Registry, paths: Paths, model: str) -> list[str]:
@@ -169,6 +176,7 @@ class Models(Part):
                 "negatives": model.negatives.model_dump(mode="json"),
                 "system": system and system.model_dump(mode="json", exclude=specs.FOR_READERS),
                 "positive_level": split.positive_level,
+                **({"by_answers": True} if told_by_answers(self.registry, place) else {}),
             }
         )
 
@@ -183,8 +191,8 @@ class Models(Part):
         return [self.fill(self.paths.docpairs, self._pairs(wildcards))] if taken else []
 
     def mined_answers(self, wildcards: Wildcards) -> list[str]:
-        """Return the answers that negatives must not hold, if a model and its split have such."""
-        place = answers_left_out(self.registry, wildcards.model)
+        """Return the answers that tell positives, or that negatives must not hold, if any do."""
+        place = answers_read(self.registry, wildcards.model)
         return [self.fill(self.paths.answers, place)] if place else []
 
     def mined_runs(self, wildcards: Wildcards) -> list[str]:

@@ -145,6 +145,11 @@ class Constraints:
         """Return the path of what is made of finished models only."""
         return path.only("seed", r"\d+")
 
+    def orders(self, path: Template) -> Template:
+        """Return the path of runs, and of runs on the docs of candidates."""
+        over = either(self._registry.of_kind("candidates"))
+        return path.only("run", rf"{self.run}(\.on\.({over}))?")
+
     def pages(self, path: Template, kind: str) -> Template:
         """Return the path of the chosen papers' pages of a kind only."""
         return path.only("page", either(self._registry.chosen(kind)))

@@ -1,4 +1,4 @@
-"""What runs are made from and measured by: fusion, reranking, evaluation, runs from outside.
+"""What runs are made from: fusion, reranking, runs from outside.
 
 Usage: `Runs(registry, paths, hub).fused(wildcards)`. Must not know how runs are combined.
 """
@@ -19,10 +19,8 @@ from residuum.config.schema.systems import ExternalSystem, FusionSystem, Lexical
 from residuum.config.specs import RunId, Seed, Snapshot
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, external_file, why_unavailable
+from residuum.wiring.evaluations import text_options
 from residuum.wiring.part import Part, Wildcards, place_of, run_of
-from residuum.wiring.paths import folder_of
-
-QUOTE = "'\\''"  # a quote within quotes, for the shell
 
 
 class Reranked(NamedTuple):
@@ -120,11 +118,6 @@ def played_rerankers(registry: Registry, systems: Iterable[str]) -> dict[str, st
     }
 
 
-def needs_answers(registry: Registry, place: Place) -> bool:
-    """Say whether a measure of a split reads answers and texts in place of judgements."""
-    return any(reads(name) == "answers" for name in registry.measures(place))
-
-
 def tuning_place(registry: Registry, system: str, place: Place) -> Place | None:
     """Return the split whose tuning file holds what was chosen for a run on a split.
 
@@ -139,7 +132,7 @@ def tuning_place(registry: Registry, system: str, place: Place) -> Place | None:
 
 
 class Runs(Part):
-    """Inputs and options of the stages fusion, rerank, external and evaluate, and of all runs."""
+    """Inputs and options of the stages fusion, rerank and external, and of all runs."""
 
     def spec(self, wildcards: Wildcards) -> str:
         """Return the spec of the system that makes a run."""
@@ -184,22 +177,25 @@ class Runs(Part):
         run = run_of(wildcards).finished
         return [self.fill(self.paths.tuning, place, run=run)] if place else []
 
-    def measures(self, wildcards: Wildcards) -> str:
-        """Return the options that name a split's measures."""
-        measures = self.registry.measures(place_of(wildcards))
-        return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in measures)
+    def tuned_by(self, wildcards: Wildcards) -> list[str]:
+        """Return the qrels by which lambda is chosen; none where answers tell."""
+        place, told = place_of(wildcards), self._told_by_answers(wildcards)
+        return [] if told else [self.fill(self.paths.qrels, place)]
 
-    def texts(self, wildcards: Wildcards) -> list[str]:
-        """Return the answers and the corpus, if a measure of the split reads them."""
-        place = place_of(wildcards)
+    def tuned_by_texts(self, wildcards: Wildcards) -> list[str]:
+        """Return the answers and the corpus by which lambda is chosen, where they tell."""
+        if not self._told_by_answers(wildcards):
+            return []
         templates = (self.paths.answers, self.paths.corpus)
-        needed = needs_answers(self.registry, place)
-        return [self.fill(template, place) for template in templates] if needed else []
+        return [self.fill(template, place_of(wildcards)) for template in templates]
 
-    def text_options(self, wildcards: Wildcards) -> str:
+    def tuned_by_options(self, wildcards: Wildcards) -> str:
         """Return the options that name those."""
-        texts = self.texts(wildcards)
-        return f"--answers {texts[0]} --corpus {folder_of(texts[1])}" if texts else ""
+        return text_options(self.tuned_by_texts(wildcards))
+
+    def _told_by_answers(self, wildcards: Wildcards) -> bool:
+        system = self.registry.entry(run_of(wildcards).system, FusionSystem)
+        return reads(str(system.interpolation.measure)) == "answers"
 
     def external(self, wildcards: Wildcards) -> str:
         """Return the file of an external run."""

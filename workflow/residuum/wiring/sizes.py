@@ -29,9 +29,9 @@ from residuum.config.schema.models import (
 from residuum.config.schema.reading import Reading
 from residuum.config.schema.scales import FromHub, FromModel, FromPath, Start
 from residuum.config.schema.splits import Listed, SplitCount
-from residuum.config.schema.systems import ExternalSystem, RerankSystem
+from residuum.config.schema.systems import CandidatesSystem, ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
-from residuum.wiring.assumptions import DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
+from residuum.wiring.assumptions import ANSWERED_HITS, DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
 from residuum.wiring.models import corpora_of, start_of
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
@@ -189,6 +189,10 @@ def pairs(registry: Registry, place: Place) -> int:
     if registry.datasets[place.dataset].source_of(place.split).relevant_by:
         return math.ceil(HELD * docs(registry, place.dataset) * queries(registry, place))
 
+    dataset = registry.datasets[place.dataset]
+    if dataset.source_of(place.split).answered and not dataset.judged(place.split):
+        return round(ANSWERED_HITS * queries(registry, place))
+
     def positive(pin: SplitCount) -> int:
         return sum(n for grade, n in pin.relevance.items() if grade >= level) or pin.qrels
 
@@ -216,6 +220,8 @@ def examples(registry: Registry, model: str) -> int:
 
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
     dataset, name = registry.datasets[place.dataset], place.split
+    if taken := registry.questions_of(place):
+        return _pinned(registry, taken, count)
     if derived := dataset.splits[name].derived:
         if isinstance(derived, Adverse):
             return _pinned(registry, Place(place.dataset, derived.of), count)
@@ -238,4 +244,6 @@ def hits(registry: Registry, system: str) -> int:
     entry = registry.systems[system]
     if isinstance(entry, RerankSystem):
         return hits(registry, entry.first_stage)
+    if isinstance(entry, CandidatesSystem):
+        return entry.most
     return EXTERNAL_HITS if isinstance(entry, ExternalSystem) else entry.k

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from residuum.config.schema import base, splits
 from residuum.config.schema.base import Id, Name, Positive, SplitId, Strict
@@ -17,8 +17,10 @@ from residuum.config.schema.generated import (
     sized_later,
 )
 from residuum.config.schema.reading import Windows
-from residuum.config.schema.sources import FilesSource, Source
-from residuum.config.schema.splits import Split, SplitCount
+from residuum.config.schema.sources import Containing, FilesSource, Source
+from residuum.config.schema.splits import OF_ORIGIN, Split, SplitCount
+
+MADE_OTHERWISE = OF_ORIGIN | {"adverse"}
 
 
 class Own(Strict):
@@ -33,11 +35,28 @@ class Edition(Strict):
 
     name: str
     docs: Positive
+    about: bool = Field(
+        False,
+        exclude_if=lambda about: not about,
+        description="docs is an estimate, of what is cut from another collection that is pinned",
+    )
     splits: dict[SplitId, SplitCount] = Field(default={})
+
+
+class Behind(NamedTuple):
+    """Where the data stage finds what a collection is made of, and writes what is beside it."""
+
+    corpus: Path | None = None  # that is cut; for a split, its own
+    split: Path | None = None  # folder of the one whose questions are taken
+    vocabulary: str | None = None  # folder or hub id of a model
+    revision: str | None = None
+    output: Path | None = None  # folder of the corpus that is made
 
 
 class Collection(Strict):
     """What the data stage needs of a dataset: where it comes from, its splits, its pins."""
+
+    _behind: Behind = PrivateAttr(default_factory=Behind)
 
     access: str = Field("", description="shown when the collection is not available: how to get it")
     source: Source = Field(discriminator="kind")
@@ -64,12 +83,29 @@ class Collection(Strict):
             if split.adverse and split.adverse.synonyms.kind == "forms" and kind != "generated":
                 text = f"forms go with source generated, not with {kind}; give wordnet"
                 raise ValueError(f"{key}.adverse.synonyms: {text}")
-            if kind in generated or derived or split.questions:
+            if isinstance(self.source, Containing) and not derived:
+                if name not in self.source.queries or {*split.model_fields_set} & MADE_OTHERWISE:
+                    known = ", ".join(self.source.queries)
+                    text = f"its splits are those of source.queries ({known}), made with the docs"
+                    raise ValueError(f"{key}: {text}: give measures and positive_level alone")
+                continue
+            if kind in generated or derived or split.questions or split.questions_of:
                 continue
             of_files = ["queries"] if split.unjudged else ["queries", "qrels"]
-            needed = ["irds"] if kind == "irds" else of_files
+            needed = {"irds": ["irds"], "segments": ["questions_of"]}.get(kind, of_files)
             if missing := [needs for needs in needed if getattr(split, needs) is None]:
                 raise ValueError(f"{key}: source {kind} needs {' and '.join(missing)}")
+
+    @property
+    def behind(self) -> Behind:
+        """Where that is which it is made of, once `made_of` has said so."""
+        return self._behind
+
+    def made_of(self, behind: Behind) -> Self:
+        """Return the same collection, told where that is which it is made of."""
+        told = self.model_copy()
+        told._behind = behind
+        return told
 
     def origin(self, split: str) -> str:
         """Return the split whose source a split is read from: itself, or what it is made of."""
@@ -159,7 +195,7 @@ class Dataset(Collection):
         sample = getattr(self.source, "sample", None)
         return {
             "source": self.source.model_dump(mode="json", exclude={*LATER}),
-            "editions": [{"name": e.name, "docs": e.docs} for e in self.editions],
+            "editions": [e.model_dump(include={"name", "docs", "about"}) for e in self.editions],
             **({"splits": self._sources(sample.keep, "relevant_by")} if sample else {}),
         }
 

@@ -43,6 +43,9 @@ class Column(QuerySet):
     """
 
     measure: ColumnMeasure = Field(description="ir_measures name; or depth: that of the reranking")
+    over: Annotated[Id, Ref("system", kinds=("candidates",))] | None = Field(
+        None, description="whose docs all rows put into order; absent: each row retrieves its own"
+    )
     derived: Literal["residual", "overlap", "RoC", "better"] | None = Field(
         None, description="what is made of the measure; nothing: its mean is shown"
     )
@@ -85,10 +88,13 @@ class Column(QuerySet):
         """Name what the column, or a row's cell in it, shows: `change of RoC(Success@10)`."""
         of = ", ".join(filter(None, (self.measure, self.than)))
         name = f"{self.derived}({of})" if self.derived else of
+        name += f" over {self.over}" if self.over else ""
         return f"change of {name}" if self.is_change(row) else name
 
     def check(self) -> None:
         derived = self.derived or self.change_from or self.tick
+        if self.over and (self.measure == DEPTH or self.derived):
+            raise ValueError("over: each row's order is measured; leave out depth and derived")
         if self.measure == DEPTH and derived:
             raise ValueError("depth is chosen: leave out derived, change_from and tick")
         if (self.derived == "better") != (self.than is not None):

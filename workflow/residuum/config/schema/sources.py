@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from residuum.config.schema.base import Positive, SplitId, Strict
+from residuum.config.schema.base import Id, Positive, Ref, Role, SplitId, Strict
 from residuum.config.schema.generated import GeneratedArticles, GeneratedPages, GeneratedSource
 
 
@@ -61,4 +61,50 @@ class FilesSource(Strict):
     fields: NamedFields = Field(default=[])
 
 
-Source = GeneratedSource | GeneratedPages | GeneratedArticles | IrdsSource | FilesSource
+class Cut(Strict):
+    """What sources share that are cut from the docs of another collection."""
+
+    of: Role = Field(description="role whose dataset's docs are cut")
+    field: str = Field("text", description="of these docs, that is cut")
+    tokenizer: Annotated[Id, Ref("backbone")] = Field(
+        description="role of the model whose wordpieces are counted"
+    )
+    length: Positive = Field(description="most wordpieces of a doc")
+
+
+class Segments(Cut):
+    """Docs of whole sentences, as many as fit; queries are those of other collections' splits."""
+
+    kind: Literal["segments"]
+
+
+class Containing(Cut):
+    """Some such docs with distractors, and queries that one of them holds word for word.
+
+    A distractor is a copy of a doc that holds queries, where in each of them some words are others.
+    """
+
+    kind: Literal["containing"]
+    lengths: list[Positive] = Field(min_length=1, description="of all collections of these queries")
+    docs: Positive = Field(description="all docs, distractors included")
+    queries: dict[SplitId, Positive] = Field(min_length=1, description="split: how many")
+    tokens: tuple[Positive, Positive] = Field(description="least and most wordpieces of a query")
+    distractors: Positive = Field(1, description="of each doc that holds queries")
+    changed: tuple[Positive, Positive] = Field(description="least and most other words of each")
+    seed: int = Field(ge=0)
+
+    def check(self) -> None:
+        if self.length not in self.lengths:
+            known = ", ".join(map(str, self.lengths))
+            raise ValueError(f"length: {self.length} is none of lengths: {known}")
+        for key in ("tokens", "changed"):
+            least, most = getattr(self, key)
+            if least > most:
+                raise ValueError(f"{key} {[least, most]}: the first number exceeds the second")
+        if self.tokens[0] > min(self.lengths):
+            text = f"no doc of {min(self.lengths)} wordpieces (lengths) has them"
+            raise ValueError(f"tokens: a query has {self.tokens[0]} or more, and {text}")
+
+
+Made = GeneratedSource | GeneratedPages | GeneratedArticles
+Source = Made | IrdsSource | FilesSource | Segments | Containing

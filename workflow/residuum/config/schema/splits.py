@@ -46,6 +46,9 @@ class Split(Strict):
     )
     questions: str | None = Field(None, description="file in DPR's form: question TAB ['a', 'b']")
     answers_field: str | None = Field(None, description="field of a query's answers")
+    questions_of: base.Role | None = Field(
+        None, description="role whose split's queries and answers these are"
+    )
     unjudged: bool = Field(False, description="no judgements are public: runs, but no metrics")
     relevant_by: Literal["answers"] | None = Field(
         None, description="docs that hold an answer are relevant, in place of published judgements"
@@ -63,6 +66,10 @@ class Split(Strict):
     def check(self) -> None:
         if self.questions and (self.queries or self.qrels or self.irds):
             raise ValueError("questions brings the queries; leave out queries, qrels and irds")
+        own = ("irds", "queries", "qrels", "questions", "answers_field", "docpairs")
+        if self.questions_of and (others := [key for key in own if getattr(self, key)]):
+            text = "queries and answers are those of another split"
+            raise ValueError(f"questions_of: {text}; leave out {', '.join(others)}")
         given = {*self.model_dump(exclude_defaults=True)}
         for key in [key for key in ("part", "adverse") if key in given]:
             if others := sorted((OF_ORIGIN | {"part"} - {key}) & given):
@@ -77,12 +84,12 @@ class Split(Strict):
     @property
     def published(self) -> bool:
         """Say whether its source has judgements of docs."""
-        return self.questions is None and not self.unjudged
+        return not (self.questions or self.questions_of or self.unjudged)
 
     @property
     def answered(self) -> bool:
         """Say whether its source has answers to its queries."""
-        return bool(self.questions or self.answers_field)
+        return bool(self.questions or self.questions_of or self.answers_field)
 
     @property
     def judged(self) -> bool:
@@ -92,7 +99,7 @@ class Split(Strict):
 
 MADE = {Holdout: ("holdout", "a holdout"), Listed: ("part", "a part"), Adverse: ("adverse",) * 2}
 OF_ORIGIN = {"irds", "queries", "query_field", "qrels", "docpairs", "questions", "answers_field"}
-OF_ORIGIN |= {"unjudged", "relevant_by", "residual_of", "holdout"}
+OF_ORIGIN |= {"questions_of", "unjudged", "relevant_by", "residual_of", "holdout"}
 
 
 class SplitCount(Strict):
@@ -170,7 +177,7 @@ def _check_answers(key: str, split: Split) -> None:
     if split.holdout:
         raise ValueError(f"{key}.relevant_by: a holdout has that of '{split.holdout.of}'")
     if not split.answered:
-        text = "the split has no answers: give answers_field, or questions"
+        text = "the split has no answers: give answers_field, questions or questions_of"
         raise ValueError(f"{key}.relevant_by: {text}")
     if split.residual_of:
         text = "docs judged before leave every run, and may hold an answer; leave out residual_of"

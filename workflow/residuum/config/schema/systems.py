@@ -13,6 +13,7 @@ from residuum.config.schema.scales import HubReranker, TrainedReranker
 from residuum.config.schema.search import Search
 
 Label = Annotated[str, Field(description="for readers; no part of any spec")]
+UNSCORED = ("rerank", "candidates")  # kinds whose scores are no part of a sum
 Part = Annotated[Id, Ref("part")]
 Weights = Annotated[Id, Ref("model", kinds=("term-weights", "released-weights"))]
 Unretrieved = Literal["true_score", "minimum"]
@@ -134,7 +135,7 @@ class Interpolation(Setting[float, Annotated[list[float], Field(min_length=1)]])
 
     weighted: Part = Field(description="part whose scores are weighted; CLEAR Eq. 8: the lexical")
     tune_on: base.TuningRole | None = Field(None, description="role of the tuning split")
-    measure: base.JudgedMeasure | None = None
+    measure: base.Measure | None = None
     others: dict[Part, float] = Field({}, description="part: its fixed weight, if it is not 1")
 
 
@@ -143,7 +144,7 @@ class FusionSystem(Strict):
 
     kind: Literal["fusion"]
     label: Label = ""
-    parts: list[Annotated[Id, Ref("system", but=("rerank",)), Name("part")]] = Field(
+    parts: list[Annotated[Id, Ref("system", but=UNSCORED), Name("part")]] = Field(
         min_length=2, description="systems, in the order of the sum"
     )
     interpolation: Interpolation
@@ -224,12 +225,35 @@ class ExternalSystem(Strict):
             raise ValueError(f"md5: no run is given for {', '.join(others)}")
 
 
+class CandidatesPart(Strict):
+    """The first docs of a system."""
+
+    system: Annotated[Id, Ref("system", kinds=("lexical", "external")), Name("part")]
+    top: K
+
+
+class CandidatesSystem(Strict):
+    """Docs that other systems only put into order: the first of some systems, and random ones."""
+
+    kind: Literal["candidates"]
+    label: Label = ""
+    parts: list[CandidatesPart] = Field(min_length=1, description="in the order of their docs")
+    random: int = Field(0, ge=0, description="docs of the corpus that are none of these")
+    seed: int = Field(1, ge=0, description="of the random docs")
+    budgets: base.Budgets = Field(default=[])
+
+    @property
+    def most(self) -> int:
+        """The docs of a query, if no doc is in two lists."""
+        return sum(part.top for part in self.parts) + self.random
+
+
 class ReciprocalRankSystem(Strict):
     """The lists of several systems fused by rank alone: Cormack et al., SIGIR 2009."""
 
     kind: Literal["rrf"]
     label: Label = ""
-    parts: list[Annotated[Id, Ref("system", but=("rerank",)), Name("part")]] = Field(
+    parts: list[Annotated[Id, Ref("system", but=UNSCORED), Name("part")]] = Field(
         min_length=2, description="systems, whose lists count alike"
     )
     rank_constant: Positive = Field(description="k of the paper, 60 there")
@@ -242,6 +266,7 @@ System = Annotated[
     | FusionSystem
     | RerankSystem
     | ExternalSystem
-    | ReciprocalRankSystem,
+    | ReciprocalRankSystem
+    | CandidatesSystem,
     Field(discriminator="kind"),
 ]

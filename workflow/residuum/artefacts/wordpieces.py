@@ -1,0 +1,53 @@
+"""A tokenizer of wordpieces, as the Hugging Face library tokenizers reads it from a model's folder.
+
+Usage: `pieces = wordpieces.load(wordpieces.find("backbones/mini-bert", None))`. Needs no model: no
+torch. Must not know what texts are cut for.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from residuum.artefacts import intact
+from residuum.cli.errors import ResiduumError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+TOKENIZER = "tokenizer.json"
+
+
+def find(vocabulary: str, revision: str | None) -> Path:
+    """Return the tokenizer's file of a model: a folder, or one of the hub; none is an error."""
+    own = Path(vocabulary)
+    path = own / TOKENIZER
+    if own.is_dir():
+        intact.check_folder(own)
+    else:
+        path = _of_hub(vocabulary, revision)
+    if not path.is_file():
+        raise ResiduumError(
+            f"{vocabulary}: it has no {TOKENIZER}, which cuts texts into wordpieces. Save its "
+            "tokenizer again with transformers' save_pretrained"
+        )
+    return path
+
+
+def _of_hub(name: str, revision: str | None) -> Path:
+    from huggingface_hub import hf_hub_download
+
+    try:
+        return Path(hf_hub_download(name, TOKENIZER, revision=revision))
+    except (OSError, ValueError) as error:  # as the hub's own errors are
+        reason = str(error).strip().splitlines()[0]
+        text = f"no {TOKENIZER} of '{name}': not a directory, and not to be had from the hub"
+        raise ResiduumError(f"{text} ({reason})") from None
+
+
+def load(tokenizer: Path) -> "Tokenizer":
+    """Read a tokenizer that neither cuts texts short nor fills them up."""
+    from tokenizers import Tokenizer
+
+    pieces = Tokenizer.from_file(str(intact.checked(tokenizer)))
+    pieces.no_truncation()
+    pieces.no_padding()
+    return pieces

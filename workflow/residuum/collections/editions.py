@@ -1,0 +1,24 @@
+"""Which of its pinned editions a collection is, by the number of its docs.
+
+Usage: `matching("nfcorpus", collection.editions, 3633)`. Must not know how docs are read.
+"""
+
+from collections.abc import Sequence
+
+from residuum.cli.errors import ResiduumError
+from residuum.config.schema.datasets import Edition
+
+
+def matching(dataset: str, editions: Sequence[Edition], docs: int) -> str:
+    """Return the name of the edition with this number of docs, or about it; none is an error."""
+    for edition in editions:
+        if edition.docs == docs or edition.about:
+            return edition.name
+    known = "; ".join(f"{edition.name}: {edition.docs}" for edition in editions)
+    lacking = min((e.docs - docs for e in editions if e.docs > docs), default=0)
+    fewer = f": {lacking:,} docs are missing" if lacking else ""
+    raise ResiduumError(
+        f"{dataset}: the corpus has {docs} docs, but config/datasets/{dataset}.yaml pins {known}. "
+        f"A download may be incomplete{fewer}, or the pin is wrong: fix it. If this is another "
+        "edition, add it under editions."
+    )

@@ -1,0 +1,89 @@
+"""Judgements made of answers: the docs of a corpus that hold one are relevant.
+
+Usage: `judgements.write(qrels, "nq/dev", rows.queries, rows.answers, corpus)`, or
+`judgements.of_pairs(pairs, answers, corpus)` of some docs alone. Must not know where questions and
+answers come from.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import polars as pl
+
+from residuum.artefacts import contracts, files, trec
+from residuum.artefacts.streams import disk_list
+from residuum.cli.errors import ResiduumError
+from residuum.cli.progress import track
+from residuum.tuning.answers import holders, tokens
+
+
+def write(
+    qrels: Path,
+    where: str,
+    queries: Sequence[tuple[str, str]],
+    answers: Mapping[str, list[str]],
+    corpus: Path,
+) -> dict[str, int]:
+    """Write as relevant, at level 1, each doc that holds an answer; return what was counted.
+
+    A query that no doc answers counts as well: the first doc is judged not relevant to it. Nothing
+    of the corpus is in memory but 8 bytes for each pair.
+    """
+    _check(where, queries, answers)
+    held = {query_id: array("Q") for query_id, _ in queries}
+
+    def doc_ids() -> Iterator[str]:
+        total = contracts.corpus_manifest(corpus)["docs"]
+        docs = track(contracts.read_docs(corpus), f"judge {where} by answers", total, "docs")
+        for number, (doc_id, queries) in enumerate(holders(docs, answers)):
+            for query_id in queries:
+                held[query_id].append(number)
+            yield doc_id
+
+    with disk_list(qrels, doc_ids()) as ids:
+        if not len(ids):
+            raise ResiduumError(f"{where}: no doc of {corpus} holds an answer to any query")
+        first = next(contracts.read_corpus(corpus, range(1)))[0]
+        relevant = ((q, ids[number], 1) for q, numbers in held.items() for number in numbers)
+        unanswered = [query_id for query_id, numbers in held.items() if not numbers]
+        trec.write_qrels(qrels, chain(relevant, ((q, first, 0) for q in unanswered)))
+    pairs = sum(map(len, held.values()))
+    return {"qrels": pairs + len(unanswered), "relevant": pairs, "unanswered": len(unanswered)}
+
+
+def of_pairs(pairs: pl.DataFrame, answers: Path, corpus: Path) -> pl.DataFrame:
+    """Judge pairs, query_id and doc_id, of questions: relevance 1 where the doc holds an answer.
+
+    Returns query_id, doc_id, relevance in the order of the pairs. The corpus is read once; a query
+    without answers is an error.
+    """
+    texts, asked = contracts.read_answers(answers), dict[str, set[str]]()
+    for query_id, doc_id in pairs.select(*trec.PAIR).iter_rows():
+        if query_id not in texts:
+            raise ResiduumError(f"{answers}: no answers of query {query_id}. {files.REMAKE}")
+        asked.setdefault(doc_id, set()).add(query_id)
+    total = contracts.corpus_manifest(corpus)["docs"]
+    read = track(contracts.read_docs(corpus), "look for answers", total, "docs")
+    held = {
+        (query_id, doc_id)
+        for doc_id, answered in holders(read, texts, asked)
+        for query_id in answered & asked[doc_id]
+    }
+    rows = ((q, d, int((q, d) in held)) for q, d in pairs.select(*trec.PAIR).iter_rows())
+    names = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
+    return pl.DataFrame(list(rows), schema=names, orient="row")
+
+
+def _check(
+    where: str, queries: Sequence[tuple[str, str]], answers: Mapping[str, list[str]]
+) -> None:
+    """Refuse a query without an answer, and an answer that nothing could match."""
+    for query_id, _ in queries:
+        if not (texts := answers.get(query_id)):
+            text = "has no answer, so that no doc could be relevant to it"
+            raise ResiduumError(f"{where}: query {query_id} {text}. Add one or remove the query.")
+        if empty := [text for text in texts if not tokens(text)]:
+            text = "holds no letter, digit or sign, so that nothing could match it"
+            raise ResiduumError(f"{where}: query {query_id}: the answer {empty[0]!r} {text}")

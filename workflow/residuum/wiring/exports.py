@@ -1,0 +1,86 @@
+"""What exports are made of: your files, other collections, the docs that judge a split.
+
+Usage: `Exports(registry, paths, hub).files(wildcards)`. Must not know what is made of an export.
+"""
+
+import sys
+
+from residuum.config import roots, specs
+from residuum.config.schema.scales import Start
+from residuum.config.schema.sources import Containing, Cut
+from residuum.wiring.availability import why_no_export
+from residuum.wiring.part import Part, Wildcards, place_of
+from residuum.wiring.paths import folder_of
+
+
+class Exports(Part):
+    """Inputs and options of the stage data."""
+
+    def files(self, wildcards: Wildcards) -> list[str]:
+        """Return the user's own files behind a corpus or a split, so that edits export it again.
+
+        The pages leave out what has none; if a target asks for it all the same, the run stops here.
+        It exits, because Snakemake takes an exception for a rule that does not fit, and would go on
+        with what was made of other files before.
+        """
+        name, split = wildcards.dataset, getattr(wildcards, "split", None)
+        root = roots.data()
+        if why := why_no_export(self.registry, name, split):
+            where = f"Paths start at {root.resolve()} (set RESIDUUM_DATA to change that)."
+            sys.exit(f"error: dataset {name}: {why}\n{where}")
+        return [str(root / path) for path in self.registry.datasets[name].source_files(split)]
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """Return what decides which corpus is written, or which queries and qrels a split has."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        split = getattr(wildcards, "split", None)
+        return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
+
+    def cut_from(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpus that a dataset is cut from, of another one; none of most."""
+        place = self.registry.cut_from(wildcards.dataset)
+        return [self.paths.corpus.fill(dataset=place.dataset)] if place else []
+
+    def cut_by(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the model whose tokenizer cuts a dataset, if one does."""
+        start = self._cut_by(wildcards)
+        return self.model_files(start, wildcards.dataset) if start else []
+
+    def cut_option(self, wildcards: Wildcards) -> str:
+        """Return the option that names that model."""
+        start = self._cut_by(wildcards)
+        return f"--vocabulary {self.source(start, wildcards.dataset)}" if start else ""
+
+    def _cut_by(self, wildcards: Wildcards) -> Start | None:
+        source = self.registry.datasets[wildcards.dataset].source
+        if not isinstance(source, Cut):
+            return None
+        return self.registry.backbone(source.tokenizer, wildcards.dataset)
+
+    def questions(self, wildcards: Wildcards) -> list[str]:
+        """Return the queries and answers that a split takes of another dataset's; none of most."""
+        place = self.registry.questions_of(place_of(wildcards))
+        templates = (self.paths.queries, self.paths.answers)
+        return [self.fill(template, place) for template in templates] if place else []
+
+    def questions_option(self, wildcards: Wildcards) -> str:
+        """Return the option that names their folder."""
+        files = self.questions(wildcards)
+        return f"--questions {folder_of(files[0])}" if files else ""
+
+    def judged_by(self, wildcards: Wildcards) -> list[str]:
+        """Return the corpus that judges a split: by its answers, or as it was made; or none."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        by_answers = dataset.source_of(wildcards.split).relevant_by
+        made = by_answers or isinstance(dataset.source, Containing)
+        return [self.paths.corpus.fill(dataset=wildcards.dataset)] if made else []
+
+    def docpairs_files(self, wildcards: Wildcards) -> list[str]:
+        """Return the user's own file of a split's training triples, if it is one."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        return [str(roots.data() / path) for path in dataset.docpairs_file(wildcards.split)]
+
+    def docpairs_spec(self, wildcards: Wildcards) -> str:
+        """Return what decides which training triples a split has."""
+        dataset = self.registry.datasets[wildcards.dataset]
+        return specs.canonical_json(dataset.for_docpairs(wildcards.split))
