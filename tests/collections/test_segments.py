@@ -106,9 +106,7 @@ def test_where_sentences_begin() -> None:
 def test_a_length_that_no_doc_reaches_is_refused(tmp_path, vocabulary) -> None:
     for kind, more in (("segments", {}), ("containing", RECIPE)):
         source = {**more, "length": 400, "lengths": [400]} if more else {"length": 400}
-        with pytest.raises(
-            ResiduumError, match=r"length: 400, but the longest .* lower it"
-        ):
+        with pytest.raises(ResiduumError, match=r"length: 400, but the longest .* lower it"):
             export(tmp_path / kind, vocabulary, texts(5), collection(kind, **source))
 
 
