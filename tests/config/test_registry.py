@@ -260,6 +260,13 @@ BY_DATASET = {"datasets": {"nq-250k": {**HUB, "hub": "org/wiki"}}, "otherwise": 
 ONE = {"editions": [{"name": "one", "docs": 1}]}
 
 
+ICT = {
+    **{"kind": "containing", "of": "wikipedia-sample", "field": "body", "length": 50, "seed": 1},
+    **{"tokenizer": "bert-vocabulary", "lengths": [50, 100], "docs": 9, "tokens": [5, 25]},
+    **{"queries": {"train": 1, "tune": 1, "test": 1}, "changed": [1, 2]},
+}
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "says"),
     [
@@ -353,6 +360,34 @@ ONE = {"editions": [{"name": "one", "docs": 1}]}
         ("papers/clear/table3.yaml", {"before": "bm52"}, "no list 'bm52'; known: bm25, clear"),
         ("papers/dualrm/table1.yaml", {"reported": {"rows": {"dev": "1"}}}, "no row 'rows'"),
         ("datasets/nfcorpus.yaml", {"splits": {"test": {}}}, "splits.test: source irds needs"),
+        ("datasets/nq-50.yaml", {"splits": {"test": {}}},
+         "splits.test: source segments needs questions_of"),
+        ("datasets/nq-50.yaml", {"splits": {"test": {"questions_of": "wikipedia-tets"}}},
+         "no role 'wikipedia-tets'"),
+        ("datasets/nq-50.yaml", {"splits": {"test": {"questions_of": "wikipedia-test",
+         "queries": "q.tsv"}}}, "questions_of: queries and answers are those of another split"),
+        ("datasets/ict-50.yaml", {"splits": {"dev": {}}},
+         "splits.dev: its splits are those of source.queries ("),
+        ("datasets/ict-50.yaml", {"splits": {"test": {"queries": "q.tsv"}}}, "made with the docs"),
+        ("datasets/ict-50.yaml", {"source": {**ICT, "length": 7}, "budgets": []},
+         "length: 7 is none of lengths: "),
+        ("datasets/ict-50.yaml", {"source": {**ICT, "changed": [2, 1]}, "budgets": []},
+         "changed [2, 1]: the first"),
+        ("datasets/ict-50.yaml", {"source": {**ICT, "of": "cacmm"}, "budgets": []},
+         "source.of: no role 'cacmm'"),
+        ("systems/candidates-bigrams.yaml",
+         {"parts": [{"system": "clear", "top": 5}], "budgets": []},
+         "system 'clear' is of kind fusion; fitting: "),
+        ("systems/candidates-unigrams.yaml", {"parts": [
+         {"system": name, "top": 5} for name in ("bm25", "bm25")], "budgets": []},
+         "'bm25' is given twice"),
+        ("systems/clear.yaml", {"parts": ["clear-embedding", "candidates-bigrams"]},
+         "system 'candidates-bigrams' is of kind candidates; fitting: "),
+        ("papers/mebert/a1ict.yaml", {"columns": [{"id": "a", "role": "ict-50-test",
+         "over": "bm25", "measure": "RR@10", "header": "A"}]},
+         "system 'bm25' is of kind lexical; fitting: candidates-"),
+        ("papers/mebert/figure4.yaml", {"table": "a1itc"}, "table: no table 'a1itc'; known: "),
+        ("papers/mebert/figure4.yaml", {"rows": ["bm52"]}, "rows: no row 'bm52'"),
         ("papers/clear/table1.yaml", {"tolerance": {"dev-recall": 0.1}},
          "reported.bm25.dev-rr: `tolerance:` has neither its column nor a default"),
         ("papers/clear/table1.yaml", {"reported": {"bm25": {"dev-rr": "0.1 ^9"}}},

@@ -6,10 +6,12 @@ Usage: `column_faults(registry, table)` yields the key and the fault. Must not k
 from collections.abc import Iterator
 from itertools import product
 
+from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.registry import Registry
 from residuum.config.schema.cells import PrintedCell
-from residuum.config.schema.papers import RATIO, Column, Table
+from residuum.config.schema.figures import Lines
+from residuum.config.schema.papers import RATIO, Column, Table, parts_of
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 
 Fault = tuple[str, str]  # key, what is wrong
@@ -30,6 +32,22 @@ def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
     for row, name, cell in table.cells():
         if name in columns and (why := _unfit(columns[name], row, cell)):
             yield f"reported.{row}.{name}", why
+
+
+def line_faults(registry: Registry, page: Lines) -> Iterator[Fault]:
+    """Yield the table, the rows and the columns that a page of lines names and its paper lacks."""
+    paper = next(parts_of(name)[0] for name, own in registry.pages.items() if own is page)
+    named = {parts_of(name): own for name, own in registry.pages.items()}
+    tables = {n: own for (of, n), own in named.items() if of == paper and isinstance(own, Table)}
+    if page.table not in tables:
+        yield "table", unknown("table", page.table, tables)
+        return
+    table = tables[page.table]
+    rows, columns = [row.id for row in table.rows], [column.id for column in table.columns]
+    yield from (("rows", unknown("row", name, rows)) for name in page.rows if name not in rows)
+    for panel in page.panels:
+        for name in (at.column for at in panel.points if at.column not in columns):
+            yield f"panels.{panel.id}.points", unknown("column", name, columns)
 
 
 def _unordered(registry: Registry, table: Table) -> Iterator[Fault]:

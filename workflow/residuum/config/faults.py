@@ -14,12 +14,12 @@ from residuum.cli.errors import unknown
 from residuum.config import measures
 from residuum.config.bindings import Place
 from residuum.config.claims import claim_faults
-from residuum.config.columns import column_faults
+from residuum.config.columns import column_faults, line_faults
 from residuum.config.groups import group_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.fidelities import Fidelity
-from residuum.config.schema.figures import Dimensions, Figure, Venn
+from residuum.config.schema.figures import Dimensions, Figure, Lines, Venn
 from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
 from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
@@ -188,6 +188,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
     if isinstance(page, Table) and tests and some != bool(page.baselines):
         need = "name rows in `baselines:`" if some else "compare all pairs; drop `baselines:`"
         yield "tests", f"{page.tests}: its tests {need}"
+    if isinstance(page, Lines):
+        yield from line_faults(registry, page)
     if isinstance(page, Claims):
         yield from claim_faults(registry, page)
     if isinstance(page, Venn) and not measures.is_hit(page.measure):

@@ -13,6 +13,7 @@ from residuum import (
     dimensions,
     figures,
     ledger,
+    lines,
     significance,
     tables,
     venn,
@@ -26,7 +27,7 @@ from residuum.wiring.paths import Paths, Template
 
 PATHS = Paths()
 DRAWN = [PATHS.pages[kind] for kind in ("figure", "venn", "dimensions")]
-REMADE = [PATHS.table, *DRAWN, PATHS.pages["claims"], PATHS.ledger]
+REMADE = [PATHS.table, *DRAWN, PATHS.pages["lines"], PATHS.pages["claims"], PATHS.ledger]
 COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 
 
@@ -72,6 +73,9 @@ def make(bench: Bench, path: str) -> str:
         return "; drawings carried, checked by hash"
     if PATHS.pages["venn"].parse(path):
         venn.draw(spec, metrics, output, learning)
+        return "; drawings carried, checked by hash"
+    if PATHS.pages["lines"].parse(path):
+        lines.draw(spec, bench.files(path, PATHS.table)[0], output)
         return "; drawings carried, checked by hash"
     if PATHS.pages["dimensions"].parse(path):
         dimensions.draw(spec, bench.results / PATHS.fidelity_root, output)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from residuum.config.schema.figures import Dimensions, Figure, Panel, Series, Venn
+from residuum.config.schema.figures import Dimensions, Figure, Lines, Panel, Series, Venn
 from residuum.config.schema.papers import Tests
 from residuum.config.specs import RunId
 from residuum.wiring.bound import Bound, RunName, SplitRef
@@ -85,6 +85,13 @@ class BoundVenn(Bound):
         """Return the metrics files of all sides, each once, sorted."""
         named = (run for runs in self.runs.values() for run in runs)
         return sorted({below_metrics(str(self.place), run) for run in named})
+
+
+class BoundLines(Bound):
+    """A table's numbers as lines, and the labels of its rows."""
+
+    lines: Lines
+    labels: list[tuple[str, str]]  # rows that are drawn, in their order, with their labels
 
 
 class BoundDimensions(Bound):

@@ -7,12 +7,13 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, 
 from residuum.cli.errors import not_bound
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
-from residuum.config.schema.figures import SNAPSHOT, Figure, Venn
+from residuum.config.schema.figures import SNAPSHOT, Figure, Lines, Venn
+from residuum.config.schema.papers import Table, parts_of
 from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
 from residuum.wiring.derived import apart, paired_runs
-from residuum.wiring.drawn import BoundFigure, BoundVenn
+from residuum.wiring.drawn import BoundFigure, BoundLines, BoundVenn
 from residuum.wiring.learned import models_behind, trained_by_folds
 from residuum.wiring.part import Part, Wildcards, residual_of
 from residuum.wiring.paths import Template
@@ -100,8 +101,27 @@ def bind_venn(registry: Registry, page: str, hub: Hub) -> BoundVenn:
     )
 
 
+def table_of(registry: Registry, page: str) -> str:
+    """Return the table whose numbers a page of lines draws."""
+    return f"{parts_of(page)[0]}-{registry.entry(page, Lines).table}"
+
+
+@kept
+def bind_lines(registry: Registry, page: str, hub: Hub) -> BoundLines:
+    """Bind a page of lines: the labels of the table's rows that it shows."""
+    lines, (_, reason) = registry.entry(page, Lines), registry.comparability
+    rows = {row.id: row.label for row in registry.entry(table_of(registry, page), Table).rows}
+    return BoundLines(
+        id=page,
+        lines=lines,
+        labels=[(name, rows[name]) for name in lines.rows or rows],
+        scale=registry.config.scale,
+        reason=reason,
+    )
+
+
 class Figures(Part):
-    """Inputs of the stages figures and venn."""
+    """Inputs of the stages figures, venn and lines."""
 
     def _bound(self, wildcards: Wildcards) -> BoundFigure:
         return bind_figure(self.registry, wildcards.page, self.hub)
@@ -139,6 +159,10 @@ class Figures(Part):
         splits = dict.fromkeys(str(bound.places[series.id]) for series in drawn)
         places = (Place(*split.split("/")) for split in splits)
         return [self.fill(self.paths.groups, p, grouping=bound.figure.over) for p in places]
+
+    def table(self, wildcards: Wildcards) -> str:
+        """Return the table whose numbers are drawn as lines."""
+        return self.paths.table.fill(page=table_of(self.registry, wildcards.page))
 
     def circles(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of the runs that circles show."""

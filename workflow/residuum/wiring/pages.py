@@ -11,7 +11,7 @@ from residuum.cli.errors import not_bound
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.base import references
-from residuum.config.schema.figures import Figure
+from residuum.config.schema.figures import Figure, Lines
 from residuum.config.schema.papers import Cases, Claims, Printed, Reported, Table, Tests, parts_of
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
@@ -26,7 +26,7 @@ from residuum.wiring.bound import (
 from residuum.wiring.characteristics import bind_characteristics
 from residuum.wiring.derived import reasons_of, sides_of
 from residuum.wiring.fidelities import bind_dimensions
-from residuum.wiring.figures import bind_figure, bind_venn
+from residuum.wiring.figures import bind_figure, bind_lines, bind_venn
 from residuum.wiring.learned import models_behind, trained_by_folds, verdicts
 from residuum.wiring.models import rate_record
 from residuum.wiring.part import Part, Wildcards, residual_of
@@ -94,6 +94,7 @@ BINDERS: dict[str, Callable[[Registry, str, Hub], Bound]] = {
     "figure": bind_figure,
     "venn": bind_venn,
     "dimensions": bind_dimensions,
+    "lines": bind_lines,
     "cases": bind_cases,
 }
 
@@ -129,7 +130,7 @@ def corrected_with(page: str, tables: Mapping[str, Table], tests: Tests) -> list
 def why_not_made(registry: Registry, page: str, hub: Hub) -> str | None:
     """Return why a page cannot be made at this scale; what the ledger judges, and claims, can."""
     entry = registry.pages[page]
-    if reports(entry) or isinstance(entry, Claims):
+    if reports(entry) or isinstance(entry, Claims | Lines):
         return None
     if isinstance(entry, Figure):
         bound = bind_figure(registry, page, hub)

@@ -1,4 +1,4 @@
-"""Figures of config/papers: measures over depths, groups of queries or snapshots; hits as circles.
+"""Figures of config/papers: measures over depths, groups or snapshots; circles; tables as lines.
 
 What is reported of a figure is judged like the numbers of a table. Must not know results.
 """
@@ -11,7 +11,7 @@ from pydantic import Field
 from residuum.cli.errors import unknown
 from residuum.config.schema.base import Id, JudgedMeasure, Measure, Name, Ref, Role, Strict
 from residuum.config.schema.cells import PrintedCell, PrintedText
-from residuum.config.schema.papers import Reported, RowId, TestsId
+from residuum.config.schema.papers import Printed, Reported, RowId, TestsId
 
 DEPTH, SNAPSHOT = "depth", "snapshot"
 SeriesId = Annotated[Id, Ref("series")]
@@ -169,6 +169,35 @@ class Venn(Reported):
 
     def measured(self) -> Iterator[tuple[str, str]]:
         yield self.role, self.measure
+
+
+class LinePoint(Strict):
+    """A column of a table, and the name of its place on an axis."""
+
+    column: str
+    at: Annotated[str, Field(min_length=1)]
+
+
+class LinePanel(Strict):
+    """A plot of a table's numbers: which columns lie along the axis, and what they are called."""
+
+    id: Annotated[Id, Name("panel")]
+    header: str = Field(description="the plot as the paper names it")
+    points: list[LinePoint] = Field(min_length=2, description="from left to right")
+
+
+class Lines(Printed):
+    """A table's numbers as lines: a plot for some of its columns each, a line for each row.
+
+    What is measured, tested and reported is the table's.
+    """
+
+    kind: Literal["lines"]
+    table: Id = Field(description="page of the same paper")
+    axis: str = Field(description="what lies along the axis")
+    measure: str = Field(description="what the table's columns measure, as the paper names it")
+    panels: list[LinePanel] = Field(min_length=1)
+    rows: list[Id] = Field([], description="rows of the table; none: all that have a number")
 
 
 class Projection(Strict):

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from residuum.config.schema.figures import Dimensions, Figure, Venn
+from residuum.config.schema.figures import Dimensions, Figure, Lines, Venn
 from residuum.config.schema.papers import Cases, Characteristics, Claims, Table
 
 Page = Annotated[
-    Table | Characteristics | Cases | Figure | Venn | Dimensions | Claims,
+    Table | Characteristics | Cases | Figure | Venn | Dimensions | Lines | Claims,
     Field(discriminator="kind"),
 ]

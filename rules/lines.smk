@@ -1,0 +1,19 @@
+rule lines_draw:
+    """Draw a table's numbers as lines."""
+    input:
+        table=WIRING.figures.table,
+    output:
+        **PATHS.pages["lines"].forms("md", "pdf", "png"),
+    log:
+        PATHS.log("lines/{page}"),
+    benchmark:
+        PATHS.time("lines/{page}")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.lines", "draw", WIRING.pages.spec),
+    shell:
+        "python -m residuum.lines draw --spec {params.spec:q} --table {input.table} "
+        "--output {output.tsv} 2>&1 | tee {log}"
