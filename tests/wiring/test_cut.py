@@ -1,0 +1,126 @@
+"""Collections that are cut from others: what their exports read, and why they may have none."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from conftest import ROOT
+from residuum.config import loading
+from residuum.config.bindings import Place
+from residuum.config.registry import Registry
+from residuum.wiring import sizes
+from residuum.wiring.availability import all_available, why_no_export, why_unavailable
+from residuum.wiring.exports import Exports
+from residuum.wiring.models import Models, answers_read
+from residuum.wiring.pages import page_spec, why_not_made
+from residuum.wiring.paths import Paths
+from residuum.wiring.runs import Runs
+
+DATA = "r/data/generated-pages-mini"
+
+
+@pytest.fixture(scope="module")
+def mini() -> Registry:
+    return loading.load(ROOT / "config", {"scale": "mini", "papers": ["mebert"]})
+
+
+@pytest.fixture(scope="module")
+def full() -> Registry:
+    return loading.load(ROOT / "config", {"scale": "full", "papers": ["mebert"]})
+
+
+def named(**wildcards: str) -> SimpleNamespace:
+    return SimpleNamespace(**wildcards)
+
+
+def test_a_corpus_is_cut_from_the_docs_that_play_its_role(mini: Registry, full: Registry) -> None:
+    exports, corpus = Exports(mini, Paths("r"), all_available), named(dataset="ict-50")
+    assert exports.cut_from(corpus) == [f"{DATA}/corpus/manifest.json"]
+    assert exports.cut_by(corpus) == ["r/backbones/mini-bert/manifest.json"]
+    assert exports.cut_option(corpus) == "--vocabulary r/backbones/mini-bert"
+    plain = named(dataset="generated-mini")
+    assert (exports.cut_from(plain), exports.cut_by(plain), exports.cut_option(plain)) == (
+        [],
+        [],
+        "",
+    )
+    of_hub = Exports(full, Paths("r"), all_available)
+    assert of_hub.cut_from(corpus) == ["r/data/wikipedia-sample/corpus/manifest.json"]
+    assert of_hub.cut_by(corpus) == [], "the hub's files are no inputs"
+    assert "google-bert/bert-base-uncased --revision 86b5e" in of_hub.cut_option(corpus)
+
+
+def test_a_split_reads_its_own_corpus_or_the_questions_it_takes(mini: Registry) -> None:
+    exports = Exports(mini, Paths("r"), all_available)
+    containing = named(dataset="ict-400", split="tune")
+    assert exports.judged_by(containing) == ["r/data/ict-400/corpus/manifest.json"]
+    assert exports.questions(containing) == [] and exports.questions_option(containing) == ""
+    taken = named(dataset="nq-50", split="test")
+    assert exports.judged_by(taken) == []
+    files = [f"{DATA}/dev/queries.tsv", f"{DATA}/dev/answers.jsonl"]
+    assert exports.questions(taken) == files
+    assert exports.questions_option(taken) == f"--questions {DATA}/dev"
+    by_answers = named(dataset="nq-50", split="tune")  # mini judges it by its answers
+    assert exports.judged_by(by_answers) == ["r/data/nq-50/corpus/manifest.json"]
+    assert exports.questions_option(by_answers) == f"--questions {DATA}/tune"
+
+
+def test_what_is_cut_lacks_what_its_source_lacks(
+    full: Registry, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESIDUUM_DATA", str(tmp_path))
+    why = why_no_export(full, "nq-100", None, "test")
+    assert why and "nq-test.qa.csv" in why and "Access to wikipedia:" in why
+    assert why_no_export(full, "ict-100", None, "test") is None, "ir_datasets gets the articles"
+    (tmp_path / "nq").mkdir()
+    (tmp_path / "nq" / "nq-test.qa.csv").touch()
+    assert why_no_export(full, "nq-100", None, "test") is None
+    other = loading.load(ROOT / "config", {"scale": "nfcorpus", "papers": ["mebert"]})
+    unbound = why_no_export(other, "ict-100", None)
+    assert unbound and "wikipedia-sample" in unbound
+    place = Place("nq-100", "test")
+    assert why_unavailable(other, "bm25-unigrams", place, all_available) is not None
+
+
+def test_positives_come_from_answers_where_nothing_is_judged(
+    mini: Registry, full: Registry
+) -> None:
+    model = "de-bert-768@nq-400.train"
+    assert answers_read(mini, model) == Place("nq-400", "train")
+    assert answers_read(mini, "de-bert-768@ict-400.train") is None
+    models = Models(mini, Paths("r"), all_available)
+    assert '"by_answers":true' in models.mined_spec(named(model=model))
+    assert "by_answers" not in models.mined_spec(named(model="de-bert-768@ict-400.train"))
+    assert mini.learned_on(model) == Place("nq-400", "tune"), "judged at this scale"
+    assert full.learned_on(model) is None, "nothing tells"
+    assert sizes.queries(full, Place("nq-400", "train")) == 79168
+    assert sizes.pairs(full, Place("nq-400", "train")) == 5 * 79168
+
+
+def test_lambda_by_answers_reads_them_and_no_judgements(mini: Registry) -> None:
+    runs, at = Runs(mini, Paths("r"), all_available), {"dataset": "nq-50", "split": "tune"}
+    by_answers = named(**at, run="hybrid-me-bert-nq-50.seed1")
+    assert runs.tuned_by(by_answers) == []
+    assert runs.tuned_by_options(by_answers) == (
+        "--answers r/data/nq-50/tune/answers.jsonl --corpus r/data/nq-50/corpus"
+    )
+    judged = named(dataset="ict-50", split="tune", run="hybrid-me-bert-uni.seed1")
+    assert runs.tuned_by(judged) == ["r/data/ict-50/tune/qrels.trec"]
+    assert runs.tuned_by_options(judged) == ""
+
+
+def test_lines_are_drawn_from_their_table_in_its_rows_order(mini: Registry) -> None:
+    from residuum.wiring.drawn import BoundLines
+    from residuum.wiring.figures import Figures
+
+    page = "mebert-figure4"
+    assert Figures(mini, Paths("r"), all_available).table(named(page=page)) == (
+        "r/tables/mebert-a1ict.tsv"
+    )
+    bound = BoundLines.model_validate_json(page_spec(mini, page, all_available))
+    assert bound.labels[:2] == [
+        ("cross-attention", "Cross-Attention"), ("hybrid-uni", "HYBRID-ME-BERT-uni"),
+    ]  # fmt: skip
+    places = [[point.at for point in panel.points] for panel in bound.lines.panels]
+    assert places == [["50", "100", "200", "400"]] * 2
+    assert why_not_made(mini, page, all_available) is None
