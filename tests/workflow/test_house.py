@@ -296,7 +296,10 @@ def test_what_the_command_needs_is_pinned_as_the_lock_is():
     assert project["scripts"] == {"residuum": "residuum.__main__:main"}
 
 
-IN_JOBS = ("residuum.neural", "residuum.vectors.approximate", "residuum.artefacts.wordpieces")
+IN_JOBS = (
+    *("residuum.neural", "residuum.vectors.approximate"),
+    *("residuum.artefacts.wordpieces", "residuum.collections.segments"),
+)
 
 
 def test_what_the_command_imports_is_what_it_asks_for():
