@@ -122,9 +122,9 @@ def _letters(collection: Collection) -> npt.NDArray[np.bool_]:
     """Say of each id whether it is a word of letters by itself."""
     pieces = segments.tokenizer_of(collection).get_vocab()
     letters = np.zeros(max(pieces.values()) + 1, np.bool_)
-    letters[[number for piece, number in pieces.items() if piece.isalpha() and len(piece) > 1]] = (
-        True
-    )
+    # Longer than a letter: a Chinese character is a word, and needs no space around it.
+    words = (number for piece, number in pieces.items() if piece.isalpha() and len(piece) > 1)
+    letters[list(words)] = True
     return letters
 
 
@@ -136,7 +136,6 @@ def draw(tokens: Tokens, source: Containing) -> list[Query]:
     total, cut = sum(source.queries.values()), tokens.segments[min(source.lengths)]
     random = Random(derive(source.seed, "queries"))
     order = map(int, np.random.default_rng(derive(source.seed, "order")).permutation(len(cut)))
-    places = np.flatnonzero(tokens.plain)
     drawn: list[Span] = []
     while block := list(islice(order, max(BLOCK, 2 * (total - len(drawn))))):
         tried = (_span(tokens, source, cut[number].tolist(), random) for number in block)
@@ -154,7 +153,7 @@ def draw(tokens: Tokens, source: Containing) -> list[Query]:
         )
     drawn = drawn[:total]
     finder = Finder([tokens.ids[a:b] for a, b in drawn])
-    return [_distracted(tokens, source, span, places, random, finder) for span in drawn]
+    return [_distracted(tokens, source, span, random, finder) for span in drawn]
 
 
 def _span(
@@ -180,12 +179,7 @@ def _span(
 
 
 def _distracted(
-    tokens: Tokens,
-    source: Containing,
-    span: Span,
-    places: npt.NDArray[np.int64],
-    random: Random,
-    finder: Finder,
+    tokens: Tokens, source: Containing, span: Span, random: Random, finder: Finder
 ) -> Query:
     """Draw what each distractor of a query has in place of its words, as frequent as in the texts.
 
@@ -199,7 +193,7 @@ def _distracted(
         if len(changes) == source.distractors:
             return Query(span[0], span[1] - span[0], changes)
         chosen = sorted(random.sample(plain, min(len(plain), random.randint(*source.changed))))
-        words = {place: int(tokens.ids[random.choice(places)]) for place in chosen}
+        words = {place: _word(tokens, random) for place in chosen}
         changed = tokens.ids[around].copy()
         changed[[place - around.start for place in words]] = list(words.values())
         others = all(tokens.ids[place] != word for place, word in words.items())
@@ -207,6 +201,13 @@ def _distracted(
             changes.append(words)
     words_of = " ".join(map(str, tokens.ids[slice(*span)].tolist()))
     raise ResiduumError(f"source.distractors: no other word fits the span of tokens {words_of}")
+
+
+def _word(tokens: Tokens, random: Random) -> int:
+    """Draw a word of letters, as often as it occurs; some word is one, as each span has one."""
+    while not tokens.plain[place := random.randrange(len(tokens.plain))]:
+        pass
+    return int(tokens.ids[place])
 
 
 class Chosen(NamedTuple):

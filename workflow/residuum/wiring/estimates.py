@@ -33,8 +33,7 @@ from residuum.wiring.runs import candidates, player_of, reranked
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
-LONGEST = 512  # tokens that BERT reads
-TRAINED = 3  # times the operations of reading: forward and backward
+LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over reading's
 
 
 class Estimates:
@@ -73,14 +72,15 @@ class Estimates:
         return sizes.text_bytes(self.registry, dataset) / MB / assumed.ANSWERS_MB
 
     def corpus(self, w: Wildcards) -> Estimate:
-        """Estimate the export of a corpus."""
+        """Estimate the export of a corpus, which may be cut from another: read twice at most."""
         disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
-        return Estimate(disk, self._export_s(w.dataset))
+        cut_s = 2 * sizes.cut_bytes(self.registry, w.dataset) / MB / assumed.CUT_MB
+        return Estimate(disk, self._export_s(w.dataset) + cut_s)
 
     def split(self, w: Wildcards) -> Estimate:
         """Estimate the export of queries and judgements, or of answers; adverse ones read docs."""
-        adverse = self.registry.datasets[w.dataset].splits[w.split].adverse
-        read = self._export_s(w.dataset) if adverse else 0
+        split = self.registry.datasets[w.dataset].splits[w.split]
+        read = self._export_s(w.dataset) if split.adverse else 0
         return Estimate(1.5 * assumed.QUERY_BYTES * self._queries(w), read)
 
     def judged_split(self, w: Wildcards) -> Estimate:

@@ -9,9 +9,10 @@ from math import ceil
 
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
+from residuum.config.schema.sources import Containing
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate
-from residuum.wiring.assumptions import CORE_GFLOPS, START_S, STEP_S
+from residuum.wiring.assumptions import CORE_GFLOPS, START_S, STEP_S, TOKEN_BYTES
 from residuum.wiring.part import Wildcards
 
 Estimator = Callable[[Wildcards], Estimate]
@@ -20,6 +21,7 @@ Declared = dict[str, Memory | Callable[[Wildcards, int, int], int]]
 LEAST_MINUTES, MARGIN = 60, 4  # a job may run for an hour and four times its estimate
 VECTOR_KB = 4  # float32 of 1024 dimensions
 JUDGEMENT_BYTES = 400
+HELD_BYTES = 12  # of a token whose collection is made for queries: its id, marks, its segments
 
 
 class Resources:
@@ -82,7 +84,7 @@ class Resources:
         """Return the memory of an export, which holds judgements whole.
 
         They are those of the split, published or made of answers, or of the splits that a sample of
-        a corpus keeps.
+        a corpus keeps. One made for queries holds all tokens that it is cut from.
         """
         dataset, made = self._registry.datasets[wildcards.dataset], 0
         if split := getattr(wildcards, "split", None):
@@ -91,5 +93,8 @@ class Resources:
                 made = sizes.pairs(self._registry, Place(wildcards.dataset, split))
         else:
             read = getattr(getattr(dataset.source, "sample", None), "keep", [])
+            if isinstance(dataset.source, Containing):
+                text = sizes.cut_bytes(self._registry, wildcards.dataset)
+                return 2000 + int(text / TOKEN_BYTES * HELD_BYTES) // 10**6
         counts = [sum(e.splits[s].qrels for s in read if s in e.splits) for e in dataset.editions]
         return 2000 + (max(counts) + made) * JUDGEMENT_BYTES // 10**6

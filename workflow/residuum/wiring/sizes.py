@@ -34,7 +34,8 @@ from residuum.config.schema.training import Training
 from residuum.wiring.assumptions import ANSWERED_HITS, DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
 from residuum.wiring.models import corpora_of, start_of
 
-# Mean bytes of a doc's text: the unpacked collection over its docs; the others measured on export.
+# Mean bytes of a doc's text: the unpacked collection over its docs; Wikipedia's and its segments'
+# are guesses, the others measured on export.
 DOC_BYTES = {
     "msmarco-passage": 340,
     "msmarco-passage-raw": 340,
@@ -43,6 +44,12 @@ DOC_BYTES = {
     "nq-250k": 630,
     "robust04": 3000,
     "nfcorpus": 2400,
+    "wikipedia": 2900,
+    "wikipedia-sample": 2900,
+    **dict.fromkeys(("ict-50", "nq-50"), 180),
+    **dict.fromkeys(("ict-100", "nq-100"), 300),
+    **dict.fromkeys(("ict-200", "nq-200"), 520),
+    **dict.fromkeys(("ict-400", "nq-400"), 900),
     "generated-mini": 290,
     "generated-smoke": 290,
     "generated-articles-mini": 1700,
@@ -134,6 +141,12 @@ def docs(registry: Registry, dataset: str) -> int:
 def text_bytes(registry: Registry, dataset: str) -> int:
     """Return the bytes of a corpus's text."""
     return docs(registry, dataset) * doc_bytes(dataset)
+
+
+def cut_bytes(registry: Registry, dataset: str) -> int:
+    """Return the bytes of the text that a collection is cut from; 0 of another one."""
+    place = registry.cut_from(dataset)
+    return text_bytes(registry, place.dataset) if place else 0
 
 
 def doc_bytes(dataset: str) -> int:
