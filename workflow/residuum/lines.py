@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import numpy as np
 import polars as pl
 import typer
 
@@ -110,18 +111,21 @@ def _plot(ax: "Axes", job: BoundLines, panel: LinePanel, lines: Sequence[Line]) 
     style = {row: (color, marker, dashes) for row, (color, _, dashes), marker in styles}
     for line in lines:
         color, marker, dashes = style[line.row]
-        means = [cell.measured for cell in line.cells.values()]
-        low = [m - (c.lowest or 0.0) for m, c in zip(means, line.cells.values(), strict=True)]  # type: ignore[operator]
-        high = [(c.highest or 0.0) - m for m, c in zip(means, line.cells.values(), strict=True)]  # type: ignore[operator]
-        spread = [low, high] if any((cell.seeds or 0) > 1 for cell in line.cells.values()) else None
-        at = [places[name] for name in line.cells]
+        every = [line.cells.get(name) for name in places]  # a line breaks where there is no number
+        means = np.array([np.nan if c is None else c.measured for c in every], float)
+        ends = np.array(
+            [(np.nan,) * 2 if c is None else (c.lowest, c.highest) for c in every], float
+        )
+        several = any(cell is not None and (cell.seeds or 0) > 1 for cell in every)
+        spread = np.maximum([means - ends[:, 0], ends[:, 1] - means], 0.0) if several else None
         legend[labels[line.row]] = ax.errorbar(
-            at, means, spread, color=color, marker=marker, linestyle=dashes
+            [*places.values()], means, spread, color=color, marker=marker, linestyle=dashes
         )
     ax.set_xticks([*places.values()], labels=[*places])
     ax.set_xlim(-0.3, len(places) - 0.7)
     ax.set_xlabel(job.lines.axis)
-    ax.set_ylabel(job.lines.measure)
+    if panel == job.lines.panels[0]:
+        ax.set_ylabel(job.lines.measure)
     ax.set_title(textwrap.fill(panel.header, 36), fontsize=8)
     ax.grid(color="0.9", linewidth=0.5)
     return legend
