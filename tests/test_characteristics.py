@@ -240,6 +240,22 @@ def test_a_split_without_judgements_is_an_error(tmp_path):
         characteristics.quantities(folder)
 
 
+def test_where_no_judgements_are_public_queries_are_counted_all_the_same(tmp_path):
+    judged = write(tmp_path / "dl", ["a"], [("a", "d1", 1)])
+    unjudged = write(tmp_path / "dev", ["a", "b"], [("a", "d1", 1)])
+    trec.write_refusal(unjudged / "qrels.trec", "no public judgements of its docs")
+    rows = [*ROWS, {"id": "test", "label": "# of test queries", "quantity": "test_queries"}]
+    made = job(table={**job().table.model_dump(exclude={"rows"}), "rows": rows})
+    table, output = count(tmp_path, made, {"dev": unjudged, "dl": judged})
+    counted = {**dict.fromkeys(("queries", "relevant_per_query", "grades")), "test_queries": 2}
+    assert values(table, "dev") == counted
+    reasons = table.filter(column="dev", measure="grades")["not_run"].to_list()
+    assert reasons == ["data/dev has no public judgements"]
+    assert (
+        values(table, "dl")["queries"] == 1 and "not run" in output.with_suffix(".md").read_text()
+    )
+
+
 @pytest.mark.shared_data
 def test_the_official_files_give_table_1_of_dualrm(tmp_path, official_home):
     page = ROOT / "config" / "datasets" / "msmarco-passage.yaml"

@@ -6,6 +6,7 @@ qrels and corpora. Must not know runs, measures or where a collection comes from
 
 import itertools
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ import typer
 
 from residuum.artefacts import contracts, manifest, trec
 from residuum.cli import command
-from residuum.cli.errors import ResiduumError
+from residuum.cli.errors import NotRun, ResiduumError
 from residuum.cli.progress import track
 from residuum.config.schema.papers import QuerySet
 from residuum.pages import grids, layout
@@ -27,6 +28,8 @@ app = command.app(__doc__)
 QUERIES, QRELS, CORPUS = "queries.tsv", "qrels.trec", "manifest.json"
 EXPORTED = (QUERIES, QRELS)
 MEANS, ALWAYS = ("query_words", "doc_words"), "queries"
+OF_JUDGEMENTS = (ALWAYS, "relevant_per_query", "grades")
+UNJUDGED = "unjudged"  # 1 in the counts of a split without public judgements
 Quantities = dict[str, float]
 
 
@@ -67,12 +70,18 @@ def _counted(
     job: BoundCharacteristics, column: str, split: Path, train: Path | None, corpus: Path | None
 ) -> Quantities:
     """Count what the rows show of a column, and the judged queries."""
-    known = quantities(split) | sizes(split, train, job.folds.get(column))
+    try:
+        known = quantities(split)
+    except NotRun:  # it has no public judgements
+        known = {ALWAYS: len(trec.read_queries(split / QUERIES)), UNJUDGED: 1}
+    known |= sizes(split, train, job.folds.get(column))
     if train and job.table.asks(PAIRS):
-        judged = trec.read_qrels(train / QRELS)
-        known[PAIRS] = judged.filter(pl.col("relevance") >= 1).height
+        with suppress(NotRun):
+            judged = trec.read_qrels(train / QRELS)
+            known[PAIRS] = judged.filter(pl.col("relevance") >= 1).height
     known |= texts(corpus) if corpus else {}
-    return {name: n for name, n in known.items() if name == ALWAYS or job.table.asks(name)}
+    kept = (ALWAYS, UNJUDGED)
+    return {name: n for name, n in known.items() if name in kept or job.table.asks(name)}
 
 
 def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: Path) -> list[Path]:
@@ -83,6 +92,8 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
     cells = []
     for row, column in itertools.product(job.table.rows, job.table.columns):
         why = job.not_counted(column, row.quantity)
+        if why is None and not _judged(row.quantity, counts[column.id]):
+            why = f"{job.counted_of(column.id, row.quantity)} has no public judgements"
         cell = grids.blank(job, row.id, column.id, row.quantity, why)
         if why is None:
             counted = counts[column.id]
@@ -96,6 +107,11 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
     of, align = job.table, "l" + "c" * len(job.table.columns)
     page = layout.Layout(of.title, of.printed_in, header, rows, _notes(job), align)
     return layout.write(output, grids.tidied(cells).drop(grids.INDEX), page)
+
+
+def _judged(quantity: str, counted: Quantities) -> bool:
+    """Say whether a quantity was counted: one of judgements is not where there are none."""
+    return quantity in counted and not (UNJUDGED in counted and quantity in OF_JUDGEMENTS)
 
 
 def quantities(folder: Path) -> Quantities:
