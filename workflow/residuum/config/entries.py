@@ -76,14 +76,21 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path}: not a file that can be read")
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        _refuse_bombs(text)
-        return yaml.load(text, Loader=_UniqueKeys)
+        made = _loaded(text)
+        return dict(made) if isinstance(made, dict) else made
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 ({error})") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+@cache
+def _loaded(text: str) -> Any:
+    """Read YAML once, however often a file is the base of others; nobody may change what it has."""
+    _refuse_bombs(text)
+    return yaml.load(text, Loader=_UniqueKeys)
 
 
 def _refuse_bombs(text: str) -> None:
