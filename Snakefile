@@ -26,6 +26,7 @@ rule all:
     default_target: True
     input:
         pages=WIRING.pages.all,
+        timings=WIRING.figures.timed,
         ledger=PATHS.ledger,
 
 

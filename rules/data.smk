@@ -2,8 +2,8 @@ rule data_corpus:
     """Export a corpus as JSON-lines shards and check its ids and count."""
     input:
         files=WIRING.exports.files,
-        of=WIRING.exports.cut_from,
-        vocabulary=WIRING.exports.cut_by,
+        of=WIRING.exports.segmented_from,
+        vocabulary=WIRING.exports.tokenizer,
     output:
         PATHS.corpus,
     log:
@@ -17,7 +17,7 @@ rule data_corpus:
     params:
         **decided_by("residuum.data", "corpus", WIRING.exports.spec),
         of=options.each("of", "of", folder_of),
-        vocabulary=WIRING.exports.cut_option,
+        vocabulary=WIRING.exports.tokenizer_option,
         folder=options.output_folder,
     shell:
         "python -m residuum.data corpus --dataset {wildcards.dataset} --spec {params.spec:q} "

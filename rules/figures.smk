@@ -1,8 +1,11 @@
+# Figures, and how long the searches of one over efforts took: seconds are no results.
+
+
 rule figures_draw:
-    """Draw measures at every rerank depth, or in every group of the queries."""
+    """Draw measures at every rerank depth or effort, or in every group of the queries."""
     input:
-        depths=WIRING.figures.depths,
-        scored=WIRING.figures.scored,
+        curves=WIRING.figures.curves,
+        costs=WIRING.figures.costs,
         metrics=WIRING.figures.metrics,
         groups=WIRING.figures.groups,
         learning=WIRING.pages.learning,
@@ -19,10 +22,38 @@ rule figures_draw:
     params:
         **decided_by("residuum.figures", "draw", WIRING.pages.spec),
         metrics=PATHS.metrics_root,
-        depths=options.each("depths", "depths"),
-        scored=options.each("scored", "scored"),
+        curves=options.each("curve", "curves"),
+        costs=options.each("cost", "costs"),
         groups=options.each("groups", "groups"),
         learning=options.each("learning", "learning"),
     shell:
         "python -m residuum.figures draw --spec {params.spec:q} --metrics {params.metrics} "
-        "{params.depths} {params.scored} {params.groups} {params.learning} --output {output.tsv} 2>&1 | tee {log}"
+        "{params.curves} {params.costs} {params.groups} {params.learning} --output {output.tsv} 2>&1 | tee {log}"
+
+
+rule figures_time:
+    """Draw a figure over efforts by the time that a search takes."""
+    input:
+        curves=WIRING.figures.curves,
+        timings=WIRING.figures.timings,
+        learning=WIRING.pages.learning,
+    output:
+        tsv=PATHS.page_timing,
+        pdf=PATHS.page_timing.beside(".pdf"),
+        png=PATHS.page_timing.beside(".png"),
+    log:
+        PATHS.log("figures/{page}.time"),
+    benchmark:
+        PATHS.time("figures/{page}.time")
+    conda:
+        f"{ENVS}/base.yaml"
+    resources:
+        **RESOURCES.cpu(ESTIMATES.page, mem_mb=2000),
+    params:
+        **decided_by("residuum.figures", "time", WIRING.pages.spec),
+        curves=options.each("curve", "curves"),
+        timings=options.each("timing", "timings"),
+        learning=options.each("learning", "learning"),
+    shell:
+        "python -m residuum.figures time --spec {params.spec:q} {params.curves} {params.timings} "
+        "{params.learning} --output {output.tsv} 2>&1 | tee {log}"

@@ -22,7 +22,7 @@ rule lexical_index:
         **decided_by("residuum.lexical", "index", WIRING.corpora.index_form),
         corpus=options.folder("corpus"),
         weights=options.each("weights", "weights", folder_of),
-        vocabulary=WIRING.corpora.vocabulary_option,
+        vocabulary=WIRING.corpora.index_vocabulary,
         folder=options.output_folder,
     shell:
         "python -m residuum.lexical index --corpus {params.corpus} {params.weights} {params.vocabulary} "

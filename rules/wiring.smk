@@ -32,4 +32,5 @@ wildcard_constraints:
     run=ONLY.run,
     grouping="[^/]+",
     fidelity="[^/]+",
+    sweep="[^/]+",
     other=ONLY.other,

@@ -8,7 +8,7 @@ import pytest
 
 from corpora import make_corpus
 from residuum import candidates
-from residuum.artefacts import trec
+from residuum.artefacts import streams, trec
 from residuum.cli.errors import ResiduumError
 
 SPEC = {"kind": "candidates", "parts": [{"system": "a", "top": 3}, {"system": "b", "top": 2}]}
@@ -34,7 +34,7 @@ def drawn(tmp_path):
         text = json.dumps({**SPEC, **spec})
         queries = tmp_path / "queries.tsv"
         candidates.draw(corpus, queries, text, runs, "c", output, judged)
-        return dict(candidates.lists(trec.read_run(output))), output
+        return dict(trec.lists_of(trec.read_run(output)).iter_rows()), output
 
     return draw
 
@@ -61,7 +61,7 @@ def test_a_draw_follows_from_seed_and_query_alone(drawn):
 def test_each_doc_is_drawn_as_often_as_another():
     ids, counts = DOCS[:8], dict.fromkeys(DOCS[:8], 0)
     for seed in range(3000):
-        for doc in candidates.others(ids, 3, {"d00", "d05"}, Random(seed)):
+        for doc in streams.drawn(ids, 3, {"d00", "d05"}, Random(seed))[:3]:
             counts[doc] += 1
     assert counts["d00"] == counts["d05"] == 0
     # Of 6 docs 3 are drawn: 1500 each, with a deviation of sqrt(3000 / 4) = 27.

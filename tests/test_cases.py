@@ -6,7 +6,7 @@ import pytest
 from residuum import cases, rerank
 from residuum.artefacts import contracts, manifest, trec
 from residuum.cli.errors import ResiduumError
-from residuum.config.schema.papers import Cases
+from residuum.config.schema.cases import Cases
 from residuum.config.specs import canonical_json
 
 QUERIES = {"q1": "brief government definition", "q2": "who is robert gray", "q3": "never judged"}

@@ -49,7 +49,7 @@ def curve(path, of_runs=CURVE):
     ]
     columns = ["run", "depth", "query_id", "measure", "value"]
     path.parent.mkdir(parents=True)
-    trec.write_depths(path, pl.DataFrame(rows, schema=columns, orient="row"))
+    trec.write_curve(path, pl.DataFrame(rows, schema=columns, orient="row"))
     return path
 
 

@@ -12,6 +12,7 @@ import pytest
 from residuum import figures, paired
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.papers import Tests
+from residuum.config.schema.sweeps import Sweep
 from residuum.config.specs import canonical_json
 from residuum.paired import comparisons
 from tables_fixture import write_verdict
@@ -222,3 +223,78 @@ def test_a_series_whose_model_did_not_learn_is_labelled_and_not_tested(tmp_path)
     assert table["p"].null_count() == table.height
     page = (tmp_path / "one" / "toy-figure1.md").read_text()
     assert " (not learned)" in page and "cross seed1: not learned; RR@10 over 4" in page
+
+
+SEARCH = {"kind": "ivf", "nlist": 8, "nprobe": 1}
+EFFORTS = {0: 0.6, 1: 0.2, 4: 0.5}  # of ours, by effort; base has 0.1 less
+
+
+def over_efforts(folder):
+    """Draw two searched systems, and the time that they took; return both tables, the caption."""
+    folder.mkdir()
+    curves, costs, timings = [], [], []
+    for run, less, each in (("ours.seed1", 0.0, 3), ("base", 0.1, 1)):
+        at = folder / "sweeps" / "data" / "dev" / "toy"
+        at.mkdir(parents=True, exist_ok=True)
+        lines = ["run\teffort\tquery_id\tmeasure\tvalue"]
+        for effort, mean in EFFORTS.items():
+            lines += [f"{run}\t{effort}\t{q}\tRR@10\t{mean - less}" for q in QUERIES]
+            lines += [f"{run}\t{effort}\t{q}\trecall\t{1 - (effort == 1) / 2}" for q in QUERIES]
+        compared = {"0": 100.0 * each, "1": 20.0 * each, "4": 60.5 * each}
+        facts = {"vectors": 100 * each, "dimensions": 250, "indexes": 2}
+        curves.append(at / f"{run}.tsv")
+        curves[-1].write_text("\n".join(lines) + "\n")
+        costs.append(at / f"{run}.tsv.manifest.json")
+        costs[-1].write_text(json.dumps({"artefact": {**facts, "vectors_compared": compared}}))
+        timings.append(at / f"{run}.json")
+        timings[-1].write_text(json.dumps({"median": {"0": 4e-3, "1": 1e-3 * each, "4": 2e-3}}))
+    panels = [
+        {"id": "recall", "shows": "recall", "header": "Recall"},
+        {"id": "accuracy", "shows": "measure", "measure": "RR@10", "header": "MRR@10"},
+    ]
+    made = job(over="effort", sweep="toy", panels=panels)
+    sweep = Sweep.model_validate({"search": SEARCH, "then": [4], "k": 10, "description": "Lists."})
+    runs = {"ours": ["ours.seed1"], "base": ["base"]}
+    spec = made.model_copy(update={"sweep": sweep, "runs": runs}).model_dump(mode="json")
+    output, apart = folder / "toy-figure1.tsv", folder / "timings" / "toy-figure1.tsv"
+    figures.draw(canonical_json(spec), output, folder, curves, costs)
+    figures.draw_times(canonical_json(spec), apart, curves, timings)
+    tables = [
+        pl.read_csv(path, separator="\t", infer_schema_length=None) for path in (output, apart)
+    ]
+    return *tables, output.with_suffix(".md").read_text()
+
+
+def test_a_figure_over_efforts_by_what_is_compared(tmp_path):
+    table, _, text = over_efforts(tmp_path / "one")
+    assert table.height == 2 * 2 + 2 * 3, "an exact search has no recall: it is what is recalled"
+
+    def at(panel, series, effort):
+        return table.filter(panel=panel, series=series, effort=effort).row(0, named=True)
+
+    assert at("accuracy", "base", 4)["mean"] == pytest.approx(0.4)
+    assert at("recall", "base", 1)["mean"] == 0.5
+    assert at("accuracy", "ours", 4)["vectors_compared"] == 181.5
+    assert at("accuracy", "base", 0)["vectors_compared"] == 100
+    assert at("accuracy", "base", 4)["difference"] == pytest.approx(-0.1)
+    assert at("accuracy", "base", 4)["significant"] and at("accuracy", "base", 0)["p"] is None
+    row = next(line for line in text.splitlines() if line.startswith("| 4 "))
+    assert [c.strip() for c in row.split("|")[1:-1]] == [
+        "4", "1.000", "1.000", "0.500", "0.400\\*", "182", "60"
+    ]  # fmt: skip
+    assert "Search: ivf of FAISS, nlist 8, code flat, 10 docs a query; effort is nprobe." in text
+    assert (
+        "ours.seed1: 300 vectors of 250 floats, 0.0003 GB; shards, each with an index: 2." in text
+    )
+    assert "Recall of what the exact search finds" in text and "at that effort" in text
+
+
+def test_seconds_are_drawn_apart_and_leave_no_manifest(tmp_path):
+    table, times, text = over_efforts(tmp_path / "one")
+    shared = ["panel", "series", "effort", "mean"]
+    assert times.select(shared).equals(table.select(shared))
+    took = {(s, n): ms for s, n, ms in times.select("series", "effort", "ms_per_query").rows()}
+    assert took["ours", 1] == pytest.approx(3) and took["base", 4] == pytest.approx(2)
+    made = sorted(path.name for path in (tmp_path / "one" / "timings").iterdir())
+    assert made == ["toy-figure1.pdf", "toy-figure1.png", "toy-figure1.tsv"]
+    assert "timings/toy-figure1.pdf" in text and "ms" not in table.columns

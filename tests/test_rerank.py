@@ -60,7 +60,7 @@ def measured(
     rerank.depths(
         json.dumps(spec), [f"x={run}"], scores, tmp_path / "qrels", tmp_path / "depths.tsv"
     )
-    rows = trec.read_depths(tmp_path / "depths.tsv").rows()
+    rows = trec.read_curve(tmp_path / "depths.tsv").rows()
     assert [row[:4] for row in rows] == sorted(row[:4] for row in rows)
     assert {row[0] for row in rows} == {"x"}
     return {(depth, query, measure): value for _, depth, query, measure, value in rows}

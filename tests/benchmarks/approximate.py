@@ -53,7 +53,7 @@ def main() -> None:
             lambda c=ours: hits(c, queries, given.k), lambda c=plainly: hits(c, queries, given.k)
         )
         alone = pairs(
-            lambda: flat.search(queries, depth), lambda f=index: f.search(queries, depth, 0)
+            lambda: flat.search(queries, depth), lambda f=index: f.search(queries, depth, f.effort)
         )
         print(
             f"{setting.named}: recall {recall:.3f}; faster than exact: {median(own):.1f} times, "
@@ -72,7 +72,7 @@ def least(
     for search in tried:
         setting = SEARCHES[kind].model_validate(search)
         index = setting.build(docs)
-        _, rows = index.search(queries, exact.shape[1] + SPARE, 0)
+        _, rows = index.search(queries, exact.shape[1] + SPARE, index.effort)
         same = [len({*a} & {*b[: len(a)]}) / len(a) for a, b in zip(exact, rows, strict=True)]
         if (recall := float(np.mean(same))) >= RECALL:
             return setting, index, recall

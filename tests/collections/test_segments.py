@@ -1,4 +1,4 @@
-"""Segments and containing passages: cut, drawn and changed as said, against plain Python."""
+"""Segments and containing passages: packed, drawn and changed as said, against plain Python."""
 
 import json
 import random

@@ -966,3 +966,16 @@ def test_a_system_that_plays_one_must_exist(config):
         load(config, scale="mini")
     assert "systems.dualrm: no system 'cleer'" in str(error.value)
     assert "no system 'dual'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("scales/mini.yaml", {"roles": {"wikipedia-sample": "ict-50/test"}}),
+        ("models/mini-bert.yaml", {"corpora": ["ict-50-test"]}),  # whose tokenizer cuts it
+    ],
+)
+def test_a_dataset_that_is_cut_from_itself_is_refused(config, name, changes):
+    edit(config, name, **changes)
+    with pytest.raises(ResiduumError, match="dataset would be made from itself: ict-50 -> ict-50"):
+        load(config, scale="mini")

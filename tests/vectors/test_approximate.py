@@ -48,9 +48,9 @@ def hits(
 ) -> dict[int, list[tuple[str, float]]]:
     """Return the best k docs of each query, with their scores."""
     docs = Index((named(vectors, each), vectors), how(search), gpu=False)
-    found = pl.concat(docs.search(([], queries), k))
-    assert found.select("query", "doc_id").is_unique().all()
-    ordered = found.sort("query", "score", "doc_id", descending=[False, True, False])
+    frame = pl.concat(docs.search(([], queries), k))
+    assert frame.select("query", "doc_id").is_unique().all()
+    ordered = frame.sort("query", "score", "doc_id", descending=[False, True, False])
     own = ordered.group_by("query", maintain_order=True).head(k)
     return {
         query: list(part.select("doc_id", "score").iter_rows())

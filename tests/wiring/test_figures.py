@@ -21,24 +21,29 @@ from residuum.wiring.pages import Pages
 from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths
 
+EFFORT = {  # a figure over effort, as far as it differs from one over snapshots
+    **{"over": "effort", "sweep": "luan2021"},
+    "series": [{"id": "d", "label": "D", "system": "dpr-sum"}],
+    "panels": [{"id": "p", "shows": "measure", "measure": "RR@10", "header": "x"}],
+}
 BASE = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
 PAPER = ROOT / "config" / "papers" / "roc"
 PATHS = Paths("r")
 ON = "r/metrics/generated-mini"
 
 
-def load(folder, unbound=(), **changes):
-    """Load config/ at mini, without some roles; `changes` are laid over the keys of RoC's pages."""
+def load(folder, unbound=(), scale="mini", **changes):
+    """Load config/ at a scale, without some roles; `changes` are laid over RoC's pages."""
     config = folder / "config"
     shutil.copytree(ROOT / "config", config)
     for name, over in changes.items():
         path = config / "papers" / "roc" / f"{name}.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **over}))
-    path = config / "scales" / "mini.yaml"
+    path = config / "scales" / f"{scale}.yaml"
     made = yaml.safe_load(path.read_text())
     made["roles"] = {role: at for role, at in made["roles"].items() if role not in unbound}
     path.write_text(yaml.safe_dump(made))
-    return loading.load(config, {**BASE, "scale": "mini", "papers": ["roc"], "seeds": [1]})
+    return loading.load(config, {**BASE, "scale": scale, "papers": ["roc"], "seeds": [1]})
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,7 @@ def test_groups_and_metrics_are_what_a_figure_reads(roc):
     assert figures.metrics(hard) == [f"{ON}/dev/{run}.tsv" for run in runs], (
         "BM25, and no run of it"
     )
-    assert (figures.depths(hard), figures.scored(hard)) == ([], [])
+    assert (figures.curves(hard), figures.costs(hard)) == ([], [])
     old = load_old()
     sweep = Figures(old, PATHS, all_available)
     assert sweep.groups(named(page="clear-figure1")) == sweep.metrics(named(page="clear-figure1"))
@@ -182,7 +187,7 @@ def test_a_figure_over_snapshots_reads_the_runs_of_all_models_that_a_training_ke
         for seed in ("seed1", "seed1@1")
     ]
     assert figures.metrics(page) == expected
-    assert (figures.groups(page), figures.depths(page)) == ([], [])
+    assert (figures.groups(page), figures.curves(page)) == ([], [])
     assert f"{ON}/dev/dpr-ei.seed1.tsv" in Pages(roc, PATHS, all_available).metrics(
         named(page="roc-table3")
     )
@@ -229,7 +234,13 @@ def test_a_series_over_snapshots_without_its_split_is_absent(tmp_path):
          "'clear-bert-base' has no snapshots"),
         ("figure5", {"panels": [{"id": "ours", "shows": "better", "than": "bm25-default",
                                  "measure": "RR@10", "header": "x"}]},
-         "over snapshot panels show a measure"),
+         "over snapshot panels show measure"),
+        ("figure5", {"over": "effort"}, "give sweep over effort, and over nothing else"),
+        ("figure5", {"sweep": "luan2021"}, "give sweep over effort, and over nothing else"),
+        ("figure5", {**EFFORT, "sweep": "luan2020"}, "sweep: no sweep 'luan2020'; known: luan2021"),
+        ("figure5", EFFORT, "narrows reads no figure over effort"),
+        ("figure5", {**EFFORT, "series": [{"id": "b", "label": "B", "system": "bm25-default"}]},
+         "series.b.system: system 'bm25-default' is of kind lexical; fitting: "),
         ("figure5", {"panels": [{"id": "ours", "shows": "measure", "measure": "RR@10",
                                  "series": ["our-original"], "header": "x"}]},
          "no series 'our-original'"),

@@ -102,7 +102,7 @@ def test_the_papers_collections_have_training_queries_or_folds():
 
 
 def test_a_figure_and_a_case_study_read_their_split(mini, pages):
-    curves = Figures(mini, Paths("r"), all_available).depths(named(page="clear-figure1"))
+    curves = Figures(mini, Paths("r"), all_available).curves(named(page="clear-figure1"))
     assert all(path.startswith("r/rerank/generated-mini/dev/") for path in curves)
     assert len(curves) == len(set(curves)) > 0
     cases = named(page="clear-table3")

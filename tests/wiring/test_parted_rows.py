@@ -211,10 +211,10 @@ def test_a_column_over_candidates_has_its_systems_orders_of_them(tmp_path: Path)
 
 
 def test_systems_that_cannot_order_candidates_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResiduumError) as found:
+    with pytest.raises(ResiduumError) as caught:
         over_pool(
             tmp_path, {"clear": "clear", "bm25": "bm25-rm3", "clear-random": "bm25-bert-base"}
         )
     for name in ("clear", "bm25-rm3", "bm25-bert-base"):
-        assert f"'{name}' cannot put docs of 'pool' into order" in str(found.value)
-    assert "rerankers with first_stage: pool do" in str(found.value)
+        assert f"'{name}' cannot put docs of 'pool' into order" in str(caught.value)
+    assert "rerankers with first_stage: pool do" in str(caught.value)

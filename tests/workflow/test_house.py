@@ -296,6 +296,7 @@ def test_what_the_command_needs_is_pinned_as_the_lock_is():
     assert project["scripts"] == {"residuum": "residuum.__main__:main"}
 
 
+# Approximate search and the cutting of texts compute in jobs; the command checks what config says.
 IN_JOBS = (
     *("residuum.neural", "residuum.vectors.approximate"),
     *("residuum.artefacts.wordpieces", "residuum.collections.segments"),

@@ -378,7 +378,7 @@ def test_a_new_kind_reruns_nothing(project, edited):
 @pytest.mark.parametrize(
     ("name", "old", "new", "folders"),
     [
-        ("config/schema/papers.py", "limit: Positive = Field(3", "limit: Positive = Field(4",
+        ("config/schema/cases.py", "limit: Positive = Field(3", "limit: Positive = Field(4",
          PAGES),
         ("tuning/evaluation.py", "float(m.value)", "float(m.value) / 2",
          PAGES | {"metrics", "tuning", "rerank", "runs"}),

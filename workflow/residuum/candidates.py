@@ -5,7 +5,7 @@ Attentional Representations for Text Retrieval, TACL 2021, sections 5 and 6. Mus
 judgements: a relevant doc that neither half holds is not in the list.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Annotated
 
@@ -14,7 +14,7 @@ import typer
 
 from residuum.artefacts import contracts, manifest, trec
 from residuum.artefacts.residual import Residual
-from residuum.artefacts.streams import disk_list
+from residuum.artefacts.streams import chunks, disk_list, drawn
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
@@ -41,9 +41,10 @@ def draw(
     """
     system = command.parse_spec(CandidatesSystem, spec)
     runs = command.named_paths("--run", run, [part.system for part in system.parts])
-    residual, asked = Residual(judged_before), sorted(trec.read_queries(queries))
-    tops = [first(trec.read_run(runs[part.system]), part.top, asked) for part in system.parts]
-    barred = lists(residual.pairs)
+    residual, query_ids = Residual(judged_before), sorted(trec.read_queries(queries))
+    parts = [(trec.read_run(runs[part.system]), part.top) for part in system.parts]
+    tops = [top_docs(run, top, query_ids) for run, top in parts]
+    judged = dict(trec.lists_of(residual.pairs).iter_rows())
     total, hits = contracts.corpus_manifest(corpus)["docs"], 0
 
     def doc_ids() -> Iterator[str]:
@@ -51,35 +52,32 @@ def draw(
 
     with disk_list(output, doc_ids()) as ids:
 
-        def parts() -> Iterator[pl.DataFrame]:
-            nonlocal hits
-            for start in range(0, len(asked), QUERIES_AT_ONCE):
-                some = asked[start : start + QUERIES_AT_ONCE]
-                drawn = {q: joined([top.get(q, []) for top in tops]) for q in some}
-                for query_id, docs in drawn.items():
-                    out, seed = {*docs, *barred.get(query_id, [])}, derive(system.seed, query_id)
-                    docs += others(ids, system.random, out, Random(seed))
-                hits += sum(map(len, drawn.values()))
-                yield ranked(drawn)
+        def candidates(query_id: str) -> list[str]:
+            docs = joined(top.get(query_id, []) for top in tops)
+            left_out = {*docs, *judged.get(query_id, [])}
+            random = Random(derive(system.seed, query_id))
+            others = drawn(ids, system.random, left_out, random) if system.random else []
+            return [*docs, *others[: system.random]]
 
-        trec.write_run(output, parts(), tag)
+        def lists() -> Iterator[pl.DataFrame]:
+            nonlocal hits
+            for some in chunks(query_ids, QUERIES_AT_ONCE):
+                part = ranked({query_id: candidates(query_id) for query_id in some})
+                hits += part.height
+                yield part
+
+        trec.write_run(output, lists(), tag)
     inputs = [corpus / "manifest.json", queries, *runs.values(), *residual.paths]
-    facts = {"hits": hits, "queries": len(asked)}
+    facts = {"hits": hits, "queries": len(query_ids)}
     manifest.write(output, facts, system, inputs, "residuum.candidates")
 
 
-def lists(pairs: pl.DataFrame) -> dict[str, list[str]]:
-    """Return the docs of each query, in their order."""
-    grouped = pairs.group_by("query_id", maintain_order=True).agg("doc_id")
-    return dict(grouped.iter_rows())
-
-
-def first(run: pl.DataFrame, top: int, asked: Iterable[str]) -> dict[str, list[str]]:
-    """Return the first docs of each query; one that is not asked is an error."""
-    found = lists(trec.cut(run, top))
-    if others := found.keys() - {*asked}:
+def top_docs(run: pl.DataFrame, top: int, query_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return the first docs of each query; a query of another split is an error."""
+    docs = dict(trec.lists_of(trec.cut(run, top)).iter_rows())
+    if others := docs.keys() - {*query_ids}:
         raise ResiduumError(f"query {min(others)} of a part's run is not in the split's queries")
-    return found
+    return docs
 
 
 def joined(tops: Iterable[Iterable[str]]) -> list[str]:
@@ -87,22 +85,14 @@ def joined(tops: Iterable[Iterable[str]]) -> list[str]:
     return list(dict.fromkeys(doc for top in tops for doc in top))
 
 
-def others(ids: Sequence[str], count: int, out: set[str], random: Random) -> list[str]:
-    """Draw `count` docs uniformly from those that are not out; of fewer, all of them."""
-    size = min(len(ids), count + len(out)) if count else 0
-    drawn = map(ids.__getitem__, random.sample(range(len(ids)), size))
-    return [doc_id for doc_id in drawn if doc_id not in out][:count]
-
-
-def ranked(drawn: dict[str, list[str]]) -> pl.DataFrame:
-    """Return the lists as a run whose scores count down to 1."""
+def ranked(lists: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Return lists as a run whose scores count down to 1."""
     rows = [
-        (query_id, doc_id, rank, float(len(docs) + 1 - rank))
-        for query_id, docs in sorted(drawn.items())
-        for rank, doc_id in enumerate(docs, start=1)
+        (query_id, doc_id, len(docs) - before)
+        for query_id, docs in lists.items()
+        for before, doc_id in enumerate(docs)
     ]
-    names = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64}
-    return pl.DataFrame(rows, schema=names, orient="row")
+    return trec.rank(pl.DataFrame(rows, schema=trec.HITS, orient="row"))
 
 
 if __name__ == "__main__":

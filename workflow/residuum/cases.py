@@ -17,7 +17,7 @@ from residuum.artefacts import contracts, manifest, trec
 from residuum.cli import command
 from residuum.cli.errors import ResiduumError
 from residuum.cli.progress import track
-from residuum.config.schema.papers import Cases, Condition
+from residuum.config.schema.cases import Cases, Condition
 from residuum.pages import layout, learned, notes
 from residuum.pages.layout import TextCell
 from residuum.tuning.learned import read_all
@@ -28,6 +28,12 @@ LIMIT = 1000  # pairs written to the TSV
 WORDS = 30  # words of an excerpt
 SENTENCE = re.compile(r"[.!?]['\")\]]*$")
 WORD = re.compile(r"\w+")
+# English stop words of Lucene 9 (EnglishAnalyzer.ENGLISH_STOP_WORDS_SET), which match no query.
+STOP_WORDS = {
+    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is"),
+    *("it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there"),
+    *("these", "they", "this", "to", "was", "will", "with"),
+}
 
 
 @app.command()
@@ -128,7 +134,7 @@ def excerpt(query: str, text: str) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return set(WORD.findall(text.lower())) - trec.STOP_WORDS
+    return set(WORD.findall(text.lower())) - STOP_WORDS
 
 
 def page(job: BoundCases, pairs: pl.DataFrame, examined: int, table: pl.DataFrame) -> layout.Layout:

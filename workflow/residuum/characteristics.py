@@ -110,8 +110,10 @@ def write(job: BoundCharacteristics, counts: Mapping[str, Quantities], output: P
 
 
 def _judged(quantity: str, counted: Quantities) -> bool:
-    """Say whether a quantity was counted: one of judgements is not where there are none."""
-    return quantity in counted and not (UNJUDGED in counted and quantity in OF_JUDGEMENTS)
+    """Say whether there are the judgements that a quantity counts, if it counts any."""
+    if quantity == PAIRS:
+        return PAIRS in counted
+    return UNJUDGED not in counted or quantity not in OF_JUDGEMENTS
 
 
 def quantities(folder: Path) -> Quantities:

@@ -49,8 +49,8 @@ def judge(
     values = {name: of_table(bound, metrics, verdicts) for name, bound in job.tables.items()}
     parted = grouped.read_all(groups or [])
     for name, figure in job.figures.items():
-        kept, sweeps = without_unlearned(figure, verdicts), figure.figure.sweeps
-        over = _over_depths(figure, depths or []) if sweeps else of_runs(kept, metrics, parted)
+        kept, deep = without_unlearned(figure, verdicts), figure.figure.of_curves
+        over = _over_depths(figure, depths or []) if deep else of_runs(kept, metrics, parted)
         values[name] = of_figure(job, name, kept, over)
     made = compare(job, values)
     grids.write(tests, made, paired.Comparison)
@@ -82,8 +82,8 @@ def _over_depths(figure: BoundFigure, depths: Sequence[Path]) -> list[Point]:
     """
     if not figure.drawn():
         return []
-    own = [trec.read_depths(path) for path in depths if _place(path) in figure.places.values()]
-    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.DEPTHS), *own]))
+    own = [trec.read_curve(path) for path in depths if _place(path) in figure.places.values()]
+    points = curves.measured(figure, pl.concat([pl.DataFrame(schema=trec.curve()), *own]))
     return [point for point in points if point.x > 0]
 
 

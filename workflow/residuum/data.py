@@ -74,7 +74,8 @@ def corpus(
     repeated: list[str] = []
     first_only = getattr(collection.source, "repeated", "error") == "first"
     with files.whole_directory(output) as folder:
-        told = collection.made_of(Behind(of, None, vocabulary, revision, folder))
+        behind = Behind(of=of, vocabulary=vocabulary, revision=revision, output=folder)
+        told = collection.made_of(behind)
         docs = DOCS[collection.source.kind](told)
         stream = track(docs, f"export {dataset}", expected, "docs")
         unique = _first_of_each(stream, repeated) if first_only else stream
@@ -139,7 +140,7 @@ def split(
     relevant, the judgements are made of them and the docs of the corpus.
     """
     collection, where = _collection(spec, dataset_file), f"{dataset}/{name}"
-    collection = collection.made_of(Behind(corpus, questions))
+    collection = collection.made_of(Behind(corpus=corpus, questions=questions))
     rows, residual = load_split(dataset, name, collection), Residual(judged_before)
     residual.check(rows.qrels, where)
     facts: dict[str, object] = {"queries": len(rows.queries), "qrels": len(rows.qrels)}
@@ -214,7 +215,7 @@ def answers(
     questions: Questions = None,
 ) -> None:
     """Write the answers to the questions of one split."""
-    collection = _collection(spec, dataset_file).made_of(Behind(split=questions))
+    collection = _collection(spec, dataset_file).made_of(Behind(questions=questions))
     texts = splits.load(dataset, collection, name).answers
     contracts.write_answers(output, texts)
     facts = {"queries": len(texts), "answers": sum(map(len, texts.values()))}

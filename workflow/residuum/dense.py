@@ -25,7 +25,7 @@ from residuum.cli.errors import ResiduumError
 from residuum.code.tables import Kinds
 from residuum.config.schema.search import Search
 from residuum.config.schema.systems import DenseSystem
-from residuum.vectors.nearest import Index, Vectors, pair_scores
+from residuum.vectors.nearest import Index, Vectors, pair_scores, use_threads
 
 app = command.app(__doc__)
 
@@ -170,7 +170,7 @@ def _gpu(device: str, threads: int) -> bool:
     """Fix FAISS's threads; say whether it searches on a GPU: where it has one that is allowed."""
     import faiss
 
-    faiss.omp_set_num_threads(threads)
+    use_threads(threads)
     count = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
     if device == "cuda" and not count:
         print("FAISS sees no GPU (faiss-cpu?): searching on the CPU", file=sys.stderr)

@@ -1,7 +1,8 @@
-"""Measures over rerank depths, groups of queries or snapshots, drawn; tests at every point.
+"""Measures over rerank depths, efforts of a search, groups of queries or snapshots, drawn, tested.
 
-Command: `python -m residuum.figures draw ...`. What is drawn lies beside the drawing, unrounded;
-equal data is equal bytes. Must not know how runs were made, nor how p-values are computed.
+Command: `python -m residuum.figures draw|time ...`. What is drawn lies beside the drawing,
+unrounded; equal data is equal bytes. Seconds, which no two runs share, are drawn apart. Must not
+know how runs were made, nor how p-values are computed.
 """
 
 import json
@@ -15,8 +16,8 @@ import typer
 from residuum.artefacts import files, manifest, trec
 from residuum.artefacts.groupings import Groups
 from residuum.cli import command
-from residuum.config.schema.figures import DEPTH
-from residuum.pages import drawing, grids, grouped, layout, learned, notes
+from residuum.config.schema.figures import DEPTH, EFFORT
+from residuum.pages import costs, drawing, grids, grouped, layout, learned, notes
 from residuum.pages.curves import measured
 from residuum.pages.drawing import panel_name
 from residuum.pages.layout import DASH, TextCell
@@ -26,6 +27,11 @@ from residuum.tuning.learned import Learned, read_all
 from residuum.wiring.drawn import BoundFigure
 
 app = command.app(__doc__)
+COSTS = {DEPTH: "docs_reranked", EFFORT: "vectors_compared"}  # of a query
+FROM_ZERO = {
+    DEPTH: "K = 0 is the first stage alone, drawn as a thin line and not tested.",
+    EFFORT: "Effort 0 is the exact search, drawn as a thin line and not tested.",
+}
 TESTED = (
     *("difference", "ci_low", "ci_high", "boot_low", "boot_high", "effect", "min_detectable"),
     *("p", "p_error", "p_adjusted", "p_mixed_effects", "p_over_seeds"),
@@ -42,21 +48,23 @@ def draw(
     spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
     output: Annotated[Path, typer.Option(help="TSV to write; .pdf, .png and .md go beside it")],
     metrics: command.Metrics,
-    depths: Annotated[
-        list[Path] | None, typer.Option(help="TSV of run, depth, query_id, measure, value")
+    curve: Annotated[
+        list[Path] | None,
+        typer.Option(help="TSV of run, depth (or effort), query_id, values"),
     ] = None,
-    scored: Annotated[
-        list[Path] | None, typer.Option(help="manifest of the scored pairs behind it")
+    cost: Annotated[
+        list[Path] | None,
+        typer.Option(help="manifest of its scored pairs, or of its searches"),
     ] = None,
     groups: Annotated[list[Path] | None, typer.Option(help="groups of a split's queries")] = None,
     learning: command.Learning = None,
 ) -> None:
     """Write the drawn data as .tsv, the drawing as .pdf and .png and its caption as .md."""
     requested = command.parse_spec(BoundFigure, spec)
-    verdicts, curves, costs = read_all(learning or []), depths or [], scored or []
-    if requested.figure.sweeps:
-        job, points = _over_depths(requested, verdicts, curves)
-        data, lines = frame(points), [cost(path) for path in costs]
+    verdicts, curves, paid = read_all(learning or []), curve or [], cost or []
+    if requested.figure.of_curves:
+        job, points = _of_curves(requested, verdicts, curves, paid)
+        data, lines = frame(points, job.figure.over), list(costs.notes(job, paid))
     else:
         job, parted = without_unlearned(requested, verdicts), grouped.read_all(groups or [])
         kept = [series.id for series in job.drawn()]
@@ -69,17 +77,47 @@ def draw(
     page = caption(job, points, lines)
     page.notes.extend(learned.notes(verdicts))
     own += layout.write(output, data, page, image=f"{output.stem}.png")
-    inputs = [*curves, *costs, *(metrics / name for name in requested.metrics())]
+    inputs = [*curves, *paid, *(metrics / name for name in requested.metrics())]
     inputs += [*(groups or []), *(learning or [])]
     manifest.write(output, {"points": len(points)}, requested, inputs, "residuum.figures", own)
 
 
-def _over_depths(
-    job: BoundFigure, verdicts: Mapping[str, Learned], depths: list[Path]
+@app.command("time")
+def draw_times(
+    spec: Annotated[str, typer.Option(help="BoundFigure as JSON")],
+    output: Annotated[Path, typer.Option(help="TSV to write; .pdf and .png go beside it")],
+    curve: Annotated[list[Path], typer.Option(help="TSV of run, effort, query_id, measure, value")],
+    timing: Annotated[list[Path], typer.Option(help="JSON of the seconds of its searches")],
+    learning: command.Learning = None,
+) -> None:
+    """Draw a figure over efforts by the time that a search takes; no manifest says it is a result.
+
+    Of several seeds the time is the mean of their medians.
+    """
+    job = command.parse_spec(BoundFigure, spec)
+    times = {
+        (path.stem, int(effort)): 1000 * seconds
+        for path in timing
+        for effort, seconds in json.loads(files.read_bytes(path))["median"].items()
+    }
+    labelled, _ = learned.labelled(job, read_all(learning or []))
+    points = measured(labelled, _read(labelled, curve), times)
+    drawing.save(labelled, points, output, "Milliseconds per query")
+    data = frame(points, EFFORT).rename({COSTS[EFFORT]: "ms_per_query"})
+    files.write_text(output, data.drop(*TESTED).write_csv(None, separator="\t"))
+
+
+def _of_curves(
+    job: BoundFigure, verdicts: Mapping[str, Learned], curves: list[Path], paid: list[Path]
 ) -> tuple[BoundFigure, list[Point]]:
     labelled, tested = learned.labelled(job, verdicts)
-    made = measured(labelled, pl.concat([trec.read_depths(path) for path in depths]))
+    compared = {key: count for path in paid for key, count in costs.compared(path)}
+    made = measured(labelled, _read(job, curves), compared)
     return labelled, compare(labelled, tested, made)
+
+
+def _read(job: BoundFigure, curves: list[Path]) -> pl.DataFrame:
+    return pl.concat([trec.read_curve(path, job.figure.over) for path in curves])
 
 
 def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
@@ -96,7 +134,7 @@ def frame(points: list[Point], over: str = DEPTH) -> pl.DataFrame:
             "lowest": float(point.means.min()),
             "highest": float(point.means.max()),
             "per_seed": " ".join(str(float(mean)) for mean in point.means),
-            **({"docs_reranked": point.docs_reranked} if over == DEPTH else {}),
+            **({COSTS[over]: point.cost} if over in COSTS else {}),
             **_tested(point),
         }
         for point in points
@@ -119,17 +157,6 @@ def _tested(point: Point) -> dict[str, object]:
     return {name: getattr(point.test, name, None) for name in TESTED}
 
 
-def cost(scored: Path) -> str:
-    """Return how many pairs a reranker scored, and how many without sharing them between runs."""
-    facts = json.loads(files.read_bytes(scored))["artefact"]
-    pairs, alone = facts["pairs"], facts["pairs_without_sharing"]
-    return (
-        f"Pairs scored by {scored.name.partition('.')[0]}: {pairs:,}, each once for all depths of "
-        f"{len(facts['pairs_per_run'])} first-stage runs; {alone:,} if every run were scored alone "
-        f"at its largest depth ({1 - pairs / max(alone, 1):.0%} saved)."
-    )
-
-
 def _parted(groups: Mapping[str, Groups]) -> Iterator[str]:
     """Yield which queries of one value stand in two groups."""
     for split_ref, own in groups.items():
@@ -149,12 +176,19 @@ def caption(job: BoundFigure, points: list[Point], lines: list[str]) -> layout.L
         number = columns.index((point.panel, point.series)) + 1
         shown[point.x][number] = TextCell(f"{mean:.3f}{spread}{'*' * significant}")
     names = [f"{panel.measure or 'recall'} {series.label}" for panel, series in columns]
-    if not job.figure.sweeps:
+    if job.figure.over != DEPTH:
         names = [f"{panel.header} {series.label}" for panel, series in columns]
     if job.figure.grouped:
         for x, size in {point.x: len(point.scores.query_ids) for point in points}.items():
             shown[x][0] = TextCell(f"{shown[x][0].text} ({size} queries)")
-    header = ["K" if job.figure.sweeps else job.figure.over, *names]
+    header = ["K" if job.figure.over == DEPTH else job.figure.over, *names]
+    if job.figure.over == EFFORT:  # the same in all panels
+        of_each = {(point.series.id, point.x): point.cost for point in points}
+        for series in job.drawn():
+            header.append(f"vectors compared, {series.label}")
+            for x, cells in shown.items():
+                count = of_each.get((series.id, x))
+                cells.append(TextCell(DASH if count is None else f"{count:,.0f}"))
     of, rows = job.figure, list(shown.values())
     return layout.Layout(of.title, of.printed_in, header, rows, list(_notes(job, points, lines)))
 
@@ -169,13 +203,13 @@ def _notes(job: BoundFigure, points: list[Point], lines: list[str]) -> Iterator[
         yield f"Means over training seeds, per query where tested; {spread}. {notes.SHARED}"
     if any(point.test for point in points):
         note = notes.tests_note(job.tests, "panel", "figure")
-        where = "depth" if figure.sweeps else "point"
+        where = figure.over if figure.of_curves else "point"
         yield f"Marks and *: differs significantly from {drawn[0].label} at that {where}. {note}"
         tests = [(f"{p.panel.id}, {p.series.id} at {p.at}", p.test) for p in points if p.test]
         yield from notes.remarks(tests, job.tests.alpha)
         yield from notes.one_training(job.runs)
-    if figure.sweeps:
-        yield "K = 0 is the first stage alone, drawn as a thin line and not tested."
+    if figure.of_curves:
+        yield FROM_ZERO[figure.over]
     yield from lines
     yield from _not_drawn(job)
     yield from notes.of_runs(job)
@@ -193,12 +227,13 @@ def _panels(job: BoundFigure, points: list[Point]) -> Iterator[str]:
             queries = sum(own) if job.figure.grouped else max(own, default=0)
             where = f"{job.places[series.id]} in the role of {roles[series.id]}, {queries} queries"
             splits[where] = None
-        yield f"{panel_name(panel)} (the paper's {panel.header}): {'; '.join(splits) or 'not run'}."
+        named = f"{panel_name(job, panel)} (the paper's {panel.header})"
+        yield f"{named}: {'; '.join(splits) or 'not run'}."
 
 
 def _not_drawn(job: BoundFigure) -> Iterator[str]:
     absent = [series for series in job.figure.series if series not in job.drawn()]
-    if job.figure.sweeps and absent:
+    if job.figure.of_curves and absent:
         labels = ", ".join(series.label for series in absent)
         yield f"Not drawn, without runs at this scale: {labels}."
         return

@@ -5,7 +5,7 @@ weighs the lexical run: lambda * lexical + dense; RoC Eq. 11, where it weighs th
 Must not know Lucene or torch: what a list lacks comes as a file of scores.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -57,16 +57,11 @@ def tune(
     if grid is None or measure is None:
         raise ResiduumError(f"lambda is fixed at {weighting.value}: there is nothing to tune")
     lists = Lists(system, run, scores or [])
-    judged = trec.read_qrels(qrels) if qrels else None
-    asked = judged["query_id"] if judged is not None else _asked(measure, answers)
-    query_ids = asked.unique().sort().to_list()
+    query_ids, judge = _judging(measure, qrels, answers, corpus)
     depth = min(system.k, cutoff(measure) or system.k)
     pairs = pl.concat(contenders(some, grid, depth) for some in lists.unions(query_ids))
     runs = [ranked(pairs, weight, depth) for weight in grid]
-    if judged is None:
-        assert answers and corpus, "_asked says so"
-        judged = _with_all(judgements.of_pairs(pairs, answers, corpus), query_ids)
-    values = of_rankings(runs, judged, by_judgements(measure))
+    values = of_rankings(runs, judge(pairs), by_judgements(measure))
     settings: list[Setting] = [{LAMBDA: weight} for weight in grid]
     record = choose(settings, values, query_ids, measure, read_folds(query_ids, fold or []))
     inputs = [*lists.runs.values(), *(path for _, path in lists.scores), *(fold or [])]
@@ -74,16 +69,26 @@ def tune(
     record.write(output, system, inputs, "residuum.fusion")
 
 
-def _asked(measure: str, answers: Path | None) -> pl.Series:
-    """Return the ids of the questions; none are an error."""
-    if answers is None:
-        by = "--qrels" if reads(measure) == "judgements" else "--answers and --corpus"
-        raise ResiduumError(f"interpolation.measure: {measure}: give {by}")
-    return pl.Series([*contracts.read_answers(answers)])
+def _judging(
+    measure: str, qrels: Path | None, answers: Path | None, corpus: Path | None
+) -> tuple[list[str], Callable[[pl.DataFrame], pl.DataFrame]]:
+    """Return the ids of the queries, and what gives the judgements of pairs that lists can show."""
+    by_answers = reads(measure) == "answers"
+    if by_answers and answers and corpus:
+        query_ids = sorted(contracts.read_answers(answers))
+        return query_ids, lambda pairs: _by_answers(pairs, query_ids, answers, corpus)
+    if qrels and not by_answers:
+        judged = trec.read_qrels(qrels)
+        return judged["query_id"].unique().sort().to_list(), lambda pairs: judged
+    needed = "--answers and --corpus" if by_answers else "--qrels"
+    raise ResiduumError(f"interpolation.measure: {measure}: give {needed}")
 
 
-def _with_all(judged: pl.DataFrame, query_ids: list[str]) -> pl.DataFrame:
-    """Add a doc of no list, not relevant, for each query: one without a list is judged too."""
+def _by_answers(
+    pairs: pl.DataFrame, query_ids: list[str], answers: Path, corpus: Path
+) -> pl.DataFrame:
+    """Judge pairs by answers, and of each query a doc of no list: one without a list counts too."""
+    judged = judgements.of_pairs(pairs, answers, corpus)
     rows = {"query_id": query_ids, "doc_id": "", "relevance": 0}
     return pl.concat([judged, pl.DataFrame(rows, schema_overrides=judged.schema)])
 

@@ -119,8 +119,8 @@ def score(
     searcher = open_index(index, system, threads)
     pairs, names = trec.read_pairs(run), [str(path) for path in run]
     texts = read_texts(queries, pairs, " or ".join(names))
-    lists = pairs.group_by("query_id", maintain_order=True).agg("doc_id")
-    docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in lists.iter_rows()]
+    lists = trec.lists_of(pairs).iter_rows()
+    docs = [(query_id, texts[query_id], doc_ids) for query_id, doc_ids in lists]
     scored = searcher.score(track(docs, "score", len(docs), "queries"))
     lost = pairs.join(scored, on=["query_id", "doc_id"], how="anti")
     if lost.height:

@@ -96,9 +96,11 @@ def _save(job: BoundLines, drawn: Sequence[Line], output: Path) -> list[Path]:
         legend: drawing.Legend = {}
         for ax, panel in zip(axes, panels, strict=True):
             own = [line for line in drawn if line.panel == panel]
-            legend |= _plot(ax, job, panel, own) if own else drawing.nothing(ax) or {}
-        if legend:
-            figure.legend([*legend.values()], [*legend], loc="outside lower center", ncols=3)  # type: ignore[arg-type]
+            if own:
+                legend |= _plot(ax, job, panel, own)
+            else:
+                drawing.nothing(ax)
+        drawing.explain(figure, legend, 3)
         return drawing.written(figure, output)
 
 

@@ -25,11 +25,6 @@ PAIRS_AT_ONCE = 256  # bounds the ranked lists in memory
 LISTS = [("query_id", pl.String), ("doc_id", pl.List(pl.String))]
 
 
-def lists_of(run: pl.DataFrame) -> pl.DataFrame:
-    """Return the docs of each query of a run, best first, as LISTS."""
-    return run.group_by("query_id", maintain_order=True).agg("doc_id")
-
-
 class Pair(NamedTuple):
     """A training pair, and its negatives where they are not drawn."""
 
@@ -128,7 +123,7 @@ class Miner:
         for system, top, _ in self._negatives.sources:
             if system not in ranked:
                 run = trec.rank(pl.concat(searcher.search(texts.items(), top)), top)
-                ranked[system] = dict(run.group_by("query_id").agg("doc_id").iter_rows())
+                ranked[system] = dict(trec.lists_of(run).iter_rows())
         return ranked
 
     def _draw_of(self, query_id: str, positive: str, ranked: Ranked) -> Draw:

@@ -23,7 +23,7 @@ from residuum.config.schema.base import Positive, Strict
 from residuum.config.schema.negatives import Negatives
 from residuum.config.schema.systems import LexicalSystem
 from residuum.lucene.anserini import Searcher
-from residuum.mining import Miner, Pair, lists_of
+from residuum.mining import Miner, Pair
 from residuum.tuning import judgements
 from residuum.tuning.answers import holders
 
@@ -66,7 +66,7 @@ def mine(
     config = command.parse_spec(Spec, spec)
     runs = command.named_paths("--run", run or [], [s.system for s in config.negatives.runs])
     searcher = _searcher(config, index, threads)
-    lists = {name: lists_of(trec.read_run(path)) for name, path in runs.items()}
+    lists = {name: trec.lists_of(trec.read_run(path)) for name, path in runs.items()}
     if config.by_answers:
         texts = trec.read_queries(queries)
         lists |= _searched(config.negatives, lists, searcher, texts)
@@ -158,12 +158,12 @@ def _searched(
             "the training split has answers and no judgements, so that positives are hits that "
             "hold one: give negatives.pools with hits, and scores"
         )
-    found = {}
+    made = {}
     for system, top, _ in (source for source in negatives.sources if source.system not in lists):
         queries = track(texts.items(), f"search with {system}", len(texts), "queries")
         parts = [trec.rank(part, top) for part in searcher.search(queries, top)]
-        found[system] = lists_of(pl.concat(parts))
-    return found
+        made[system] = trec.lists_of(pl.concat(parts))
+    return made
 
 
 def _answered(

@@ -31,9 +31,9 @@ class Draw(NamedTuple):
 
     def anywhere(self, count: int) -> list[str]:
         """Return `count` docs or a few more, drawn uniformly from the corpus, none relevant."""
-        size = min(len(self.corpus), count + len(self.relevant))
-        drawn = map(self.corpus.__getitem__, self.random.sample(range(len(self.corpus)), size))
-        docs = [doc_id for doc_id in drawn if doc_id not in self.relevant]
+        from residuum.artefacts.streams import drawn
+
+        docs: list[str] = drawn(self.corpus, count, self.relevant, self.random)
         if not docs:
             raise ResiduumError(f"query {self.query_id}: every doc of the corpus is relevant to it")
         return docs

@@ -160,7 +160,7 @@ def depths(
         listed = candidates(path, max(config.depths[name]), scored, scores)
         curve = measured(listed, judged, config.depths[name], config.measures)
         tables.append(curve.with_columns(run=pl.lit(name)))
-    trec.write_depths(output, pl.concat(tables))
+    trec.write_curve(output, pl.concat(tables))
     facts = {"runs": sorted(runs), "queries": judged["query_id"].n_unique()}
     inputs = [*dict.fromkeys(runs.values()), scores, qrels]
     manifest.write(output, facts, config, inputs, "residuum.rerank")
@@ -185,7 +185,7 @@ def cut(
     if fixed := system.depth.fixed():
         chosen = Record(choices=[Choice(setting={"depth": fixed})])
     elif curve:
-        chosen = best_depth(trec.read_depths(curve), name, system.depth, curve)
+        chosen = best_depth(trec.read_curve(curve), name, system.depth, curve)
     else:
         raise ResiduumError("depth is chosen on a tuning split: give --curve, written by depths")
     depth = int(chosen.choices[0].setting["depth"])

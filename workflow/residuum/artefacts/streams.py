@@ -8,10 +8,11 @@ texts.add(key, text)`. Must not know what the texts are.
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import BinaryIO, TypeVar
 
 import numpy as np
@@ -84,6 +85,15 @@ class DiskList:
         ends = os.pread(self._ends.fileno(), 2 * END.itemsize, number * END.itemsize)
         start, end = np.frombuffer(ends, END).tolist()
         return os.pread(self._texts.fileno(), end - start, start).decode()
+
+
+def drawn(
+    texts: "DiskList | Sequence[str]", count: int, left_out: Set[str], random: Random
+) -> list[str]:
+    """Draw `count` texts or a few more, uniformly from those not left out; of fewer, all."""
+    size = min(len(texts), count + len(left_out))
+    taken = map(texts.__getitem__, random.sample(range(len(texts)), size))
+    return [text for text in taken if text not in left_out]
 
 
 @contextmanager

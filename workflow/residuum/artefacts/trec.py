@@ -22,9 +22,7 @@ RUN: Columns = {
 }
 QRELS: Columns = dict.fromkeys(["query_id", "q0", "doc_id"], pl.String) | {"relevance": pl.Int64}
 METRICS: Columns = {"query_id": pl.String, "measure": pl.String, "value": pl.Float64}
-# Metrics of reranked runs cut at several depths; depth 0 is the first stage as it was.
-DEPTHS: Columns = {"run": pl.String, "depth": pl.Int64, **METRICS}
-# Beside measures: the candidates' recall, the docs reranked.
+# Beside measures in curves: the recall of candidates, or of an exact search; the docs reranked.
 RECALL, DOCS_RERANKED = "recall", "docs_reranked"
 PAIR = ["query_id", "doc_id"]
 HITS = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
@@ -36,12 +34,6 @@ LINES_AT_ONCE = 100_000  # of a run that is written: some megabytes
 SCORE_DECIMALS = 6  # float32 carries seven digits; rounding comes before ranking
 POSITION = pl.int_range(pl.len()).over("query_id") + 1
 RISES = pl.col("score") > pl.col("score").shift(1).over("query_id")
-# English stop words of Lucene 9 (EnglishAnalyzer.ENGLISH_STOP_WORDS_SET), which match no query.
-STOP_WORDS = {
-    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is"),
-    *("it", "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there"),
-    *("these", "they", "this", "to", "was", "will", "with"),
-}
 
 
 def rank(
@@ -66,6 +58,11 @@ def _by_score(scores: pl.DataFrame) -> pl.DataFrame:
 def cut(run: pl.DataFrame, depth: int) -> pl.DataFrame:
     """Return the docs of a run down to a rank."""
     return run.filter(pl.col("rank") <= depth)
+
+
+def lists_of(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the docs of each query in one row, query_id and a list of doc_id, in their order."""
+    return pairs.group_by("query_id", maintain_order=True).agg("doc_id")
 
 
 def write_run(path: Path, run: pl.DataFrame | Iterable[pl.DataFrame], tag: str) -> None:
@@ -217,14 +214,22 @@ def read_metrics(path: Path) -> pl.DataFrame:
     return _read_values(path, METRICS)
 
 
-def write_depths(path: Path, values: pl.DataFrame) -> None:
-    """Write per-query values of runs and depths, sorted; NaN is refused."""
-    _write_values(path, values.select(*DEPTHS).sort("run", "depth", "query_id", "measure"))
+def curve(over: str = "depth") -> Columns:
+    """Return the columns of metrics of runs at several depths, or efforts of a search.
+
+    At 0 stands the first stage as it was, or the exact search.
+    """
+    return {"run": pl.String, over: pl.Int64, **METRICS}
 
 
-def read_depths(path: Path) -> pl.DataFrame:
-    """Read per-query values of runs and depths: run, depth, query_id, measure, value."""
-    return _read_values(path, DEPTHS)
+def write_curve(path: Path, values: pl.DataFrame, over: str = "depth") -> None:
+    """Write per-query values of runs and depths or efforts, sorted; NaN is refused."""
+    _write_values(path, values.select(*curve(over)).sort("run", over, "query_id", "measure"))
+
+
+def read_curve(path: Path, over: str = "depth") -> pl.DataFrame:
+    """Read per-query values: run, depth or effort, query_id, measure, value."""
+    return _read_values(path, curve(over))
 
 
 def _write_values(path: Path, table: pl.DataFrame) -> None:

@@ -246,12 +246,13 @@ def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     tokens = read(collection, source)
     queries = draw(tokens, source)
     chosen = choose(tokens, source, queries)
-    names = [name for name, count in source.queries.items() for _ in range(count)]
+    names = [name for name, count in sorted(source.queries.items()) for _ in range(count)]
     vocabulary = segments.tokenizer_of(collection).get_vocab()
     pieces = {number: piece for piece, number in vocabulary.items()}
     rows: list[dict[str, str]] = [{}] * len(queries)
     number = 0
-    for doc, start in zip(segments.encoded(collection, source), tokens.docs.tolist(), strict=False):
+    starts = tokens.docs[:-1].tolist()
+    for doc, start in zip(segments.encoded(collection, source), starts, strict=True):
         for place, span in enumerate(segments.segments(doc, source.length)):
             doc_id, own = f"{doc.doc_id}-{place}", chosen.holding.get(number, [])
             if number in chosen.docs:

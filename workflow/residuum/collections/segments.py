@@ -17,7 +17,7 @@ from residuum.artefacts.streams import chunks
 from residuum.cli.errors import ResiduumError, unknown
 from residuum.cli.progress import track
 from residuum.config.schema.datasets import Collection
-from residuum.config.schema.sources import Cut
+from residuum.config.schema.sources import Segmented
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -55,12 +55,12 @@ def tokenizer_of(collection: Collection) -> "Tokenizer":
     return wordpieces.load(wordpieces.find(behind.vocabulary, behind.revision))
 
 
-def encoded(collection: Collection, source: Cut) -> Iterator[Encoded]:
+def encoded(collection: Collection, source: Segmented) -> Iterator[Encoded]:
     """Yield the docs of the collection that is cut, in wordpieces; those without any are left out.
 
     A doc without the field is an error.
     """
-    corpus, tokenizer = collection.behind.corpus, tokenizer_of(collection)
+    corpus, tokenizer = collection.behind.of, tokenizer_of(collection)
     if corpus is None:
         raise ResiduumError("source.of: give --of, the corpus that is cut")
     total = contracts.corpus_manifest(corpus)["docs"]
@@ -113,7 +113,7 @@ def _pieces(doc: Encoded, sentence: Span, length: int) -> Iterator[Span]:
 def docs(collection: Collection) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield all segments: `<doc_id>-<number>` and the text, as it stands in the doc."""
     source = collection.source
-    assert isinstance(source, Cut), "the table says so"
+    assert isinstance(source, Segmented), "the table says so"
     longest = 0
     for doc in encoded(collection, source):
         longest = max(longest, len(doc.ids))

@@ -66,7 +66,7 @@ def load(dataset: str, collection: Collection, name: str) -> Rows:
 
 def taken(collection: Collection, name: str) -> Rows:
     """Return queries and answers of a split of another collection; what is relevant follows."""
-    folder = collection.behind.split
+    folder = collection.behind.questions
     if folder is None:
         raise ResiduumError(f"splits.{name}: give --questions, the folder of the split it takes")
     queries, answers = taken_from(folder)

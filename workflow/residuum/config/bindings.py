@@ -26,7 +26,8 @@ from residuum.config.schema.scales import (
     Scale,
     Start,
 )
-from residuum.config.schema.sources import Cut
+from residuum.config.schema.sources import Segmented
+from residuum.config.schema.sweeps import Sweep
 from residuum.config.schema.systems import System
 from residuum.config.specs import FixedId
 
@@ -53,6 +54,7 @@ class Bindings:
     pages: dict[str, Page]
     groupings: dict[str, Grouping] = field(default_factory=dict)
     fidelities: dict[str, Fidelity] = field(default_factory=dict)
+    sweeps: dict[str, Sweep] = field(default_factory=dict)
     folder: Path = Path("config")
 
     @property
@@ -69,6 +71,7 @@ class Bindings:
             "model": self.models,
             "grouping": self.groupings,
             "fidelity": self.fidelities,
+            "sweep": self.sweeps,
             "system": self.systems,
             "tests": self.tests,
         }
@@ -96,10 +99,10 @@ class Bindings:
             return place
         raise ResiduumError(unknown("role", role, self.scale.roles, self.scale_file))
 
-    def cut_from(self, dataset: str) -> Place | None:
+    def segmented_from(self, dataset: str) -> Place | None:
         """Return the split whose dataset's docs a dataset is cut from; None of another source."""
         source = self.datasets[dataset].source
-        return self.place(source.of) if isinstance(source, Cut) else None
+        return self.place(source.of) if isinstance(source, Segmented) else None
 
     def questions_of(self, place: Place) -> Place | None:
         """Return the split whose questions and answers a split takes; None where it has its own."""

@@ -9,8 +9,8 @@ from residuum.cli.errors import unknown
 from residuum.config.groups import misnamed
 from residuum.config.registry import Registry
 from residuum.config.schema.claims import Along, Between, Claim, Factor, Narrows
-from residuum.config.schema.figures import Figure
-from residuum.config.schema.papers import Claims, Table, parts_of
+from residuum.config.schema.figures import EFFORT, Figure
+from residuum.config.schema.papers import Claims, Table
 
 
 def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
@@ -18,10 +18,8 @@ def claim_faults(registry: Registry, page: Claims) -> Iterator[tuple[str, str]]:
     tests = registry.tests.get(page.tests)
     if tests and (tests.compare, tests.family) != ("all_pairs", "column"):
         yield "tests", f"{page.tests}: a claim needs `compare: all_pairs` and `family: column`"
-    paper = next(parts_of(name)[0] for name, own in registry.pages.items() if own is page)
+    paper, pages = registry.beside(page)
     folder = registry.folder / "papers" / paper  # a page that did not load has faults of its own
-    own = {parts_of(n): p for n, p in registry.pages.items()}
-    pages = {name: p for (of, name), p in own.items() if of == paper}
     fitting = {name: p for name, p in pages.items() if isinstance(p, Table | Figure)}
     for claim in page.claims:
         if claim.holds is None:
@@ -43,6 +41,9 @@ def _misnamed(claim: Claim, page: Table | Figure) -> Iterator[str]:
     along = isinstance(claim.holds, Along | Narrows)
     if isinstance(claim.holds, Along | Narrows | Factor) and drawn != along:
         yield f"{claim.holds.relation} reads a {'table' if drawn else 'figure'}"
+        return
+    if isinstance(page, Figure) and page.over == EFFORT:
+        yield f"{claim.holds.relation} reads no figure over {EFFORT}"
         return
     if along and isinstance(page, Figure) and page.grouped:
         text = "reads a figure over depths or snapshots: other groups are other queries"

@@ -1,6 +1,7 @@
-"""Faults of a table's columns: measures that are no hits, cells that they do not print, candidates.
+"""Faults of a table's columns, and of pages that draw them: measures, cells, candidates, names.
 
-Usage: `column_faults(registry, table)` yields the key and the fault. Must not know results.
+Usage: `column_faults(registry, table)`, `line_faults(registry, page)` yield the key and the fault.
+Must not know results.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from residuum.config import measures
 from residuum.config.registry import Registry
 from residuum.config.schema.cells import PrintedCell
 from residuum.config.schema.figures import Lines
-from residuum.config.schema.papers import RATIO, Column, Table, parts_of
+from residuum.config.schema.papers import RATIO, Column, Table
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 
 Fault = tuple[str, str]  # key, what is wrong
@@ -36,9 +37,8 @@ def column_faults(registry: Registry, table: Table) -> Iterator[Fault]:
 
 def line_faults(registry: Registry, page: Lines) -> Iterator[Fault]:
     """Yield the table, the rows and the columns that a page of lines names and its paper lacks."""
-    paper = next(parts_of(name)[0] for name, own in registry.pages.items() if own is page)
-    named = {parts_of(name): own for name, own in registry.pages.items()}
-    tables = {n: own for (of, n), own in named.items() if of == paper and isinstance(own, Table)}
+    _, pages = registry.beside(page)
+    tables = {name: own for name, own in pages.items() if isinstance(own, Table)}
     if page.table not in tables:
         yield "table", unknown("table", page.table, tables)
         return

@@ -19,7 +19,7 @@ from residuum.config.groups import group_faults
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN, Name, Ref, named_for, references, walk
 from residuum.config.schema.fidelities import Fidelity
-from residuum.config.schema.figures import Dimensions, Figure, Lines, Venn
+from residuum.config.schema.figures import DEPTH, EFFORT, Dimensions, Figure, Lines, Venn
 from residuum.config.schema.models import LexicalVectors, OnPairs, PairsAlone
 from residuum.config.schema.papers import Characteristics, Claims, Table, parts_of
 from residuum.config.schema.scales import Config, FromModel
@@ -194,11 +194,8 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
         yield from claim_faults(registry, page)
     if isinstance(page, Venn) and not measures.is_hit(page.measure):
         yield "measure", f"{page.measure} is no measure of hits, 0 or 1; take such as Success@10"
-    for series in page.series if isinstance(page, Figure) and page.sweeps else ():
-        reranking = Ref("system", ("rerank",) if series.system in registry.systems else ())
-        for text in _reference_faults(registry, reranking, series.system, {}):
-            yield f"series.{series.id}.system", text
     if isinstance(page, Figure):
+        yield from _curve_faults(registry, page)
         yield from snapshot_faults(registry, page)
         yield from group_faults(registry, page)
     if isinstance(page, Figure) and tests and (not some or tests.family == "paper"):
@@ -207,8 +204,19 @@ def _page_rules(registry: Registry, page: BaseModel) -> Iterator[Fault]:
         yield "tests", f"{cause}; {registry.file('tests', page.tests)} {cure}"
 
 
+def _curve_faults(registry: Registry, page: Figure) -> Iterator[Fault]:
+    """Yield the series of which there is no curve: what they name is of another kind."""
+    for series in page.series if page.of_curves else ():
+        system, key = registry.systems.get(series.system), f"series.{series.id}.system"
+        fitting = Ref("system", ("rerank" if page.over == DEPTH else "dense",) if system else ())
+        yield from ((key, text) for text in _reference_faults(registry, fitting, series.system, {}))
+        if page.over == EFFORT and isinstance(system, DenseSystem) and system.search:
+            text = f"'{series.system}' searches by an index of its own; name one without `search`"
+            yield key, text
+
+
 def _cycles(registry: Registry) -> Iterator[str]:
-    """Yield the models and systems that, at this scale, would be made from themselves."""
+    """Yield datasets, models and systems that, at this scale, would be made from themselves."""
     behind = {name: registry.mined_models(name) for name in registry.models}
     for name, model in registry.models.items():
         roles = [role for _, role in references(model, "backbone")]
@@ -216,13 +224,25 @@ def _cycles(registry: Registry) -> Iterator[str]:
         behind[name] += [start.model for start in starts if isinstance(start, FromModel)]
         behind[name] += filter(None, [named_for(model, "gate")])
     parts = {name: registry.parts(name) for name in registry.systems}
-    for kind, graph in (("model", behind), ("system", parts)):
+    sources = {name: _sources(registry, name) for name in registry.datasets}
+    for kind, graph in (("dataset", sources), ("model", behind), ("system", parts)):
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             name, *others = error.args[1]
             text = f"at scale {registry.config.scale} the {kind} would be made from itself"
             yield f"{registry.file(kind, name)}: {text}: {' -> '.join([name, *others])}"
+
+
+def _sources(registry: Registry, name: str) -> list[str]:
+    """Return the datasets that one is cut from, by a tokenizer made of some, or asks of."""
+    dataset = registry.datasets[name]
+    tokenizers = (role for _, role in references(dataset.source, "backbone"))
+    starts = (start for role in tokenizers for start in registry.scale.starts(role))
+    models = [registry.models.get(s.model) for s in starts if isinstance(s, FromModel)]
+    entries = [dataset, *(model for model in models if model is not None)]
+    roles = (role for entry in entries for _, role in references(entry, "role"))
+    return [place.dataset for role in roles if (place := registry.binding(role))]
 
 
 def _seedless(registry: Registry) -> Iterator[str]:

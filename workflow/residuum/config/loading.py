@@ -27,6 +27,7 @@ from residuum.config.schema import (
     models,
     pages,
     papers,
+    sweeps,
     systems,
 )
 from residuum.config.schema.base import ID
@@ -39,6 +40,7 @@ FORMS: dict[str, Any] = {
     "systems": systems.System,
     "groupings": groupings.Grouping,
     "fidelities": fidelities.Fidelity,
+    "sweeps": sweeps.Sweep,
     "tests": papers.Tests,
     "scales": Scale,
     "papers": pages.Page,
@@ -62,7 +64,7 @@ def load(folder: Path, config: Mapping[str, object]) -> Registry:
     if name not in scales:
         missing = [f"config: {unknown('scale', name, scales, str(file))}"]
         _refuse(faults + ([] if file.exists() else missing))
-    for kind in ("datasets", "models", "systems", "groupings", "fidelities"):
+    for kind in ("datasets", "models", "systems", "groupings", "fidelities", "sweeps"):
         label = f"{folder}/{kind}/{{}}.yaml with budgets of {file}"
         faults += _lay_budgets(loaded[kind], scales[name], FORMS[kind], label)
     for dataset, editions in scales[name].editions.items():

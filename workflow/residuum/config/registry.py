@@ -111,6 +111,12 @@ class Registry(Trainings):
         pages = (page for page in self.pages if parts_of(page)[0] in self.config.papers)
         return [page for page in pages if not kinds or self.pages[page].kind in kinds]
 
+    def beside(self, page: Page) -> tuple[str, dict[str, Page]]:
+        """Return the paper of a page, and all pages of it by their short names."""
+        paper = next(parts_of(name)[0] for name, own in self.pages.items() if own is page)
+        named = {parts_of(name): own for name, own in self.pages.items()}
+        return paper, {name: own for (of, name), own in named.items() if of == paper}
+
     def lacks(self, place: Place, measure: str) -> str | None:
         """Return what a measure reads that a split does not have; None if it has it."""
         dataset = self.datasets[place.dataset]

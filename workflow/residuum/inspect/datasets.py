@@ -20,7 +20,7 @@ from residuum.config import entries, roots
 from residuum.config.schema.datasets import Dataset
 from residuum.config.schema.downloads import Download
 from residuum.config.schema.generated import GENERATED_SPLITS
-from residuum.config.schema.sources import Cut
+from residuum.config.schema.sources import Segmented
 from residuum.inspect.text import Finding, line
 from residuum.pages import layout
 
@@ -167,7 +167,7 @@ def listing(config: Path) -> str:
         local = f"{whole} of {len(files)} files" if files else "not listed"
         if dataset.source.kind in GENERATED_SPLITS:
             local = "generated"
-        if isinstance(dataset.source, Cut):
+        if isinstance(dataset.source, Segmented):
             local = f"cut from {dataset.source.of}"
         counts = [name, f"{edition.docs:,}", ", ".join([*sizes, *others])]
         rows.append([*counts, " and ".join(download), disk, dataset.licence, local])
@@ -234,7 +234,7 @@ def check(config: Path, name: str) -> Iterator[Finding]:
         good = None
         if absent:
             message = f"not checked, for want of {absent}"
-        elif isinstance(dataset.source, Cut):
+        elif isinstance(dataset.source, Segmented):
             message = f"not checked: a run makes it of the docs that play {dataset.source.of}"
         elif not files and dataset.source.kind == "irds":
             message = "not checked, because the YAML lists no downloads: reading may download it"

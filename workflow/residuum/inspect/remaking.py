@@ -28,6 +28,7 @@ from residuum.wiring.paths import Paths, Template
 PATHS = Paths()
 DRAWN = [PATHS.pages[kind] for kind in ("figure", "venn", "dimensions")]
 REMADE = [PATHS.table, *DRAWN, PATHS.pages["lines"], PATHS.pages["claims"], PATHS.ledger]
+CURVES = [PATHS.depth_curve, PATHS.sweep]
 COMPUTED = [PATHS.checkpoint, PATHS.query_embeddings, PATHS.pairs.manifest]
 
 
@@ -67,9 +68,9 @@ def make(bench: Bench, path: str) -> str:
         claims.judge(spec, metrics, made, output, read, curves, groups, learning)
         return ""
     if PATHS.pages["figure"].parse(path):
-        curves, groups = bench.files(path, PATHS.depth_curve), bench.files(path, PATHS.groups)
-        scored = bench.files(path, PATHS.pairs.manifest)
-        figures.draw(spec, output, metrics, curves, scored, groups, learning)
+        curves, groups = bench.files(path, *CURVES), bench.files(path, PATHS.groups)
+        costs = bench.files(path, PATHS.pairs.manifest, PATHS.sweep.manifest)
+        figures.draw(spec, output, metrics, curves, costs, groups, learning)
         return "; drawings carried, checked by hash"
     if PATHS.pages["venn"].parse(path):
         venn.draw(spec, metrics, output, learning)

@@ -74,7 +74,7 @@ def compare(job: BoundClaims, values: Mapping[str, Values]) -> list[Comparison]:
 def axis(job: BoundClaims, holds: Holding) -> str:
     """Return what a point of a claim's figure is called: K for a depth, which tables say too."""
     of = job.figures.get(holds.page)
-    return of.figure.over if of and not of.figure.sweeps else K
+    return of.figure.over if of and not of.figure.of_curves else K
 
 
 def _side(scores: Mapping[Key, ScoreMatrix], of: Compared, number: int) -> ScoreMatrix:

@@ -1,4 +1,4 @@
-"""Drawings of figures: lines over depths, groups or snapshots, bars where there is one point alone.
+"""Drawings of figures: lines over depths, efforts, groups or snapshots; bars of one point alone.
 
 Usage: `save(job, points, output)`; `written(figure, output)` inside `styled()` for other drawings.
 Equal data is equal bytes. Must not know tests, nor where values come from.
@@ -15,7 +15,7 @@ import numpy as np
 
 from residuum.artefacts import files
 from residuum.config import measures
-from residuum.config.schema.figures import DEPTH, SNAPSHOT, Panel
+from residuum.config.schema.figures import DEPTH, EFFORT, SNAPSHOT, Panel
 from residuum.pages.points import Point
 from residuum.wiring.drawn import BoundFigure
 
@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 Legend = dict[str, object]  # label: what is drawn
 LOG_FROM = 10  # depths that spread this much or more are drawn on a logarithmic axis
-AXES = {DEPTH: "Rerank depth K", SNAPSHOT: "Snapshot of the training"}  # of groups: their name
+AXES = {  # of groups: their name
+    DEPTH: "Rerank depth K",
+    EFFORT: "Vectors compared per query",
+    SNAPSHOT: "Snapshot of the training",
+}
+FROM_ZERO = {DEPTH: "first stage alone", EFFORT: "exact search"}
+RECALLS = {DEPTH: "Recall of candidates", EFFORT: "Recall of what the exact search finds"}
 # Colours of Okabe and Ito; markers and dashes tell the lines apart without them.
 LINES: list[tuple[str, str, str | tuple[float, tuple[float, ...]]]] = [
     ("#000000", "o", "-"),
@@ -62,8 +68,13 @@ def written(figure: "Figure", output: Path) -> list[Path]:
     return [output.with_suffix(f".{form}") for form in WITHOUT]
 
 
-def save(job: BoundFigure, points: Sequence[Point], output: Path) -> list[Path]:
-    """Draw a figure, a plot for each panel; return the files that were written."""
+def save(
+    job: BoundFigure, points: Sequence[Point], output: Path, axis: str | None = None
+) -> list[Path]:
+    """Draw a figure, a plot for each panel; return the files that were written.
+
+    Over efforts points lie at their costs, which `axis` names if they are not vectors compared.
+    """
     from matplotlib.figure import Figure
 
     panels = job.figure.panels
@@ -74,13 +85,18 @@ def save(job: BoundFigure, points: Sequence[Point], output: Path) -> list[Path]:
         for ax, panel in zip(axes, panels, strict=True):
             own = [point for point in points if point.panel == panel]
             if own:
-                legend |= _plot(ax, job, panel, own)
+                legend |= _plot(ax, job, panel, own, axis or AXES.get(job.figure.over))
             else:
                 nothing(ax)
-        if legend:
-            handles = cast("list[Artist]", [*legend.values()])
-            figure.legend(handles, [*legend], loc="outside lower center", ncols=2)
+        explain(figure, legend, 2)
         return written(figure, output)
+
+
+def explain(figure: "Figure", legend: Legend, columns: int) -> None:
+    """Put a legend under all plots, if anything is drawn."""
+    if legend:
+        handles = cast("list[Artist]", [*legend.values()])
+        figure.legend(handles, [*legend], loc="outside lower center", ncols=columns)
 
 
 def nothing(ax: "Axes") -> None:
@@ -89,27 +105,47 @@ def nothing(ax: "Axes") -> None:
     ax.text(0.5, 0.5, "not run", ha="center", va="center")
 
 
-def _plot(ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point]) -> Legend:
+def _plot(
+    ax: "Axes", job: BoundFigure, panel: Panel, points: Sequence[Point], axis: str | None
+) -> Legend:
     """Draw one panel; return what the legend shows."""
     alone = len({point.x for point in points}) == 1 and job.figure.grouped
     legend = (_bars if alone else _lines)(ax, job, points) | _marks(ax, job, points)
-    _axis(ax, job, points)
-    ax.set_ylabel(f"{textwrap.fill(panel_name(panel), 36)}{_queries(job, points)}")
+    ax.set_xlabel(axis or f"Group of {job.figure.over}")
+    if job.figure.over == EFFORT:
+        _number_axis(ax)
+    else:
+        _name_points(ax, job, points)
+    ax.set_ylabel(f"{textwrap.fill(panel_name(job, panel), 36)}{_queries(job, points)}")
     ax.grid(color="0.9", linewidth=0.5)
     return legend
 
 
-def _axis(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
-    """Name what lies along the axis; groups with their sizes."""
+def _place(job: BoundFigure, point: Point) -> float:
+    """Return where a point lies along the axis."""
+    return float(point.cost or 0) if job.figure.over == EFFORT else point.x
+
+
+def _number_axis(ax: "Axes") -> None:
+    """Make the axis logarithmic, with numbers at 1, 2 and 5 of each power of ten."""
+    from matplotlib.ticker import FormatStrFormatter, LogLocator
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    ax.minorticks_off()
+
+
+def _name_points(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> None:
+    """Name the points along the axis; groups with their sizes."""
     named = {p.x: p for p in sorted(points, key=lambda p: p.x) if p.x > 0}
     labels = [f"{x:,}" for x in named]
-    if job.figure.sweeps and max(named) >= LOG_FROM * min(named):
+    if job.figure.over == DEPTH and max(named) >= LOG_FROM * min(named):
         ax.set_xscale("log")
     if job.figure.grouped:
         labels = [f"{p.at}\n(n = {len(p.scores.query_ids):,})" for p in named.values()]
     ax.set_xticks([*named], labels=labels)
     ax.minorticks_off()
-    ax.set_xlabel(AXES.get(job.figure.over, f"Group of {job.figure.over}"))
 
 
 def _queries(job: BoundFigure, points: Sequence[Point]) -> str:
@@ -133,23 +169,24 @@ def _bars(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
 
 
 def _lines(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
-    """Draw each series, thick where docs are reranked; return what the legend shows."""
+    """Draw each series, what it begins with as a thin line; return what the legend shows."""
     legend: Legend = {}
     for (color, marker, dashes), series in zip(itertools.cycle(LINES), job.drawn()):
         own = [point for point in points if point.series == series]
         if not own:
             continue  # in another panel
-        reranked = [point for point in own if point.x > 0]
-        means = np.array([point.means for point in reranked])
+        along = [point for point in own if point.x > 0]
+        means = np.array([point.means for point in along])
         mean = means.mean(axis=1)
         spread = np.maximum([mean - means.min(axis=1), means.max(axis=1) - mean], 0.0)
         bars = spread if means.shape[1] > 1 else None
+        places = [_place(job, p) for p in along]
         legend[series.label] = ax.errorbar(
-            [p.x for p in reranked], mean, bars, color=color, marker=marker, linestyle=dashes
+            places, mean, bars, color=color, marker=marker, linestyle=dashes
         )
-        for first_stage in (point.means.mean() for point in own if point.x == 0):
-            thin = ax.axhline(first_stage, color=color, linestyle=dashes, linewidth=0.6)
-            legend[f"{series.label}, first stage alone"] = thin
+        for first in (point.means.mean() for point in own if point.x == 0):
+            thin = ax.axhline(first, color=color, linestyle=dashes, linewidth=0.6)
+            legend[f"{series.label}, {FROM_ZERO[job.figure.over]}"] = thin
     return legend
 
 
@@ -158,12 +195,12 @@ def _marks(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
     first, *others = job.drawn()
     legend: Legend = {}
     for row, (sign, series) in enumerate(zip(itertools.cycle(DIFFERS), others)):
-        depths = [p.x for p in points if p.series == series and p.test and p.test.significant]
-        if not depths:
+        own = [p for p in points if p.series == series and p.test and p.test.significant]
+        if not own:
             continue  # a line without points would collapse the axes
         (legend[f"{first.label} and {series.label} differ significantly"],) = ax.plot(
-            depths,
-            [1.03 + 0.05 * row] * len(depths),
+            [_place(job, p) for p in own],
+            [1.03 + 0.05 * row] * len(own),
             transform=ax.get_xaxis_transform(),
             clip_on=False,
             linestyle="none",
@@ -174,10 +211,12 @@ def _marks(ax: "Axes", job: BoundFigure, points: Sequence[Point]) -> Legend:
     return legend
 
 
-def panel_name(panel: Panel) -> str:
+def panel_name(job: BoundFigure, panel: Panel) -> str:
     """Write what a panel shows in full: RR@10 is `Reciprocal rank at 10 (RR@10)`."""
     if panel.than:
         text = f"Share of queries of which {panel.measure} is above that of {panel.than}"
+    elif panel.measure:
+        text = measures.words(panel.measure)
     else:
-        text = measures.words(panel.measure) if panel.measure else "Recall of candidates"
+        text = RECALLS[job.figure.over]
     return f"{text}, change from {panel.change_from}" if panel.change_from else text

@@ -1,4 +1,4 @@
-"""A point of a figure: a series in one panel, at one rerank depth or in one group of the queries.
+"""A point of a figure: a series in one panel, at one depth, effort, snapshot or group of queries.
 
 Usage: `Point(panel, series, 10, "10", scores)`; `compare(job, tested, points)` adds the tests. Must
 not know where values come from, nor how they are drawn.
@@ -19,10 +19,10 @@ class Point(NamedTuple):
 
     panel: Panel
     series: Series
-    x: int  # the depth, 0 of the first stage alone; or the number of the group, from 1
+    x: int  # depth or effort, 0 of the first stage alone or the exact search; else from 1
     at: str
     scores: paired.ScoreMatrix
-    docs_reranked: float | None = None  # per query, where the depth curve has it
+    cost: float | None = None  # per query: docs reranked, if known, or vectors compared
     test: paired.Comparison | None = None
 
     @property
@@ -46,7 +46,7 @@ def compare(job: BoundFigure, tested: Collection[str], points: Sequence[Point]) 
     beside = {one for one in tested if job.places[one] == job.places[first.id]}
     scores = {(point.series.id, point.column): point.scores for point in points}
     pairs = []
-    for p in points:  # depth 0, where nothing is reranked, is shown but not tested
+    for p in points:  # 0, where nothing is reranked or left out, is shown but not tested
         both = {p.series.id, first.id} <= beside
         if both and p.x > 0 and p.series.id != first.id and (first.id, p.column) in scores:
             family = job.id if job.tests.family == "table" else f"{job.id}/{p.panel.id}"

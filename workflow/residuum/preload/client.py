@@ -12,7 +12,16 @@ import os
 import sys
 
 # Stages whose jobs load torch, and those verbs of other stages that do.
-NEURAL = {"dense", "encode", "pretrain", "rerank", "termweights", "train", "learning score"}
+NEURAL = {
+    "dense",
+    "encode",
+    "pretrain",
+    "rerank",
+    "sweep",
+    "termweights",
+    "train",
+    "learning score",
+}
 VOLATILE = {"_", "SHLVL", "OLDPWD"}  # what a shell changes by itself
 
 

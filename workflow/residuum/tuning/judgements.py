@@ -59,17 +59,17 @@ def of_pairs(pairs: pl.DataFrame, answers: Path, corpus: Path) -> pl.DataFrame:
     Returns query_id, doc_id, relevance in the order of the pairs. The corpus is read once; a query
     without answers is an error.
     """
-    texts, asked = contracts.read_answers(answers), dict[str, set[str]]()
+    texts, queries = contracts.read_answers(answers), dict[str, set[str]]()
     for query_id, doc_id in pairs.select(*trec.PAIR).iter_rows():
         if query_id not in texts:
             raise ResiduumError(f"{answers}: no answers of query {query_id}. {files.REMAKE}")
-        asked.setdefault(doc_id, set()).add(query_id)
+        queries.setdefault(doc_id, set()).add(query_id)
     total = contracts.corpus_manifest(corpus)["docs"]
     read = track(contracts.read_docs(corpus), "look for answers", total, "docs")
     held = {
         (query_id, doc_id)
-        for doc_id, answered in holders(read, texts, asked)
-        for query_id in answered & asked[doc_id]
+        for doc_id, answered in holders(read, texts, queries)
+        for query_id in answered & queries[doc_id]
     }
     rows = ((q, d, int((q, d) in held)) for q, d in pairs.select(*trec.PAIR).iter_rows())
     names = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}

@@ -1,7 +1,8 @@
 """Approximate search with FAISS: which vectors are looked at; scores of what is found stay exact.
 
-Usage: `index = search.build(vectors)`, then `index.search(queries, depth, passes)`. A search that
-finds too few docs looks at more in its next pass. Must not know docs, shards or files.
+Usage: `index = search.build(vectors)`, then `index.search(queries, depth, index.effort)`. The same
+index is searched at any effort: a search that finds too few docs is done again, with more of it.
+Must not know docs, shards or files.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from residuum.config.schema.search import Search
 if TYPE_CHECKING:
     import numpy as np
 
-Looked = Callable[[Any, int, int], tuple[Any, Any]]  # of arrays
+Found = tuple[Any, Any]  # arrays: scores and rows (-1: nothing more was found)
 SEED = 1234  # of the k-means behind lists and codes, FAISS's own
 BITS = 8  # of each byte of a code
 
 
 class FaissIndex(NamedTuple):
-    """How an index is searched, and in how many passes more it would look at everything."""
+    """How an index is searched: with how much effort, and with how much it looks at everything."""
 
-    search: Looked  # queries, depth, passes before: scores, rows (-1: nothing more was found)
-    passes: int
+    search: Callable[[Any, int, int], Found]  # queries, depth, effort
+    effort: int
+    most: int
+    compared: Callable[[], int]  # vectors, those of centres too, since this was last called
 
 
 class Approximate(Search):
@@ -47,6 +50,7 @@ class Ivf(Approximate):
     found is put into order by exact scores. Where ME-BERT searches with ScaNN, this stands for it.
     """
 
+    effort = "nprobe"
     kind: Literal["ivf"]
     nlist: Positive = Field(description="lists of each shard")
     nprobe: Positive = Field(description="lists that are looked through for a query")
@@ -83,17 +87,24 @@ class Ivf(Approximate):
         made.train(vectors)
         made.add(vectors)
 
-        def search(queries: np.ndarray, depth: int, before: int) -> tuple[np.ndarray, np.ndarray]:
-            made.nprobe = min(self.nprobe << before, self.nlist)
-            found: tuple[np.ndarray, np.ndarray] = made.search(queries, depth)
+        def search(queries: np.ndarray, depth: int, effort: int) -> Found:
+            made.nprobe = effort
+            found: Found = made.search(queries, depth)
             return found
 
-        return FaissIndex(search, (self.nlist - 1).bit_length())
+        def compared() -> int:
+            stats = faiss.cvar.indexIVF_stats
+            count = stats.ndis + stats.nq * self.nlist
+            stats.reset()
+            return int(count)
+
+        return FaissIndex(search, self.nprobe, self.nlist, compared)
 
 
 class Hnsw(Approximate):
     """A graph of neighbours, which a search walks through (Malkov and Yashunin 2020)."""
 
+    effort = "ef_search"
     kind: Literal["hnsw"]
     m: Positive = Field(32, description="neighbours of a vector")
     ef_search: Positive = Field(description="vectors kept while searching; k at least")
@@ -109,12 +120,18 @@ class Hnsw(Approximate):
         made.add(vectors)
         faiss.omp_set_num_threads(threads)
 
-        def search(queries: np.ndarray, depth: int, before: int) -> tuple[np.ndarray, np.ndarray]:
-            made.hnsw.efSearch = max(self.ef_search << before, depth)
-            found: tuple[np.ndarray, np.ndarray] = made.search(queries, depth)
+        def search(queries: np.ndarray, depth: int, effort: int) -> Found:
+            made.hnsw.efSearch = max(effort, depth)
+            found: Found = made.search(queries, depth)
             return found
 
-        return FaissIndex(search, (len(vectors) // self.ef_search).bit_length())
+        def compared() -> int:
+            stats = faiss.cvar.hnsw_stats
+            count = stats.ndis
+            stats.reset()
+            return int(count)
+
+        return FaissIndex(search, self.ef_search, len(vectors), compared)
 
 
 SEARCHES: OpenTable[type[Approximate]] = OpenTable(

@@ -18,7 +18,7 @@ from residuum.artefacts.termvectors import TermVectors
 from residuum.cli.errors import ResiduumError
 from residuum.config.schema.search import Search
 from residuum.vectors import products
-from residuum.vectors.approximate import SEARCHES, FaissIndex
+from residuum.vectors.approximate import SEARCHES, FaissIndex, Found
 
 SPARE = 64  # hits beyond the depth, to see whether its last one ties
 TIE = 1e-4  # share of the largest score below which float32 sums may swap two docs
@@ -28,6 +28,13 @@ PAIR_VALUES = 250_000  # float64 values multiplied at once: 2 MB on each side, a
 
 Shard = tuple[list[str], np.ndarray]
 Vectors = Shard | TermVectors
+
+
+def use_threads(count: int) -> None:
+    """Have all searches of this process take so many threads."""
+    import faiss
+
+    faiss.omp_set_num_threads(count)
 
 
 class Index:
@@ -45,19 +52,24 @@ class Index:
                 index = form.build(np.ascontiguousarray(docs[1], dtype=np.float32))
             self._dense = _Dense(docs[0], docs[1], index or _exact(docs[1], gpu))
 
-    def search(self, queries: Vectors, k: int) -> Iterator[pl.DataFrame]:
+    def search(self, queries: Vectors, k: int, effort: int | None = None) -> Iterator[pl.DataFrame]:
         """Yield query (row number), doc_id and score of all docs that may be among the best k.
 
         Those are at least k docs per query, where the shard has as many, and all that tie with the
-        last; of an approximate search, of those that it looked at. A doc with several vectors
-        scores by its best. Memory holds a frame of some queries.
+        last; of an approximate search, of those that it looked at. Given an effort, it looks at no
+        more than that, even if it finds fewer docs. A doc with several vectors scores by its best.
+        Memory holds a frame of some queries.
         """
         docs = self._docs
         if isinstance(docs, TermVectors) and isinstance(queries, TermVectors):
             return _sparse_hits(docs, queries, k)
         if isinstance(docs, TermVectors) or isinstance(queries, TermVectors):
             raise ResiduumError("docs and queries: the vectors of one are sparse, of the other not")
-        return self._dense.search(np.asarray(queries[1]), k)
+        return self._dense.search(np.asarray(queries[1]), k, effort)
+
+    def compared(self) -> int:
+        """Return how many dense vectors were compared with queries since this was last called."""
+        return self._dense.index.compared()
 
 
 def _sparse_hits(docs: TermVectors, queries: TermVectors, k: int) -> Iterator[pl.DataFrame]:
@@ -73,26 +85,33 @@ def _exact(vectors: np.ndarray, gpu: bool) -> FaissIndex:
     """Return a search that compares all vectors; on a CPU it takes no copy of them."""
     import faiss
 
-    index = None
+    index, queries = None, 0
     if gpu:
         index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(vectors.shape[1]))
         index.add(np.ascontiguousarray(vectors, dtype=np.float32))
 
-    def search(some: np.ndarray, depth: int, passes: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(some: np.ndarray, depth: int, effort: int) -> Found:
+        nonlocal queries
+        queries += len(some)
         if index is not None and depth <= GPU_DEPTH:
-            found: tuple[np.ndarray, np.ndarray] = index.search(some, depth)
+            found: Found = index.search(some, depth)
             return found
         scores, rows = faiss.knn(some, vectors, depth, faiss.METRIC_INNER_PRODUCT)
         return scores, rows
 
-    return FaissIndex(search, 0)
+    def compared() -> int:
+        nonlocal queries
+        count, queries = queries * len(vectors), 0
+        return count
+
+    return FaissIndex(search, 1, 1, compared)
 
 
 class _Dense:
     """Dense vectors of docs, each of which has one or several, and how they are searched."""
 
     def __init__(self, ids: list[str], vectors: np.ndarray, index: FaissIndex) -> None:
-        self._vectors, self._index = vectors, index
+        self._vectors, self.index = vectors, index
         names = pl.Series("doc_id", ids, pl.String)
         self._names = names.unique(maintain_order=True)
         numbers = pl.DataFrame({"doc_id": self._names, "doc": np.arange(len(self._names))})
@@ -104,38 +123,44 @@ class _Dense:
         self._single = len(self._names) == len(names)
         self._each = -(-len(names) // max(1, len(self._names)))  # vectors of a doc
 
-    def search(self, queries: np.ndarray, k: int) -> Iterator[pl.DataFrame]:
-        """Yield hits of some queries at once."""
+    def search(self, queries: np.ndarray, k: int, effort: int | None) -> Iterator[pl.DataFrame]:
+        """Yield hits of some queries at once; given an effort, of what it looks at."""
         at_once = max(1, HITS_AT_ONCE // (k * self._each))
         for first in range(0, len(queries), at_once):
             some = queries[first : first + at_once]
-            found = self._deeply(some, k)
+            found = self._deeply(some, k, effort)
             query, row = (np.concatenate(each) for each in zip(*found, strict=True))
             order = np.argsort(query, kind="stable")
             hits = self._scored(some, query[order], self._docs[row[order]])
             yield hits.with_columns(pl.col("query") + first)
 
-    def _deeply(self, queries: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _deeply(
+        self, queries: np.ndarray, k: int, given: int | None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield query and vector (row numbers) of all hits that may be of a query's best k docs.
 
         Those queries are searched again, deeper and deeper, whose last hit ties with the k-th doc,
         or that have fewer docs: where docs have equally many vectors, k times as many hits have k
-        docs. A search that looked through all that it looks at, and has fewer, looks at more.
+        docs. A search that looked through all that it looks at, and has fewer, looks at more, if
+        its effort was not given.
         """
-        total, passes = len(self._docs), self._index.passes
-        waiting = [(np.arange(len(queries)), min(k * self._each + SPARE, total), 0)]
+        total = len(self._docs)
+        most = given or self.index.most
+        start = min(k * self._each + SPARE, total), given or self.index.effort
+        waiting = [(np.arange(len(queries)), *start)]
         while waiting:
-            left, depth, before = waiting.pop()
-            scores, rows = self._index.search(queries[left], depth, before)
+            left, depth, effort = waiting.pop()
+            scores, rows = self.index.search(queries[left], depth, effort)
             floor = self._floor(scores, rows, k)
             whole = (depth == total) | (rows[:, -1] < 0)  # of what was looked at
-            few = whole & np.isneginf(floor) & (before < passes)
+            few = whole & np.isneginf(floor) & (effort < most)
             ties = ~whole & (scores[:, -1] >= floor)
             kept = (scores >= floor[:, None]) & (rows >= 0) & ~(few | ties)[:, None]
             query, place = np.nonzero(kept)
             yield left[query], rows[query, place]
-            again = ((ties, min(2 * depth, total), before), (few, depth, before + 1))
-            waiting += [(left[which], deep, more) for which, deep, more in again if which.any()]
+            deeper, harder = min(2 * depth, total), min(2 * effort, most)
+            again = ((ties, deeper, effort), (few, depth, harder))
+            waiting += [(left[which], *how) for which, *how in again if which.any()]
 
     def _floor(self, scores: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
         """Return, per query, the least score that may tie with its k-th doc; -inf if it has fewer.

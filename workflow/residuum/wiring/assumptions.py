@@ -20,7 +20,7 @@ class Assumption(float):
 TOKEN_BYTES = Assumption(4.5, "a token is {} bytes of text")
 ZIP = Assumption(0.36, "compressed text takes {} of its bytes (MS MARCO's archive; NFCorpus 0.19)")
 EXPORT_MB = Assumption(20, "a core exports {} MB of text a second (growth benchmark: 27)")
-CUT_MB = Assumption(1.8, "a core cuts {} MB of text a second into wordpieces and segments")
+SEGMENT_MB = Assumption(1.8, "a core cuts {} MB of text a second into wordpieces and segments")
 ANSWERS_MB = Assumption(4, "a core looks for answers in {} MB of text a second")
 HELD = Assumption(0.002, "a doc holds an answer to {} of a split's questions")
 ANSWERED_HITS = Assumption(5, "{} hits of a question hold an answer, each a training pair")

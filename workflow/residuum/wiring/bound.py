@@ -11,8 +11,8 @@ from pydantic import Field
 
 from residuum.cli.errors import not_bound
 from residuum.config.schema.base import Strict
+from residuum.config.schema.cases import Cases
 from residuum.config.schema.papers import (
-    Cases,
     Characteristics,
     Column,
     QuerySet,

@@ -14,7 +14,6 @@ from residuum.config.registry import Registry
 from residuum.config.schema.analyses import IndexForm
 from residuum.config.schema.base import references
 from residuum.config.schema.models import LexicalVectors, OnPairs
-from residuum.config.schema.scales import Start
 from residuum.config.schema.systems import DenseSystem, LexicalSystem
 from residuum.config.specs import FixedId, RunId, Seed, Snapshot, seed_of, trained_with
 from residuum.wiring.answers import kept
@@ -73,17 +72,11 @@ class Corpora(Part):
 
     def vocabulary(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the model whose tokenizer cuts texts for an index, if one does."""
-        start = self._vocabulary(wildcards)
-        return self.model_files(start, wildcards.dataset) if start else []
+        return self.tokenizer_files(self._form(wildcards).vocabulary, wildcards.dataset)
 
-    def vocabulary_option(self, wildcards: Wildcards) -> str:
-        """Return the options that name that model."""
-        start = self._vocabulary(wildcards)
-        return f"--vocabulary {self.source(start, wildcards.dataset)}" if start else ""
-
-    def _vocabulary(self, wildcards: Wildcards) -> Start | None:
-        role = self._form(wildcards).vocabulary
-        return self.registry.backbone(role, wildcards.dataset) if role else None
+    def index_vocabulary(self, wildcards: Wildcards) -> str:
+        """Return the option that names that model."""
+        return self.vocabulary_option(self._form(wildcards).vocabulary, wildcards.dataset)
 
     def term_weights(self, wildcards: Wildcards) -> list[str]:
         """Return the term weights that an index is made of; none for one of texts."""
@@ -150,11 +143,12 @@ class Corpora(Part):
     def search(self, wildcards: Wildcards) -> str:
         """Return how vectors are searched, as JSON: null where all are compared."""
         names = self.registry.of_kind("dense")
-        found = {(s := self.registry.entry(name, DenseSystem)).hits_id: s.search for name in names}
-        if wildcards.k not in found:
-            raise ResiduumError(unknown("depth of a dense system", wildcards.k, found))
-        how = found[wildcards.k]
-        return specs.canonical_json(how and how.model_dump(mode="json"))
+        systems = [self.registry.entry(name, DenseSystem) for name in names]
+        searches = {system.hits_id: system.search for system in systems}
+        if wildcards.k not in searches:
+            raise ResiduumError(unknown("depth of a dense system", wildcards.k, searches))
+        search = searches[wildcards.k]
+        return specs.canonical_json(search and search.model_dump(mode="json"))
 
     def depth(self, wildcards: Wildcards) -> str:
         """Return the option that says how many docs of a shard are found for each query."""

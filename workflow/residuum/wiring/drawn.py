@@ -11,6 +11,7 @@ from pydantic import Field
 
 from residuum.config.schema.figures import Dimensions, Figure, Lines, Panel, Series, Venn
 from residuum.config.schema.papers import Tests
+from residuum.config.schema.sweeps import Sweep
 from residuum.config.specs import RunId
 from residuum.wiring.bound import Bound, RunName, SplitRef
 from residuum.wiring.paths import below_metrics
@@ -25,6 +26,7 @@ class BoundFigure(Bound):
     runs: dict[str, list[RunName]]  # of series, and as <panel>/than of what they are better than
     absent: dict[str, str] = Field(default={})  # series: why it has no runs
     unlearned: dict[str, str] = Field(default={})  # the same, once models are trained
+    sweep: Sweep | None = None
     snapshots: dict[str, int] = Field(default={})  # series: how many, the finished model the last
     comparable: bool = False
 
@@ -53,7 +55,7 @@ class BoundFigure(Bound):
 
     def parts(self) -> Iterator[tuple[str, str]]:
         """Yield what metrics are read of: a series, or what a panel compares it with, where."""
-        for panel, series in () if self.figure.sweeps else self.plotted():
+        for panel, series in () if self.figure.of_curves else self.plotted():
             than = [f"{panel.id}/than"] if panel.than else []
             yield from ((part, str(self.places[series.id])) for part in (series.id, *than))
 

@@ -39,6 +39,7 @@ from residuum.wiring.part import Constraints
 from residuum.wiring.paths import Paths, results_of
 from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs
+from residuum.wiring.sweeps import Sweeps
 
 LOCK = Path(".snakemake/residuum.lock")
 NVIDIA = Path("/proc/driver/nvidia")
@@ -63,6 +64,7 @@ class Wiring:
         self.pages, self.claims = Pages(registry, paths, hub), Claimed(registry, paths, hub)
         self.groups, self.figures = Groups(registry, paths, hub), Figures(registry, paths, hub)
         self.fidelities = Fidelities(registry, paths, hub)
+        self.sweeps = Sweeps(registry, paths, hub)
         self.arithmetic = Arithmetic(registry, paths, hub)
         self.counts = Counts(registry, paths, hub)
 

@@ -7,11 +7,8 @@ Must not know rules, nor how fast a card is.
 
 import re
 
-from residuum.config.bindings import Place
-from residuum.config.registry import Registry
 from residuum.config.schema.models import (
     CrossEncoder,
-    DualEncoder,
     OnPairs,
     OnTexts,
     TermWeights,
@@ -19,42 +16,30 @@ from residuum.config.schema.models import (
 from residuum.config.schema.papers import Characteristics
 from residuum.config.schema.scales import HubReranker
 from residuum.config.schema.systems import DenseSystem, FusionSystem, LexicalSystem
-from residuum.config.specs import OrderId, RunId, seed_of, trained_with
+from residuum.config.specs import OrderId, RunId
 from residuum.wiring import assumptions as assumed
 from residuum.wiring import sizes
 from residuum.wiring.amounts import Estimate, of_reading, of_run
 from residuum.wiring.availability import all_available, rm3_measure
 from residuum.wiring.bound import OF_CORPUS
-from residuum.wiring.corpora import depth_of, encoded_splits
 from residuum.wiring.evaluations import needs_answers
 from residuum.wiring.models import answers_read, corpora_of
 from residuum.wiring.part import Wildcards, place_of, run_of
 from residuum.wiring.runs import candidates, player_of, reranked
+from residuum.wiring.vector_estimates import VectorEstimates
 
 MB, MICRO = 1e6, 1e-6
 SHALLOW = 100  # hits that a measure looks at, up to which Lucene passes most docs over
 LONGEST, TRAINED = 512, 3  # tokens that BERT reads; training's operations over reading's
 
 
-class Estimates:
+class Estimates(VectorEstimates):
     """The jobs of a scale; a method for each sort, of the wildcards of its rule."""
-
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
-
-    def _queries(self, w: Wildcards) -> int:
-        return sizes.queries(self.registry, place_of(w))
 
     def _lines(self, w: Wildcards) -> int:
         """Return the most lines of a run, or of an order of candidates."""
         run, over = OrderId.parse(w.run)
         return self._queries(w) * sizes.hits(self.registry, over or RunId.parse(run).system)
-
-    def _scored(self, w: Wildcards) -> int:
-        """Return the docs of another system that are scored, of all its seeds."""
-        system, snapshot = RunId.parse(w.other)
-        seeds = 1 if snapshot else len(self.registry.runs(system))
-        return self._queries(w) * seeds * sizes.hits(self.registry, system)
 
     def _pairs(self, w: Wildcards) -> int:
         """Return the most pairs that a reranker scores: no doc is in two lists."""
@@ -74,13 +59,13 @@ class Estimates:
     def corpus(self, w: Wildcards) -> Estimate:
         """Estimate the export of a corpus, which may be cut from another: read twice at most."""
         disk = assumed.ZIP * sizes.text_bytes(self.registry, w.dataset)
-        cut_s = 2 * sizes.cut_bytes(self.registry, w.dataset) / MB / assumed.CUT_MB
-        return Estimate(disk, self._export_s(w.dataset) + cut_s)
+        segment_s = 2 * sizes.segmented_bytes(self.registry, w.dataset) / MB / assumed.SEGMENT_MB
+        return Estimate(disk, self._export_s(w.dataset) + segment_s)
 
     def split(self, w: Wildcards) -> Estimate:
         """Estimate the export of queries and judgements, or of answers; adverse ones read docs."""
-        split = self.registry.datasets[w.dataset].splits[w.split]
-        read = self._export_s(w.dataset) if split.adverse else 0
+        adverse = self.registry.datasets[w.dataset].splits[w.split].adverse
+        read = self._export_s(w.dataset) if adverse else 0
         return Estimate(1.5 * assumed.QUERY_BYTES * self._queries(w), read)
 
     def judged_split(self, w: Wildcards) -> Estimate:
@@ -209,12 +194,6 @@ class Estimates:
             disk=assumed.LINE_BYTES * pairs
         )
 
-    def _encoded(self, w: Wildcards, texts: float, tokens: float, limit: int) -> Estimate:
-        """Estimate the vectors of texts that have `tokens` each."""
-        shape = sizes.shape(self.registry, w.model)
-        read = of_reading(shape, texts * tokens, self.registry.scale.batch_size * limit)
-        return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * texts)
-
     def term_weights(self, w: Wildcards) -> Estimate:
         """Estimate the term weights of a corpus."""
         limit = self.registry.entry(w.model, TermWeights).length
@@ -226,64 +205,6 @@ class Estimates:
         """Estimate taking in the term weights of a corpus that somebody else predicted."""
         disk = assumed.WEIGHTS * sizes.text_bytes(self.registry, w.dataset)
         return Estimate(disk, 2 * self._export_s(w.dataset))
-
-    def _shard(self, w: Wildcards) -> float:
-        """Return the vectors of a shard."""
-        vectors = sizes.vectors(self.registry, w.dataset, w.model)
-        return vectors / self.registry.shards(w.dataset, w.model)
-
-    def _searched(self, w: Wildcards) -> int:
-        """Return the queries of all splits that a model searches."""
-        splits = encoded_splits(self.registry, w.dataset, w.model, trained_with(seed_of(w.seed)))
-        return sum(sizes.queries(self.registry, Place(w.dataset, split)) for split in splits)
-
-    def doc_vectors(self, w: Wildcards) -> Estimate:
-        """Estimate the vectors of one shard of a corpus."""
-        encoder, vectors = self.registry.entry(w.model, DualEncoder).encoder, self._shard(w)
-        texts, limit = vectors / encoder.pooling.most("doc"), encoder.doc_length
-        read = self._encoded(w, texts, sizes.doc_tokens(w.dataset, limit), limit)
-        return read._replace(disk=4.0 * sizes.stored(self.registry, w.model) * vectors)
-
-    def query_vectors(self, w: Wildcards) -> Estimate:
-        """Estimate the vectors of all queries that a model searches."""
-        limit = self.registry.entry(w.model, DualEncoder).encoder.query_length
-        return self._encoded(w, self._searched(w), min(limit, assumed.QUERY_TOKENS), limit)
-
-    def doc_term_vectors(self, w: Wildcards) -> Estimate:
-        """Estimate the lexical vectors of one shard: analysed as for an index, then written."""
-        share = 1 / self.registry.shards(w.dataset, w.model)
-        seconds = sizes.text_bytes(self.registry, w.dataset) / MB / assumed.INDEX_MB
-        hidden = sizes.shape(self.registry, w.model).hidden
-        return Estimate(4.0 * hidden * self._shard(w), share * seconds)
-
-    def query_term_vectors(self, w: Wildcards) -> Estimate:
-        """Estimate the lexical vectors of all queries that are searched or trained on."""
-        queries, hidden = self._searched(w), sizes.shape(self.registry, w.model).hidden
-        return Estimate(4.0 * hidden * queries, queries * assumed.QUERY_BYTES / MB)
-
-    def fidelity(self, w: Wildcards) -> Estimate:
-        """Estimate projections of all docs and queries, each pair of which is multiplied."""
-        how = self.registry.fidelities[w.fidelity]
-        pairs = float(sizes.docs(self.registry, w.dataset)) * self._queries(w)
-        products = 4.0 * how.dimensions.most * pairs * how.draws  # of all docs, and by length
-        return Estimate(core_s=assumed.PAGE_S + products / 1e9 / assumed.PRODUCT_GFLOPS)
-
-    def dense_search(self, w: Wildcards) -> Estimate:
-        """Estimate an exact search of one shard for all splits."""
-        queries, vectors = self._searched(w), self._shard(w)
-        products = 2.0 * sizes.stored(self.registry, w.model) * vectors * queries
-        return of_run(
-            queries * min(depth_of(w.k), vectors), products / 1e9 / assumed.PRODUCT_GFLOPS
-        )
-
-    def dense_scores(self, w: Wildcards) -> Estimate:
-        """Estimate the inner products of another system's docs: all vectors are read once."""
-        model = self.registry.entry(run_of(w).system, DenseSystem).model
-        stored, lines = sizes.stored(self.registry, model), self._scored(w)
-        times = len(self.registry.trainings(self.registry.model_for(model, w.dataset)))
-        vectors = times * sizes.vectors(self.registry, w.dataset, model)
-        read = 4.0 * stored * vectors / MB / assumed.READ_MB
-        return of_run(lines, read + lines * MICRO * assumed.LINE_US)
 
     def pair_scores(self, w: Wildcards) -> Estimate:
         """Estimate the scores of all candidates; the store of a rerun keeps them a second time."""

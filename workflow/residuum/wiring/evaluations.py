@@ -3,6 +3,8 @@
 Usage: `Evaluations(registry, paths, hub).ranked(wildcards)`. Must not know how runs are made.
 """
 
+from collections.abc import Iterable
+
 from residuum.config.bindings import Place
 from residuum.config.measures import reads
 from residuum.config.registry import Registry
@@ -16,6 +18,11 @@ QUOTE = "'\\''"  # a quote within quotes, for the shell
 def needs_answers(registry: Registry, place: Place) -> bool:
     """Say whether a measure of a split reads answers and texts in place of judgements."""
     return any(reads(name) == "answers" for name in registry.measures(place))
+
+
+def measure_options(names: Iterable[str]) -> str:
+    """Return the options that name some measures."""
+    return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in names)
 
 
 def text_options(texts: list[str]) -> str:
@@ -38,15 +45,12 @@ class Evaluations(Part):
 
     def measures(self, wildcards: Wildcards) -> str:
         """Return the options that name a split's measures."""
-        measures = self.registry.measures(place_of(wildcards))
-        return " ".join(f"""--measure '{name.replace("'", QUOTE)}'""" for name in measures)
+        return measure_options(self.registry.measures(place_of(wildcards)))
 
     def texts(self, wildcards: Wildcards) -> list[str]:
         """Return the answers and the corpus, if a measure of the split reads them."""
         place = place_of(wildcards)
-        templates = (self.paths.answers, self.paths.corpus)
-        needed = needs_answers(self.registry, place)
-        return [self.fill(template, place) for template in templates] if needed else []
+        return self.answered_texts(place) if needs_answers(self.registry, place) else []
 
     def text_options(self, wildcards: Wildcards) -> str:
         """Return the options that name those."""

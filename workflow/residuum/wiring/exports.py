@@ -6,8 +6,7 @@ Usage: `Exports(registry, paths, hub).files(wildcards)`. Must not know what is m
 import sys
 
 from residuum.config import roots, specs
-from residuum.config.schema.scales import Start
-from residuum.config.schema.sources import Containing, Cut
+from residuum.config.schema.sources import Containing, Segmented
 from residuum.wiring.availability import why_no_export
 from residuum.wiring.part import Part, Wildcards, place_of
 from residuum.wiring.paths import folder_of
@@ -36,26 +35,22 @@ class Exports(Part):
         split = getattr(wildcards, "split", None)
         return specs.canonical_json(dataset.for_split(split) if split else dataset.for_corpus())
 
-    def cut_from(self, wildcards: Wildcards) -> list[str]:
+    def segmented_from(self, wildcards: Wildcards) -> list[str]:
         """Return the corpus that a dataset is cut from, of another one; none of most."""
-        place = self.registry.cut_from(wildcards.dataset)
+        place = self.registry.segmented_from(wildcards.dataset)
         return [self.paths.corpus.fill(dataset=place.dataset)] if place else []
 
-    def cut_by(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the model whose tokenizer cuts a dataset, if one does."""
-        start = self._cut_by(wildcards)
-        return self.model_files(start, wildcards.dataset) if start else []
+    def tokenizer(self, wildcards: Wildcards) -> list[str]:
+        """Return the files of the model whose tokenizer segments a dataset, if one does."""
+        return self.tokenizer_files(self._tokenizer_role(wildcards), wildcards.dataset)
 
-    def cut_option(self, wildcards: Wildcards) -> str:
+    def tokenizer_option(self, wildcards: Wildcards) -> str:
         """Return the option that names that model."""
-        start = self._cut_by(wildcards)
-        return f"--vocabulary {self.source(start, wildcards.dataset)}" if start else ""
+        return self.vocabulary_option(self._tokenizer_role(wildcards), wildcards.dataset)
 
-    def _cut_by(self, wildcards: Wildcards) -> Start | None:
+    def _tokenizer_role(self, wildcards: Wildcards) -> str | None:
         source = self.registry.datasets[wildcards.dataset].source
-        if not isinstance(source, Cut):
-            return None
-        return self.registry.backbone(source.tokenizer, wildcards.dataset)
+        return source.tokenizer if isinstance(source, Segmented) else None
 
     def questions(self, wildcards: Wildcards) -> list[str]:
         """Return the queries and answers that a split takes of another dataset's; none of most."""

@@ -7,8 +7,9 @@ Usage: `bind_figure(registry, "clear-figure1", hub)`; `Figures(registry, paths, 
 from residuum.cli.errors import not_bound
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
-from residuum.config.schema.figures import SNAPSHOT, Figure, Lines, Venn
+from residuum.config.schema.figures import DEPTH, EFFORT, SNAPSHOT, Figure, Lines, Venn
 from residuum.config.schema.papers import Table, parts_of
+from residuum.config.schema.systems import DenseSystem
 from residuum.config.snapshots import snapshots_of
 from residuum.wiring.answers import kept
 from residuum.wiring.availability import Hub, why_unavailable
@@ -31,10 +32,11 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         series: why
         for series, place in places.items()
         if (why := _absent(registry, roles[series], [systems[n] for n in (series, *than)], hub))
+        or (why := _unsearched(registry, figure, systems[series], place))
     }
     drawn = [series for series in places if series not in absent]
     shown = {name: systems[name] for name in (*drawn, *than * bool(drawn))}
-    if figure.sweeps or not drawn:
+    if figure.of_curves or not drawn:
         runs = {name: registry.runs(system) for name, system in shown.items()}
     elif why := apart(registry, [*shown.values()]):
         absent, drawn, runs = absent | dict.fromkeys(drawn, why), [], {}
@@ -48,6 +50,7 @@ def bind_figure(registry: Registry, page: str, hub: Hub) -> BoundFigure:
         places={series: "/".join(place) if place else None for series, place in places.items()},
         residual=residual_of(registry, dict.fromkeys(places.values())),
         runs=runs,
+        sweep=registry.sweeps[figure.sweep] if figure.sweep else None,
         snapshots=_snapshots(registry, figure, {one: systems[one] for one in drawn}),
         absent=absent,
         by_folds=trained_by_folds(registry, cells),
@@ -70,6 +73,17 @@ def _absent(registry: Registry, role: str, systems: list[str], hub: Hub) -> str 
         return not_bound(registry.config.scale, role)
     reasons = (why_unavailable(registry, system, place, hub) for system in systems)
     return next(filter(None, reasons), None)
+
+
+def _unsearched(registry: Registry, figure: Figure, system: str, place: Place | None) -> str | None:
+    """Return why a figure over efforts cannot show a system on a split; None if it can."""
+    if figure.over != EFFORT or place is None:
+        return None
+    if earlier := registry.datasets[place.dataset].judged_before(place.split):
+        return f"a sweep leaves no docs out, as those judged in {', '.join(earlier)} would have to"
+    model = registry.model_for(registry.entry(system, DenseSystem).model, place.dataset)
+    folds = registry.folds(model)
+    return f"a sweep searches for one model, not for those of {', '.join(folds)}" if folds else None
 
 
 @kept
@@ -130,19 +144,34 @@ class Figures(Part):
         """Return a file of each reranker behind a figure over depths; none of another figure."""
         bound = bind_figure(self.registry, page, self.hub)
         players, files = self.registry.players(bound.figure), dict[str, None]()
-        for series in bound.runs if bound.figure.sweeps else ():
+        for series in bound.runs if bound.figure.over == DEPTH else ():
             place = Place(*str(bound.places[series]).split("/"))
             reranker = self.registry.reranker(players[series])
             files[self.fill(template, place, reranker=reranker)] = None
         return list(files)
 
-    def depths(self, wildcards: Wildcards) -> list[str]:
-        """Return the depth curves of a figure over depths."""
-        return self.of_rerankers(self.paths.depth_curve, wildcards.page)
+    def of_sweeps(self, template: Template, page: str) -> list[str]:
+        """Return a file of each run that a figure over efforts shows; none of another figure."""
+        bound = bind_figure(self.registry, page, self.hub)
+        figure = bound.figure
+        if figure.over != EFFORT or (place := self.registry.binding(figure.role)) is None:
+            return []
+        runs = dict.fromkeys(run for own in bound.runs.values() for run in own)
+        return [self.fill(template, place, sweep=figure.sweep, run=run) for run in runs]
 
-    def scored(self, wildcards: Wildcards) -> list[str]:
-        """Return the manifests of the pairs that were scored for those."""
-        return self.of_rerankers(self.paths.pairs.manifest, wildcards.page)
+    def curves(self, wildcards: Wildcards) -> list[str]:
+        """Return the curves of a figure over depths or efforts."""
+        of_depths = self.of_rerankers(self.paths.depth_curve, wildcards.page)
+        return of_depths + self.of_sweeps(self.paths.sweep, wildcards.page)
+
+    def costs(self, wildcards: Wildcards) -> list[str]:
+        """Return the manifests of the pairs that were scored for those, or of the searches."""
+        of_depths = self.of_rerankers(self.paths.pairs.manifest, wildcards.page)
+        return of_depths + self.of_sweeps(self.paths.sweep.manifest, wildcards.page)
+
+    def timings(self, wildcards: Wildcards) -> list[str]:
+        """Return how long the searches of a figure over efforts took."""
+        return self.of_sweeps(self.paths.timing, wildcards.page)
 
     def metrics(self, wildcards: Wildcards) -> list[str]:
         """Return the metrics of the runs of a figure over groups or snapshots."""
@@ -159,6 +188,12 @@ class Figures(Part):
         splits = dict.fromkeys(str(bound.places[series.id]) for series in drawn)
         places = (Place(*split.split("/")) for split in splits)
         return [self.fill(self.paths.groups, p, grouping=bound.figure.over) for p in places]
+
+    def timed(self, wildcards: object) -> list[str]:
+        """Return the drawings of the seconds behind the chosen papers' figures over efforts."""
+        pages = self.registry.chosen("figure")
+        shown = [page for page in pages if self.of_sweeps(self.paths.timing, page)]
+        return [self.paths.page_timing.fill(page=page) for page in shown]
 
     def table(self, wildcards: Wildcards) -> str:
         """Return the table whose numbers are drawn as lines."""

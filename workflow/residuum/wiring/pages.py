@@ -11,8 +11,9 @@ from residuum.cli.errors import not_bound
 from residuum.config.bindings import Place
 from residuum.config.registry import Registry
 from residuum.config.schema.base import references
+from residuum.config.schema.cases import Cases
 from residuum.config.schema.figures import Figure, Lines
-from residuum.config.schema.papers import Cases, Claims, Printed, Reported, Table, Tests, parts_of
+from residuum.config.schema.papers import Claims, Printed, Reported, Table, Tests, parts_of
 from residuum.config.schema.systems import RerankSystem
 from residuum.config.specs import FOR_READERS, canonical_json
 from residuum.wiring.answers import kept

@@ -109,6 +109,20 @@ class Part:
             return quote(model.path)
         return f"{quote(model.hub)} --revision {quote(model.revision)}"
 
+    def tokenizer_files(self, role: str | None, dataset: str) -> list[str]:
+        """Return the files of the model whose tokenizer a role names, if one is named."""
+        start = self.registry.backbone(role, dataset) if role else None
+        return self.model_files(start, dataset) if start else []
+
+    def vocabulary_option(self, role: str | None, dataset: str) -> str:
+        """Return the option that names that model."""
+        start = self.registry.backbone(role, dataset) if role else None
+        return f"--vocabulary {self.source(start, dataset)}" if start else ""
+
+    def answered_texts(self, place: Place) -> list[str]:
+        """Return the answers of a split and the corpus where they are looked for."""
+        return [self.fill(path, place) for path in (self.paths.answers, self.paths.corpus)]
+
     def _made(self, model: FromModel, dataset: str, fold: str | None) -> str:
         """Return the manifest of a model that the graph makes once, for a released one."""
         if hasattr(self.registry.models[model.model], "corpora"):

@@ -122,6 +122,9 @@ class Paths:
         self.groups = self._below(f"groups/{SPLIT}/{{grouping}}.tsv")
         self.fidelity_root = self._below("fidelity")
         self.fidelity = self._below(f"fidelity/{SPLIT}/{{fidelity}}/manifest.json")
+        self.sweep = self._below(f"sweeps/{SPLIT}/{{sweep}}/{{run}}.tsv")
+        self.timing = self._below(f"timings/{SPLIT}/{{sweep}}/{{run}}.json")
+        self.page_timing = self._below("timings/{page}.tsv")
         self.significance = self._below("significance/{page}.tsv")
         forms = get_args(get_args(Page)[0])
         kinds = [get_args(form.model_fields["kind"].annotation)[0] for form in forms]

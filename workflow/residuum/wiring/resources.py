@@ -94,7 +94,7 @@ class Resources:
         else:
             read = getattr(getattr(dataset.source, "sample", None), "keep", [])
             if isinstance(dataset.source, Containing):
-                text = sizes.cut_bytes(self._registry, wildcards.dataset)
+                text = sizes.segmented_bytes(self._registry, wildcards.dataset)
                 return 2000 + int(text / TOKEN_BYTES * HELD_BYTES) // 10**6
         counts = [sum(e.splits[s].qrels for s in read if s in e.splits) for e in dataset.editions]
         return 2000 + (max(counts) + made) * JUDGEMENT_BYTES // 10**6

@@ -13,7 +13,7 @@ from residuum.config.bindings import Place
 from residuum.config.measures import reads
 from residuum.config.registry import Registry
 from residuum.config.schema.base import OWN
-from residuum.config.schema.figures import Figure
+from residuum.config.schema.figures import DEPTH, Figure
 from residuum.config.schema.scales import FromModel, HubReranker
 from residuum.config.schema.systems import ExternalSystem, FusionSystem, LexicalSystem, RerankSystem
 from residuum.config.specs import RunId, Seed, Snapshot
@@ -65,7 +65,7 @@ def datasets_of(registry: Registry, system: str) -> set[str]:
 @kept
 def _drawn(registry: Registry) -> set[str]:
     figures = (registry.entry(page, Figure) for page in registry.chosen("figure"))  # over depths
-    return {n for page in figures if page.sweeps for n in registry.players(page).values()}
+    return {n for page in figures if page.over == DEPTH for n in registry.players(page).values()}
 
 
 def reranked(registry: Registry, reranker: str, place: Place, hub: Hub) -> dict[str, Reranked]:
@@ -184,10 +184,8 @@ class Runs(Part):
 
     def tuned_by_texts(self, wildcards: Wildcards) -> list[str]:
         """Return the answers and the corpus by which lambda is chosen, where they tell."""
-        if not self._told_by_answers(wildcards):
-            return []
-        templates = (self.paths.answers, self.paths.corpus)
-        return [self.fill(template, place_of(wildcards)) for template in templates]
+        told = self._told_by_answers(wildcards)
+        return self.answered_texts(place_of(wildcards)) if told else []
 
     def tuned_by_options(self, wildcards: Wildcards) -> str:
         """Return the options that name those."""
@@ -272,7 +270,7 @@ class Runs(Part):
         registry, place, runs = self.registry, place_of(wildcards), self._reranked(wildcards)
         measures = {of.system.depth.measure for of in runs.values()}
         for page in (registry.entry(name, Figure) for name in registry.chosen("figure")):
-            if page.sweeps and registry.binding(page.role) == place:
+            if page.over == DEPTH and registry.binding(page.role) == place:
                 measures |= {panel.measure for panel in page.panels}
         grids = {name: sorted(of.grid) for name, of in runs.items()}
         return specs.canonical_json({"depths": grids, "measures": sorted(filter(None, measures))})

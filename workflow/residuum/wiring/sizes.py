@@ -32,7 +32,7 @@ from residuum.config.schema.splits import Listed, SplitCount
 from residuum.config.schema.systems import CandidatesSystem, ExternalSystem, RerankSystem
 from residuum.config.schema.training import Training
 from residuum.wiring.assumptions import ANSWERED_HITS, DOC_TERMS, HELD, QUERY_TOKENS, TOKEN_BYTES
-from residuum.wiring.models import corpora_of, start_of
+from residuum.wiring.models import corpora_of, start_of, told_by_answers
 
 # Mean bytes of a doc's text: the unpacked collection over its docs; Wikipedia's and its segments'
 # are guesses, the others measured on export.
@@ -143,9 +143,9 @@ def text_bytes(registry: Registry, dataset: str) -> int:
     return docs(registry, dataset) * doc_bytes(dataset)
 
 
-def cut_bytes(registry: Registry, dataset: str) -> int:
+def segmented_bytes(registry: Registry, dataset: str) -> int:
     """Return the bytes of the text that a collection is cut from; 0 of another one."""
-    place = registry.cut_from(dataset)
+    place = registry.segmented_from(dataset)
     return text_bytes(registry, place.dataset) if place else 0
 
 
@@ -202,8 +202,7 @@ def pairs(registry: Registry, place: Place) -> int:
     if registry.datasets[place.dataset].source_of(place.split).relevant_by:
         return math.ceil(HELD * docs(registry, place.dataset) * queries(registry, place))
 
-    dataset = registry.datasets[place.dataset]
-    if dataset.source_of(place.split).answered and not dataset.judged(place.split):
+    if told_by_answers(registry, place):
         return round(ANSWERED_HITS * queries(registry, place))
 
     def positive(pin: SplitCount) -> int:
@@ -233,14 +232,14 @@ def examples(registry: Registry, model: str) -> int:
 
 def _pinned(registry: Registry, place: Place, count: Callable[[SplitCount], int]) -> int:
     dataset, name = registry.datasets[place.dataset], place.split
-    if taken := registry.questions_of(place):
-        return _pinned(registry, taken, count)
     if derived := dataset.splits[name].derived:
         if isinstance(derived, Adverse):
             return _pinned(registry, Place(place.dataset, derived.of), count)
         return len(derived.ids) if isinstance(derived, Listed) else derived.queries
     drawn = [other.holdout for other in dataset.splits.values() if other.holdout]
     held_out = sum(holdout.queries for holdout in drawn if holdout.of == name)
+    if taken := registry.questions_of(place):
+        return _pinned(registry, taken, count) - held_out
     counts = [count(edition.splits[name]) for edition in dataset.editions if name in edition.splits]
     return max(counts) - held_out if counts else UNPINNED_QUERIES
 

@@ -46,8 +46,9 @@ class Edition(Strict):
 class Behind(NamedTuple):
     """Where the data stage finds what a collection is made of, and writes what is beside it."""
 
-    corpus: Path | None = None  # that is cut; for a split, its own
-    split: Path | None = None  # folder of the one whose questions are taken
+    of: Path | None = None  # corpus that is cut into segments
+    corpus: Path | None = None  # its own, for a split
+    questions: Path | None = None  # folder of the split whose questions these are
     vocabulary: str | None = None  # folder or hub id of a model
     revision: str | None = None
     output: Path | None = None  # folder of the corpus that is made

@@ -1,4 +1,4 @@
-"""Figures of config/papers: measures over depths, groups or snapshots; circles; tables as lines.
+"""Figures of config/papers: measures over depths, efforts, groups or snapshots; circles; lines.
 
 What is reported of a figure is judged like the numbers of a table. Must not know results.
 """
@@ -13,7 +13,8 @@ from residuum.config.schema.base import Id, JudgedMeasure, Measure, Name, Ref, R
 from residuum.config.schema.cells import PrintedCell, PrintedText
 from residuum.config.schema.papers import Printed, Reported, RowId, TestsId
 
-DEPTH, SNAPSHOT = "depth", "snapshot"
+DEPTH, EFFORT, SNAPSHOT = "depth", "effort", "snapshot"
+SHOWS = {DEPTH: ("recall", "reranked"), EFFORT: ("recall", "measure"), SNAPSHOT: ("measure",)}
 SeriesId = Annotated[Id, Ref("series")]
 RECALLS = [0.5, 0.75, 0.9, 0.95]
 LEAST_MARGIN, CONSTANT, SLOPE, EXACT = "least-margin", "constant", "slope", "exact-slope"
@@ -21,18 +22,21 @@ QUANTITIES = ("dense", "lexical", "residual", "overlap", "failure", "RoC")
 
 
 class Series(Strict):
-    """A line of a figure: a system, measured at each depth or snapshot, or in each group."""
+    """A line of a figure: a system, measured at each depth, effort, snapshot, or in each group."""
 
     id: Annotated[Id, Name("series")]
     label: str
-    system: Annotated[Id, Ref("system")] = Field(description="over depth: a rerank system")
+    system: Annotated[Id, Ref("system")] = Field(
+        description="over depth: a rerank system; over effort: a dense one that searches exactly"
+    )
     role: Role | None = Field(None, description="where it is measured, if not where the figure is")
 
 
 class Panel(Strict):
     """A plot of a figure.
 
-    Over depths it shows the candidates' recall, or a measure after reranking. Over groups it shows
+    Over depths it shows the candidates' recall, or a measure after reranking; over the efforts of
+    an approximate search the recall of what an exact one finds, or a measure. Over groups it shows
     a measure's mean, or the share of queries for which a series is better than a system; over the
     snapshots of a training a measure's mean.
     """
@@ -50,8 +54,6 @@ class Panel(Strict):
             raise ValueError("give measure for reranked, measure or better, and none for recall")
         if (self.than is None) == (self.shows == "better"):
             raise ValueError("give than for better, and only for it")
-        if self.change_from and self.sweeps:
-            raise ValueError("change_from is of figures over groups")
 
     @property
     def value(self) -> str:
@@ -59,19 +61,18 @@ class Panel(Strict):
         text = f"{self.measure} above that of {self.than}" if self.than else str(self.measure)
         return f"change from {self.change_from} of {text}" if self.change_from else text
 
-    @property
-    def sweeps(self) -> bool:
-        """Say whether it shows something of each rerank depth."""
-        return self.shows in ("recall", "reranked")
-
 
 class Figure(Reported):
-    """Series over rerank depths, groups of the queries or snapshots of a training, with a paired
-    test between the first series (the baseline) and each other one at every point."""
+    """Series over rerank depths, efforts of a search, groups of the queries or snapshots of a
+    training, with a paired test between the first series (the baseline) and each other one at every
+    point."""
 
     kind: Literal["figure"]
-    over: Annotated[Id, Ref("grouping", besides=(DEPTH, SNAPSHOT))] = Field(
-        DEPTH, description="depth, snapshot, or a grouping: an entry of config/groupings"
+    over: Annotated[Id, Ref("grouping", besides=(*SHOWS,))] = Field(
+        DEPTH, description="depth, effort, snapshot, or a grouping: an entry of config/groupings"
+    )
+    sweep: Annotated[Id, Ref("sweep")] | None = Field(
+        None, description="over effort: the search, an entry of config/sweeps"
     )
     groups: list[str] = Field([], description="groups that are shown; none: all")
     role: Role
@@ -84,14 +85,17 @@ class Figure(Reported):
     )
 
     def check(self) -> None:
-        if any(panel.sweeps != self.sweeps for panel in self.panels):
-            raise ValueError("over depth panels show recall or reranked, else measure or better")
-        if self.sweeps and any(series.role for series in self.series):
-            raise ValueError("over depth a series has no role of its own")
+        shown = SHOWS.get(self.over, ("measure", "better"))
+        if any(panel.shows not in shown for panel in self.panels):
+            raise ValueError(f"over {self.over} panels show {' or '.join(shown)}")
+        if (self.over == EFFORT) != (self.sweep is not None):
+            raise ValueError("give sweep over effort, and over nothing else")
+        if self.of_curves and any(series.role for series in self.series):
+            raise ValueError(f"over {self.over} a series has no role of its own")
         if not self.grouped and (self.groups or self.reported):
             raise ValueError(f"over {self.over} there are no groups and no reported numbers")
-        if self.over == SNAPSHOT and any(panel.value != panel.measure for panel in self.panels):
-            raise ValueError("over snapshot panels show a measure: leave out than and change_from")
+        if not self.grouped and any(panel.change_from for panel in self.panels):
+            raise ValueError(f"over {self.over} no change is shown: leave out change_from")
         known = [panel.id for panel in self.panels]
         for _, column, cell in self.cells():
             panel, _, group = column.partition("/")
@@ -100,9 +104,12 @@ class Figure(Reported):
                 raise ValueError(f"{text}, and a number alone; found {column}")
 
     @property
-    def sweeps(self) -> bool:
-        """Say whether it goes over rerank depths."""
-        return self.over == DEPTH
+    def of_curves(self) -> bool:
+        """Say whether its values are of curves, over depths or efforts, and not of runs' metrics.
+
+        Their points begin at 0: the first stage alone, or the exact search.
+        """
+        return self.over in (DEPTH, EFFORT)
 
     def panel(self, column: str) -> Panel:
         """Return the panel of a column, <panel>/<group or depth>."""
@@ -111,7 +118,7 @@ class Figure(Reported):
     @property
     def grouped(self) -> bool:
         """Say whether it goes over groups, each of other queries."""
-        return self.over not in (DEPTH, SNAPSHOT)
+        return self.over not in SHOWS
 
     @property
     def rows(self) -> list[Series]:
@@ -130,7 +137,7 @@ class Figure(Reported):
         return list(dict.fromkeys(series.role or self.role for series in self.series))
 
     def measured(self) -> Iterator[tuple[str, str]]:
-        panels = [] if self.sweeps else self.panels
+        panels = [] if self.of_curves else self.panels
         return ((role, str(panel.measure)) for panel in panels for role in self.roles())
 
 

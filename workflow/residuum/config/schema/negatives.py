@@ -40,7 +40,8 @@ class Triples(Strict):
 class Negatives(Strict):
     """Negatives drawn uniformly from the union of pools, relevant docs left out.
 
-    With `without_answers`, docs that hold an answer of the query are left out as well (DPR).
+    Where the training split has answers and no judgements, positives are the pools' hits that hold
+    one. With `without_answers`, docs that hold an answer of the query are left out as well (DPR).
     Pools are joined in the order of their names, which budgets use too; `scores` is the lexical
     system that scores the positive and them. In place of pools there may be the `triples` of the
     split's own collection, each a pair with one negative. Without either there are none but the

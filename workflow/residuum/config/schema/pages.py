@@ -7,8 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from residuum.config.schema.cases import Cases
 from residuum.config.schema.figures import Dimensions, Figure, Lines, Venn
-from residuum.config.schema.papers import Cases, Characteristics, Claims, Table
+from residuum.config.schema.papers import Characteristics, Claims, Table
 
 Page = Annotated[
     Table | Characteristics | Cases | Figure | Venn | Dimensions | Lines | Claims,

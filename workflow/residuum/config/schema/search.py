@@ -4,12 +4,15 @@ Kinds are open: their classes stand in the table that `Kinds` names, beside thei
 know how any of them searches.
 """
 
+from typing import ClassVar
+
 from residuum.config.schema.base import Strict
 
 
 class Search(Strict):
     """Base of approximate searches; an entry of residuum.vectors.approximate.SEARCHES."""
 
+    effort: ClassVar[str] = ""  # the setting that may change without building anew
     kind: str
 
     @property

@@ -61,7 +61,7 @@ class FilesSource(Strict):
     fields: NamedFields = Field(default=[])
 
 
-class Cut(Strict):
+class Segmented(Strict):
     """What sources share that are cut from the docs of another collection."""
 
     of: Role = Field(description="role whose dataset's docs are cut")
@@ -72,13 +72,13 @@ class Cut(Strict):
     length: Positive = Field(description="most wordpieces of a doc")
 
 
-class Segments(Cut):
+class Segments(Segmented):
     """Docs of whole sentences, as many as fit; queries are those of other collections' splits."""
 
     kind: Literal["segments"]
 
 
-class Containing(Cut):
+class Containing(Segmented):
     """Some such docs with distractors, and queries that one of them holds word for word.
 
     A distractor is a copy of a doc that holds queries, where in each of them some words are others.
@@ -106,5 +106,5 @@ class Containing(Cut):
             raise ValueError(f"tokens: a query has {self.tokens[0]} or more, and {text}")
 
 
-Made = GeneratedSource | GeneratedPages | GeneratedArticles
-Source = Made | IrdsSource | FilesSource | Segments | Containing
+Generated = GeneratedSource | GeneratedPages | GeneratedArticles
+Source = Generated | IrdsSource | FilesSource | Segments | Containing

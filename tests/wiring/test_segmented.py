@@ -14,6 +14,7 @@ from residuum.wiring.exports import Exports
 from residuum.wiring.models import Models, answers_read
 from residuum.wiring.pages import page_spec, why_not_made
 from residuum.wiring.paths import Paths
+from residuum.wiring.resources import Resources
 from residuum.wiring.runs import Runs
 
 DATA = "r/data/generated-pages-mini"
@@ -35,19 +36,16 @@ def named(**wildcards: str) -> SimpleNamespace:
 
 def test_a_corpus_is_cut_from_the_docs_that_play_its_role(mini: Registry, full: Registry) -> None:
     exports, corpus = Exports(mini, Paths("r"), all_available), named(dataset="ict-50")
-    assert exports.cut_from(corpus) == [f"{DATA}/corpus/manifest.json"]
-    assert exports.cut_by(corpus) == ["r/backbones/mini-bert/manifest.json"]
-    assert exports.cut_option(corpus) == "--vocabulary r/backbones/mini-bert"
+    assert exports.segmented_from(corpus) == [f"{DATA}/corpus/manifest.json"]
+    assert exports.tokenizer(corpus) == ["r/backbones/mini-bert/manifest.json"]
+    assert exports.tokenizer_option(corpus) == "--vocabulary r/backbones/mini-bert"
     plain = named(dataset="generated-mini")
-    assert (exports.cut_from(plain), exports.cut_by(plain), exports.cut_option(plain)) == (
-        [],
-        [],
-        "",
-    )
+    assert exports.segmented_from(plain) == exports.tokenizer(plain) == []
+    assert exports.tokenizer_option(plain) == ""
     of_hub = Exports(full, Paths("r"), all_available)
-    assert of_hub.cut_from(corpus) == ["r/data/wikipedia-sample/corpus/manifest.json"]
-    assert of_hub.cut_by(corpus) == [], "the hub's files are no inputs"
-    assert "google-bert/bert-base-uncased --revision 86b5e" in of_hub.cut_option(corpus)
+    assert of_hub.segmented_from(corpus) == ["r/data/wikipedia-sample/corpus/manifest.json"]
+    assert of_hub.tokenizer(corpus) == [], "the hub's files are no inputs"
+    assert "google-bert/bert-base-uncased --revision 86b5e" in of_hub.tokenizer_option(corpus)
 
 
 def test_a_split_reads_its_own_corpus_or_the_questions_it_takes(mini: Registry) -> None:
@@ -95,6 +93,9 @@ def test_positives_come_from_answers_where_nothing_is_judged(
     assert full.learned_on(model) is None, "nothing tells"
     assert sizes.queries(full, Place("nq-400", "train")) == 79168
     assert sizes.pairs(full, Place("nq-400", "train")) == 5 * 79168
+    # 2,000,000 docs of 2,900 bytes, 4.5 of a token, which takes 12; 2,000 MB beside them.
+    memory = Resources(full).export_mb(named(dataset="ict-50"))
+    assert memory == 2000 + int(2_000_000 * 2900 / 4.5 * 12) // 10**6
 
 
 def test_lambda_by_answers_reads_them_and_no_judgements(mini: Registry) -> None:

@@ -1,0 +1,140 @@
+"""What an approximate search finds, compares and takes with more and more effort; and an exact one.
+
+Command: `python -m residuum.sweep measure ...`. No model is loaded. What is found and compared is
+the same on every machine; how long it takes is not, and stands in a file of its own. Must not know
+how vectors are made, nor which page shows a measurement.
+"""
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from residuum.artefacts import contracts, files, machine, manifest, shards, trec
+from residuum.cli import command
+from residuum.cli.progress import track
+from residuum.config.schema.sweeps import Sweep
+from residuum.tuning.evaluation import evaluate
+from residuum.vectors.nearest import Index, Shard, use_threads
+
+app = command.app(__doc__)
+EXACT = 0  # the effort under which the exact search stands
+RECALLED = ["query_id", "doc_id"]
+
+
+class Searches:
+    """What searches of all shards found so far, compared and took, by their effort."""
+
+    def __init__(self) -> None:
+        self.hits: dict[int, list[pl.DataFrame]] = defaultdict(list)
+        self.compared: dict[int, int] = defaultdict(int)
+        self.seconds: dict[int, list[float]] = {}
+
+    def search(self, index: Index, queries: Shard, k: int, effort: int, repeats: int) -> None:
+        """Search one shard several times; each finds the same."""
+        index.compared()
+        took, found = [], list[pl.DataFrame]()
+        for _ in range(repeats):
+            start = time.perf_counter()
+            found = list(index.search(queries, k, effort or None))
+            took.append(time.perf_counter() - start)
+        self.compared[effort] += index.compared() // repeats
+        before = self.seconds.get(effort, [0.0] * repeats)
+        self.seconds[effort] = [a + b for a, b in zip(before, took, strict=True)]
+        ids = pl.Series("query_id", queries[0], pl.String)
+        hits = pl.concat(found)
+        named = hits.select(ids[hits["query"]], "doc_id", "score")
+        self.hits[effort] = [
+            trec.rank(pl.concat([*self.hits[effort], named]), k).select(*trec.HITS)
+        ]
+
+    def run(self, effort: int) -> pl.DataFrame:
+        """Return what was found, as a run."""
+        [hits] = self.hits[effort]
+        return trec.rank(hits)
+
+
+@app.command("measure")
+def measure(
+    embeddings: Annotated[list[Path], typer.Option(help="folder of encoded docs; all shards")],
+    queries: Annotated[Path, typer.Option(help="folder of a split's encoded queries")],
+    qrels: command.Qrels,
+    measure: Annotated[list[str], typer.Option(help="ir_measures name, may be repeated")],
+    spec: Annotated[str, typer.Option(help="Sweep as JSON")],
+    tag: command.Tag,
+    output: Annotated[Path, typer.Option(help="TSV of run, effort, query_id, measure, value")],
+    timing: Annotated[Path, typer.Option(help="JSON of the seconds that each search took")],
+    threads: command.Threads = 1,
+) -> None:
+    """Write measures of each query, and the recall of what the exact search finds, by effort.
+
+    Effort 0 is the exact search. The manifest has the vectors compared for a query, on average,
+    those of centres too. An index is built of one shard at a time.
+    """
+    use_threads(threads)
+    job, own = command.parse_spec(Sweep, spec), contracts.read_vectors(queries)
+    shards.check(embeddings, shards.facts_of([*embeddings, queries.parent])[:-1])
+    searches, built, vectors = Searches(), 0.0, 0
+    for folder in track(embeddings, "search", len(embeddings), "shards"):
+        docs = contracts.read_vectors(folder)
+        start = time.perf_counter()
+        index = Index(docs, job.search, gpu=False)
+        built += time.perf_counter() - start
+        searches.search(Index(docs, None, gpu=False), own, job.k, EXACT, job.repeats)
+        for effort in job.efforts():
+            searches.search(index, own, job.k, effort, job.repeats)
+        vectors += len(docs[1])
+    judged = trec.read_qrels(qrels)
+    curve = pl.concat(
+        _values(searches.run(effort), searches.run(EXACT), judged, measure).select(
+            pl.lit(tag).alias("run"), pl.lit(effort, pl.Int64).alias("effort"), *trec.METRICS
+        )
+        for effort in (EXACT, *job.efforts())
+    )
+    trec.write_curve(output, curve, "effort")
+    compared = {str(n): count / len(own[0]) for n, count in searches.compared.items()}
+    facts = {
+        "indexes": len(embeddings),
+        "vectors": vectors,
+        "dimensions": own[1].shape[1],
+        "vectors_compared": compared,
+    }
+    inputs = [*(path / "manifest.json" for path in (*embeddings, queries.parent)), qrels]
+    setting = {**job.model_dump(mode="json"), "measures": sorted(measure)}
+    manifest.write(output, facts, setting, inputs, "residuum.sweep")
+    _write_timing(timing, searches, len(own[0]), built, threads)
+
+
+def _values(
+    run: pl.DataFrame, exact: pl.DataFrame, judged: pl.DataFrame, names: Sequence[str]
+) -> pl.DataFrame:
+    """Return query_id, measure, value: of a run its measures, and its recall of the exact one."""
+    values = evaluate(run, judged, names)
+    found = exact.join(run, on=RECALLED, how="left", coalesce=False)
+    share = pl.col("doc_id_right").is_not_null().mean().alias("value")
+    recall = found.group_by("query_id").agg(share).with_columns(measure=pl.lit(trec.RECALL))
+    asked = recall.join(values, on="query_id", how="semi")
+    return pl.concat([values, asked.select(values.columns)])
+
+
+def _write_timing(path: Path, searches: Searches, queries: int, built: float, threads: int) -> None:
+    seconds = {str(n): [took / queries for took in all_] for n, all_ in searches.seconds.items()}
+    facts = {
+        "cpu": str(machine.cpu()),
+        "threads": threads,
+        "queries": queries,
+        "seconds_of_the_index": built,
+        "seconds_per_query": seconds,
+        "median": {effort: median(took) for effort, took in seconds.items()},
+    }
+    files.write_text(path, json.dumps(facts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    command.main(app)
